@@ -1,0 +1,35 @@
+# jsii and the CDK CLI look for `node` on PATH, and the supported one may be in .venv/bin.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench checkov-env bench-env pins
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
+	@scripts/setup.sh
+
+demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
+	@.venv/bin/python -m scripts.demo
+
+test: setup checkov-env ## Run every check, and every test that needs no root
+	@scripts/check.sh test
+
+lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck
+	@scripts/check.sh lint
+
+format: setup ## Let ruff fix and format the Python files
+	@.venv/bin/ruff check --fix --quiet && .venv/bin/ruff format
+
+bench: setup bench-env ## Measure synth, start-up, template size and deployment
+	@.venv/bin/python -m bench
+
+checkov-env: ## Prepare .venv-checkov, the environment of checkov alone
+	@scripts/tool_env.sh checkov
+
+bench-env: ## Prepare .venv-bench, the environment of ParallelCluster, which bench compares with
+	@scripts/tool_env.sh bench
+
+pins: ## Renew the transitive pins after a direct one has changed
+	@.venv/bin/python scripts/pins.py

@@ -1,0 +1,160 @@
+"""The forms a setting's value can have: how text from `-c` or JSON from cdk.json becomes a value."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+
+class UnreadableError(ValueError):
+    """A value that does not have the form; the message says what to do about it."""
+
+
+class Form(Protocol):
+    """Reads a raw value (`-c` always hands over text). `allowed` is what a person is told."""
+
+    @property
+    def allowed(self) -> str: ...
+
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+
+    def read(self, raw: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    smallest: int
+    largest: int | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        return (
+            f"a whole number, {self.smallest} or more"
+            if self.largest is None
+            else (f"a whole number from {self.smallest} to {self.largest}")
+        )
+
+    def read(self, raw: Any) -> int:
+        text = str(raw).strip()
+        if isinstance(raw, bool) or not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise UnreadableError(f"write the number in digits, such as {max(self.smallest, 1)}")
+        number = int(text)
+        if number < self.smallest or (self.largest is not None and number > self.largest):
+            raise UnreadableError(f"choose {self.allowed}")
+        return number
+
+
+@dataclass(frozen=True)
+class Choice:
+    choices: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.choices)
+
+    def read(self, raw: Any) -> str:
+        if raw not in self.choices:
+            raise UnreadableError("choose one of the allowed values, spelt exactly so")
+        return cast(str, raw)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Text that matches a regular expression from end to end."""
+
+    regex: str
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> str:
+        if not isinstance(raw, str) or not re.fullmatch(self.regex, raw):
+            raise UnreadableError(f"give {self.allowed}")
+        return raw
+
+
+@dataclass(frozen=True)
+class NetworkBlock:
+    """A private IPv4 network in CIDR notation whose prefix a VPC accepts and a cluster fits in."""
+
+    longest_prefix: int
+    shortest_prefix: int
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        return f"a private IPv4 block from /{self.shortest_prefix} to /{self.longest_prefix}, such as 10.42.0.0/16"
+
+    def read(self, raw: Any) -> str:
+        try:
+            network = ipaddress.IPv4Network(str(raw))
+        except ValueError as error:
+            raise UnreadableError(f"{error}; give {self.allowed}") from error
+        if not (self.shortest_prefix <= network.prefixlen <= self.longest_prefix) or not network.is_private:
+            raise UnreadableError(f"give {self.allowed}")
+        return str(network)
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """The path of a text file; the value is its text."""
+
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> str:
+        path = _existing_file(raw)
+        try:
+            return path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableError(f"{path} cannot be read as text: {error}") from error
+
+
+@dataclass(frozen=True)
+class FilePath:
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> Path:
+        return _existing_file(raw)
+
+
+def _existing_file(raw: Any) -> Path:
+    path = Path(str(raw))
+    if not path.is_file():
+        raise UnreadableError(f"there is no file {path}")
+    return path
+
+
+@dataclass(frozen=True)
+class TagMap:
+    """Tags as a JSON object in cdk.json, or `key=value,key=value` with -c. Keys and values as AWS allows them."""
+
+    choices: tuple[str, ...] = ()
+    allowed: str = (
+        'an object such as {"team": "ml"}, or team=ml,stage=pilot with -c; no key that begins with aws: or trn:'
+    )
+
+    def read(self, raw: Any) -> dict[str, str]:
+        if isinstance(raw, str):
+            pairs = [part.partition("=") for part in raw.split(",") if part]
+            if any(not separator for _, separator, _ in pairs):
+                raise UnreadableError("write each tag as key=value")
+            raw = {key.strip(): value.strip() for key, _, value in pairs}
+        if not isinstance(raw, Mapping):
+            raise UnreadableError(f"give {self.allowed}")
+        tags = {str(k): str(v) for k, v in cast(Mapping[Any, Any], raw).items()}
+        for key, value in tags.items():
+            if not re.fullmatch(r"[\w\s.:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w\s.:/=+\-@]{0,256}", value):
+                raise UnreadableError(
+                    f"tag {key!r}: letters, digits, spaces and . : / = + - @ only, key up to 128, value up to 256"
+                )
+            if key.casefold().startswith(("aws:", SETTING_NAMESPACE)):
+                raise UnreadableError(f"tag {key!r}: that prefix is reserved")
+        return tags
+
+
+SETTING_NAMESPACE = "trn:"

@@ -1,0 +1,56 @@
+"""Which network interfaces a node has, and how many addresses that takes."""
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainium_core.facts import facts
+
+if TYPE_CHECKING:
+    from trainium_core.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkInterface:
+    """One network interface of the launch template. `interface_type` is None for an ordinary ENA interface."""
+
+    card: int
+    device: int
+    interface_type: str | None
+
+    @property
+    def has_address(self) -> bool:
+        return self.interface_type != "efa-only"
+
+
+def network_interfaces(plan: "Plan") -> tuple[NetworkInterface, ...]:
+    """The interfaces of one node, one for each network card.
+
+    Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1
+    (EC2 documentation, EFA on accelerated instance types).
+    """
+    if not plan.uses_efa:
+        return (NetworkInterface(card=0, device=0, interface_type=None),)
+    return tuple(
+        NetworkInterface(
+            card=card,
+            device=0 if card == 0 else 1,
+            interface_type="efa" if card == 0 else plan.secondary_interface_type,
+        )
+        for card in range(plan.type.network_cards)
+    )
+
+
+def addresses_needed(plan: "Plan") -> int:
+    """Subnet addresses that all nodes together take."""
+    return plan.nodes * sum(interface.has_address for interface in network_interfaces(plan))
+
+
+def node_subnet_prefix(plan: "Plan") -> int:
+    """Prefix length of the private subnet in a new VPC: half of the block; a public subnet takes of the other half."""
+    return ipaddress.IPv4Network(plan.vpc_cidr).prefixlen + 1
+
+
+def node_subnet_addresses(plan: "Plan") -> int:
+    """Addresses of the private subnet that AWS leaves to us."""
+    return 2 ** (32 - node_subnet_prefix(plan)) - facts()["subnet"]["reserved_addresses"]

@@ -1,0 +1,59 @@
+"""What a node writes about itself once it has checked what the plan says it has, and what everybody else reads.
+
+A record is one JSON object at `<report URL>/<instance id>.json` in S3: reachable through the free gateway endpoint even
+from a network without any other way out.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, cast
+
+REPORT_URL_VARIABLE = "TRN_REPORT_URL"
+"""Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
+
+State = Literal["proven", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing the node looked at: what the catalogue expects and what was found."""
+
+    name: str
+    expected: str
+    found: str
+    ok: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRecord:
+    """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC."""
+
+    instance_id: str
+    state: State
+    reason: str = ""
+    checks: tuple[Check, ...] = ()
+    time: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "NodeRecord":
+        """Read a record. Raises ValueError with the reason when the text is not one."""
+        try:
+            raw: Any = json.loads(text)
+            state = raw["state"]
+            if state not in ("proven", "failed"):
+                raise ValueError(f"state is {state!r}, not 'proven' or 'failed'")
+            return cls(
+                instance_id=str(raw["instance_id"]),
+                state=cast(State, state),
+                reason=str(raw.get("reason", "")),
+                checks=tuple(
+                    Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=bool(c["ok"]))
+                    for c in raw.get("checks", [])
+                ),
+                time=str(raw["time"]),
+            )
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"not a node record: {error!r}") from error

@@ -1,0 +1,45 @@
+"""How a mistake in a plan is told: which setting, what was given, what is allowed, the nearest match, what to do."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+SETTING_PREFIX = "trn:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing that keeps a plan from being deployed. `key` is a setting without its prefix."""
+
+    key: str
+    got: object
+    allowed: str
+    nearest: str | None = None
+    fix: str
+
+    def __str__(self) -> str:
+        suggestion = f"; nearest: {self.nearest}" if self.nearest else ""
+        got = "nothing" if self.got is None else repr(self.got)
+        return (
+            f"{SETTING_PREFIX}{self.key}: got {got}\n    allowed: {self.allowed}{suggestion}\n    fix:     {self.fix}"
+        )
+
+
+class PlanError(ValueError):
+    """A plan that cannot be deployed. `problems` holds all that was found, not only the first."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = f"The plan has {count} problem{'s' if count > 1 else ''}; nothing was deployed.\n"
+        return head + "\n".join(f"\n  {problem}" for problem in self.problems) + "\n"
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """The known word that `word` most likely meant, whatever its case, or None when nothing is close."""
+    by_folded = {name.casefold(): name for name in known}
+    matches = get_close_matches(word.strip().casefold(), by_folded, n=1, cutoff=0.55)
+    return by_folded[matches[0]] if matches else None

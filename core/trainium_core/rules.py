@@ -1,0 +1,236 @@
+"""What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
+
+import ipaddress
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from trainium_core.facts import facts
+from trainium_core.network_layout import addresses_needed, node_subnet_addresses
+from trainium_core.plan import Plan
+from trainium_core.problems import Problem, nearest
+from trainium_core.settings import SETTINGS
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check that can be made once the settings it reads are readable."""
+
+    reads: tuple[str, ...]
+    check: Callable[[Plan], Iterator[Problem]]
+
+
+RULES: list[Rule] = []
+
+
+def broken_rules(plan: Plan, unusable: Collection[str] = ()) -> list[Problem]:
+    """Every rule the plan breaks, but for those that read an unusable setting or one refused by an earlier rule."""
+    refused = set(unusable)
+    problems: list[Problem] = []
+    for rule in RULES:
+        if refused.isdisjoint(rule.reads):
+            found = list(rule.check(plan))
+            refused |= {problem.key for problem in found}
+            problems += found
+    return problems
+
+
+def rule(*reads: str) -> Callable[[Callable[[Plan], Iterator[Problem]]], Callable[[Plan], Iterator[Problem]]]:
+    def register(check: Callable[[Plan], Iterator[Problem]]) -> Callable[[Plan], Iterator[Problem]]:
+        RULES.append(Rule(reads, check))
+        return check
+
+    return register
+
+
+@rule("instance_type", "catalog")
+def type_is_in_the_catalogue(plan: Plan) -> Iterator[Problem]:
+    if plan.instance_type not in plan.catalog:
+        family = plan.instance_type.split(".")[0]
+        resembling = [name for name in plan.catalog if nearest(family, (name.split(".")[0],))]
+        close = nearest(plan.instance_type, resembling)
+        yield Problem(
+            key="instance_type",
+            got=plan.instance_type,
+            allowed=", ".join(plan.catalog),
+            nearest=close,
+            fix=(f"write {close}" if close else "choose a type with Trainium devices")
+            + "; a type that AWS has announced since goes into a file of your own: trn:catalog",
+        )
+
+
+@rule("region", "catalog")
+def region_offers_trainium(plan: Plan) -> Iterator[Problem]:
+    regions = plan.catalog.regions
+    if plan.region not in regions:
+        close = nearest(plan.region, regions)
+        fix = f"choose {close}" if close else "choose one of the allowed regions"
+        yield Problem(key="region", got=plan.region, allowed=", ".join(regions), nearest=close, fix=fix)
+
+
+@rule("instance_type", "region", "catalog")
+def region_offers_the_type(plan: Plan) -> Iterator[Problem]:
+    if plan.region not in plan.type.zones:
+        elsewhere = ", ".join(plan.type.zones)
+        yield Problem(
+            key="region",
+            got=plan.region,
+            allowed=f"a region that offers {plan.instance_type}: {elsewhere}",
+            fix="choose one of these, or a type that this region offers: "
+            + ", ".join(plan.catalog.offered_in(plan.region)),
+        )
+
+
+@rule("instance_type", "region", "catalog", "availability_zone_id")
+def zone_offers_the_type(plan: Plan) -> Iterator[Problem]:
+    zone, offering = plan.availability_zone_id, plan.type.zones[plan.region]
+    if zone is not None and zone not in offering:
+        elsewhere = next((region for region, zones in plan.type.zones.items() if zone in zones), None)
+        yield Problem(
+            key="availability_zone_id",
+            got=zone,
+            allowed=f"a zone of {plan.region} that offers {plan.instance_type}: {', '.join(offering)}",
+            nearest=nearest(zone, offering),
+            fix=f"{zone} is in {elsewhere}: set trn:region to it, or choose a zone of {plan.region}"
+            if elsewhere
+            else f"choose {' or '.join(offering)}, or leave the setting out",
+        )
+
+
+@rule("instance_type", "catalog", "capacity")
+def type_is_sold_that_way(plan: Plan) -> Iterator[Problem]:
+    usage_class = "on-demand" if plan.capacity == "reservation" else plan.capacity
+    if usage_class not in plan.type.usage_classes:
+        sold = ", ".join(plan.type.usage_classes)
+        yield Problem(
+            key="capacity",
+            got=plan.capacity,
+            allowed=f"what {plan.instance_type} supports: {sold}",
+            fix=f"choose {' or '.join(plan.type.usage_classes)}, or a type that supports {plan.capacity}: "
+            + (", ".join(n for n, t in plan.catalog.items() if usage_class in t.usage_classes) or "none"),
+        )
+
+
+@rule("capacity", "reservation_id")
+def reservation_goes_with_reserved_capacity(plan: Plan) -> Iterator[Problem]:
+    reserved = plan.capacity in ("capacity-block", "reservation")
+    if reserved and plan.reservation_id is None:
+        yield Problem(
+            key="reservation_id",
+            got=None,
+            allowed=SETTINGS["reservation_id"].form.allowed,
+            fix=f"{plan.capacity} launches into something bought before: give its id, or choose on-demand or spot",
+        )
+    if not reserved and plan.reservation_id is not None:
+        yield Problem(
+            key="reservation_id",
+            got=plan.reservation_id,
+            allowed=f"nothing with capacity {plan.capacity}",
+            fix="set trn:capacity to capacity-block or reservation, or remove the id",
+        )
+
+
+@rule("capacity", "nodes")
+def nodes_fit_a_capacity_block(plan: Plan) -> Iterator[Problem]:
+    largest = facts()["capacity_blocks"]["instances_per_block"]
+    if plan.capacity == "capacity-block" and plan.nodes > largest:
+        yield Problem(
+            key="nodes",
+            got=plan.nodes,
+            allowed=f"up to {largest}: a Capacity Block holds no more instances",
+            fix=f"ask for {largest} nodes or fewer",
+        )
+
+
+@rule("capacity", "placement_group")
+def no_placement_group_with_a_capacity_block(plan: Plan) -> Iterator[Problem]:
+    if plan.capacity == "capacity-block" and plan.placement_group is not None:
+        yield Problem(
+            key="placement_group",
+            got=plan.placement_group,
+            allowed="nothing with capacity capacity-block",
+            fix="remove it: a Capacity Block places its instances close together by itself",
+        )
+
+
+@rule("instance_type", "catalog", "nodes")
+def several_nodes_need_efa(plan: Plan) -> Iterator[Problem]:
+    if plan.nodes > 1 and not plan.uses_efa:
+        with_efa = [name for name, entry in plan.catalog.items() if entry.efa_interfaces]
+        yield Problem(
+            key="nodes",
+            got=plan.nodes,
+            allowed=f"1 with {plan.instance_type}, which has no EFA and cannot train across nodes",
+            fix=f"set trn:nodes to 1, or choose a type with EFA: {', '.join(with_efa)}",
+        )
+
+
+@rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
+def nodes_fit_the_subnet(plan: Plan) -> Iterator[Problem]:
+    need, have = addresses_needed(plan), node_subnet_addresses(plan)
+    if plan.vpc_id is None and need > have:
+        per_node = need // plan.nodes
+        yield Problem(
+            key="nodes",
+            got=plan.nodes,
+            allowed=f"up to {have // per_node}: each takes {per_node} of the subnet's {have} addresses",
+            fix="ask for fewer nodes, or give the nodes more addresses with a larger trn:vpc_cidr"
+            + (" or trn:secondary_interface_type=efa-only" if per_node > 1 else ""),
+        )
+
+
+@rule("instance_type", "catalog", "logical_neuroncore_config")
+def logical_core_config_is_one_of_the_types(plan: Plan) -> Iterator[Problem]:
+    allowed = plan.type.logical_neuroncore_configs or (1,)
+    if plan.logical_neuroncore_config is not None and plan.logical_neuroncore_config not in allowed:
+        yield Problem(
+            key="logical_neuroncore_config",
+            got=plan.logical_neuroncore_config,
+            allowed=f"{' or '.join(map(str, allowed))} on {plan.instance_type}",
+            fix="choose one of these, or leave the setting out",
+        )
+
+
+@rule("vpc_id", "subnet_id")
+def own_vpc_comes_with_its_subnet(plan: Plan) -> Iterator[Problem]:
+    if plan.vpc_id is not None and plan.subnet_id is None:
+        allowed = SETTINGS["subnet_id"].form.allowed
+        fix = f"name the subnet of {plan.vpc_id} that the nodes go to, in a zone that offers the type"
+        yield Problem(key="subnet_id", got=None, allowed=allowed, fix=fix)
+
+
+@rule("vpc_id", "subnet_id", "route_table_id")
+def parts_of_an_own_vpc_need_it(plan: Plan) -> Iterator[Problem]:
+    for key in ("subnet_id", "route_table_id"):
+        got = getattr(plan, key)
+        if plan.vpc_id is None and got is not None:
+            yield Problem(
+                key=key, got=got, allowed="nothing without trn:vpc_id", fix="give trn:vpc_id too, or remove it"
+            )
+
+
+@rule("vpc_id", "egress")
+def own_vpc_keeps_its_egress(plan: Plan) -> Iterator[Problem]:
+    if plan.vpc_id is not None and plan.egress is not None:
+        fix = "remove it: endpoints and gateways of your own VPC are yours"
+        yield Problem(key="egress", got=plan.egress, allowed="nothing with trn:vpc_id", fix=fix)
+
+
+@rule("vpc_cidr", "egress", "vpc_id")
+def new_vpc_has_a_private_block(plan: Plan) -> Iterator[Problem]:
+    if plan.vpc_id is not None and plan.vpc_cidr != Plan.__dataclass_fields__["vpc_cidr"].default:
+        fix = "remove it: your own VPC has its addresses"
+        yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
+    elif ipaddress.IPv4Network(plan.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
+        fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"
+        yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)
+
+
+@rule("cache_bucket", "cache_at_destroy")
+def own_cache_bucket_is_kept(plan: Plan) -> Iterator[Problem]:
+    if plan.cache_bucket is not None and plan.cache_at_destroy == "destroy":
+        yield Problem(
+            key="cache_at_destroy",
+            got=plan.cache_at_destroy,
+            allowed="retain with trn:cache_bucket",
+            fix="remove it: a bucket of your own is never deleted",
+        )

@@ -1,0 +1,151 @@
+"""Every setting a plan has: its name, form and meaning. Plan, command line and documentation all follow this table."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainium_core.facts import facts
+from trainium_core.forms import Choice, FilePath, Form, NetworkBlock, Pattern, TagMap, TextFile, WholeNumber
+
+CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
+EGRESS = ("vpc-endpoints", "nat-gateway", "none")
+AT_DESTROY = ("destroy", "retain")
+CARD_INTERFACE_TYPES = ("efa", "efa-only")
+
+_HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting. `default` is what happens when it is left out, in words; None means it must be given."""
+
+    form: Form
+    default: str | None
+    meaning: str
+
+
+def _resource_id(prefix: str, what: str) -> Pattern:
+    return Pattern(f"{prefix}-{_HEX_ID}", f"the id of {what}, such as {prefix}-0123456789abcdef0")
+
+
+def _settings() -> Mapping[str, Setting]:
+    volume, subnet, resource = facts()["gp3"], facts()["subnet"], facts()["custom_resource"]
+    return {
+        "instance_type": Setting(
+            form=Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
+            default=None,
+            meaning="EC2 instance type of every node",
+        ),
+        "region": Setting(
+            form=Pattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region, such as us-west-2"),
+            default=None,
+            meaning="AWS region to deploy to",
+        ),
+        "nodes": Setting(form=WholeNumber(1), default="1", meaning="number of instances"),
+        "capacity": Setting(form=Choice(CAPACITY), default="on-demand", meaning="how the instances are bought"),
+        "reservation_id": Setting(
+            form=_resource_id("cr", "a Capacity Block or Capacity Reservation"),
+            default="none",
+            meaning="what capacity-block and reservation launch into",
+        ),
+        "availability_zone_id": Setting(
+            form=Pattern(r"[a-z]+[0-9]-az[0-9]", "an Availability Zone id, such as usw2-az4"),
+            default="the first zone of the region that offers the type",
+            meaning="zone of the nodes, by id: names differ between accounts",
+        ),
+        "ami": Setting(
+            form=Pattern(f"/[A-Za-z0-9_./-]+|ami-{_HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
+            default=f"the SSM parameter {facts()['image']['ssm_parameter']}",
+            meaning="image of the nodes",
+        ),
+        "cluster_name": Setting(
+            form=Pattern(r"[a-z][a-z0-9-]{0,31}", "1 to 32 lower-case letters, digits and hyphens, a letter first"),
+            default="trn-pilot",
+            meaning="value of the tag trn:cluster on everything",
+        ),
+        "vpc_id": Setting(
+            form=_resource_id("vpc", "a VPC"), default="a new VPC", meaning="VPC of your own to put the nodes in"
+        ),
+        "subnet_id": Setting(
+            form=_resource_id("subnet", "a subnet"),
+            default="a new private subnet",
+            meaning="subnet of your own VPC, in a zone that offers the type",
+        ),
+        "route_table_id": Setting(
+            form=_resource_id("rtb", "a route table"),
+            default="none: your subnet must reach S3 already",
+            meaning="route table of your own subnet; an S3 gateway endpoint is added to it",
+        ),
+        "vpc_cidr": Setting(
+            form=NetworkBlock(longest_prefix=24, shortest_prefix=subnet["largest_prefix"]),
+            default="10.42.0.0/16",
+            meaning="addresses of the new VPC",
+        ),
+        "egress": Setting(
+            form=Choice(EGRESS),
+            default="vpc-endpoints (sessions and S3 only, no internet)",
+            meaning="how nodes in the new VPC reach the outside; none leaves S3 only, without sessions",
+        ),
+        "secondary_interface_type": Setting(
+            form=Choice(CARD_INTERFACE_TYPES),
+            default="efa",
+            meaning="interface on network cards after the first; efa-only uses no IP address",
+        ),
+        "placement_group": Setting(
+            form=Pattern(r"[\x21-\x7e ]{1,255}", "the name of an existing cluster placement group"),
+            default="a new one for EFA types on demand or spot, none with capacity-block or reservation",
+            meaning="placement group of your own, such as the one a reservation was made in",
+        ),
+        "root_volume_gib": Setting(
+            form=WholeNumber(volume["smallest_gib"], volume["largest_gib"]),
+            default=str(facts()["root_volume"]["default_gib"]),
+            meaning="size of the encrypted gp3 root volume in GiB",
+        ),
+        "root_device_name": Setting(
+            form=Pattern(r"/dev/[a-z0-9]+", "a device name, such as /dev/sda1 (Ubuntu) or /dev/xvda (Amazon Linux)"),
+            default=facts()["image"]["root_device_name"],
+            meaning="root device of the image",
+        ),
+        "logical_neuroncore_config": Setting(
+            form=WholeNumber(1),
+            default="the type's own default (2 on Trainium2)",
+            meaning="physical NeuronCores per logical core (LNC)",
+        ),
+        "cache_bucket": Setting(
+            form=Pattern(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "the name of an existing S3 bucket in the region"),
+            default="a new bucket",
+            meaning="bucket of your own for the compile cache, such as one that an earlier cluster left",
+        ),
+        "cache_at_destroy": Setting(
+            form=Choice(AT_DESTROY), default="destroy", meaning="what happens to the new cache bucket at destroy"
+        ),
+        "cache_expiration_days": Setting(
+            form=WholeNumber(1, 3650),
+            default="90",
+            meaning="days after which a compiled graph expires from the new bucket",
+        ),
+        "node_timeout_minutes": Setting(
+            form=WholeNumber(1, resource["timeout_minutes"] - 5),
+            default="30",
+            meaning="minutes the deployment waits for every node to prove itself",
+        ),
+        "setup_script": Setting(
+            form=TextFile("a bash script, by its path from the folder of cdk.json"),
+            default="none",
+            meaning="run on every node after its devices are verified; a failure fails the node",
+        ),
+        "catalog": Setting(
+            form=FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
+            default="the built-in catalogue",
+            meaning="instance types of your own, laid over the built-in ones",
+        ),
+        "tags": Setting(form=TagMap(), default="none", meaning="tags on every resource, besides trn:cluster"),
+    }
+
+
+SETTINGS = _settings()
+
+
+def zone_name_hint(text: str) -> bool:
+    """Whether the text is a zone *name* such as us-west-2a, the common mistake for a zone id."""
+    return re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]", text) is not None
