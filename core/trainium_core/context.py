@@ -3,12 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.plan import Plan
-from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
+from trainium_core.problems import SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
 from trainium_core.settings import SETTINGS
 
 
@@ -26,18 +26,21 @@ def plan_from_cdk(folder: Path) -> Plan:
     return plan_from_context(context, folder)
 
 
-def plan_from_file(cdk_json: Path, overrides: Iterable[str]) -> Plan:
+def plan_from_file(cdk_json: Path | None, overrides: Sequence[str]) -> Plan:
     """The plan that cdk.json describes with `key=value` overrides as `-c` takes them.
 
+    cdk_json: default the one of the working directory, which may be missing when there are overrides.
     Raises PlanError, also for a missing or broken file and for an override without `=`.
     """
-    context = _context_of(cdk_json)
+    file = cdk_json or Path("cdk.json")
+    needless = cdk_json is None and overrides and not file.exists()
+    context = {} if needless else _context_of(file)
     for override in overrides:
         key, separator, value = override.partition("=")
         if not separator:
             raise PlanError([_unclear_override(override)])
         context[key] = value
-    return plan_from_context(context, cdk_json.parent)
+    return plan_from_context(context, file.parent)
 
 
 def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
@@ -59,18 +62,24 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
 def _context_of(cdk_json: Path) -> dict[str, Any]:
     try:
-        document: Any = json.loads(cdk_json.read_text())
-        return dict(cast(Mapping[str, Any], document.get("context", {})))
+        document: Any = json.loads(cdk_json.read_text(encoding="utf-8"))
+        return _object(_object(document).get("context", {}))
     except OSError as error:
         fix = "run in the folder of cdk.json, or give every setting with -c"
-        raise PlanError([_bad_file(cdk_json, f"cannot be read: {error.strerror}", fix)]) from error
-    except (json.JSONDecodeError, AttributeError) as error:
-        fix = 'make it a JSON object with the settings under "context"'
-        raise PlanError([_bad_file(cdk_json, f"is not usable: {error}", fix)]) from error
+        raise PlanError([_bad_file(cdk_json, f"it cannot be read ({error.strerror}): {fix}")]) from error
+    except ValueError as error:
+        raise PlanError([_bad_file(cdk_json, f"make it so: {error}")]) from error
 
 
-def _bad_file(cdk_json: Path, what: str, fix: str) -> Problem:
-    return Problem(key="*", got=f"{cdk_json} {what}", allowed="a cdk.json with a context", fix=fix)
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"holds {value!r} where an object belongs")
+    return cast(dict[str, Any], value)
+
+
+def _bad_file(cdk_json: Path, fix: str) -> Problem:
+    allowed = 'a file that holds a JSON object with the settings under "context"'
+    return Problem(key=WHOLE_FILE, got=str(cdk_json), allowed=allowed, fix=fix)
 
 
 def _unclear_override(override: str) -> Problem:
@@ -85,13 +94,22 @@ def _unclear_override(override: str) -> Problem:
 
 
 def _is_ours_misspelt(key: str) -> bool:
+    """Whether the key means a setting: bare, with another separator or case, or with a prefix much like ours."""
+    if key.startswith(SETTING_PREFIX):
+        return False
+    prefix, bare = _split_key(key)
+    ours = SETTING_PREFIX.rstrip(":")
+    return prefix == ours or (bare in SETTINGS and (not prefix or nearest(prefix, (ours,)) is not None))
+
+
+def _split_key(key: str) -> tuple[str, str]:
     folded = key.strip().casefold()
-    looks_prefixed = re.match(r"trn\s*[:_./-]", folded) is not None and not key.startswith(SETTING_PREFIX)
-    return looks_prefixed or folded in SETTINGS
+    match = re.fullmatch(r"([a-z]{2,5})\s*[:./_-]\s*(.*)", folded)
+    return (match[1], match[2]) if match and folded not in SETTINGS else ("", folded)
 
 
 def _mistaken_key(key: str, value: Any) -> Problem:
-    bare = re.sub(r"^trn\s*[:_./-]\s*", "", key.strip().casefold())
+    _, bare = _split_key(key)
     close = nearest(bare, tuple(SETTINGS))
     meant = f"{SETTING_PREFIX}{close}" if close else f"a setting with the prefix {SETTING_PREFIX}"
     return Problem(

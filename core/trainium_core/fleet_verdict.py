@@ -10,9 +10,12 @@ from trainium_core.node_record import NodeRecord
 # Launch failures that trying again cannot mend. A lack of capacity can end at any moment, so it is waited out.
 _LASTING = re.compile(
     r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|not supported|Unsupported|"
-    r"Invalid|not authorized|UnauthorizedOperation|AccessDenied|does not exist|not exist",
+    r"Invalid|not authorized|UnauthorizedOperation|AccessDenied|not exist",
     re.IGNORECASE,
 )
+
+# An instance profile is not known everywhere at once after it is made, whatever words EC2 finds for that.
+_PASSING = re.compile(r"InsufficientInstanceCapacity|IAM instance profile|iamInstanceProfile", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +39,11 @@ def fleet_verdict(
     past or present. failed_launches: status messages of the scaling activities that failed since the deployment began,
     newest first.
     """
+    instances = list(dict.fromkeys(instances))
     failed = [records[i] for i in instances if i in records and records[i].state == "failed"]
     if failed:
         return FleetVerdict(state="failed", reason="; ".join(f"node {r.instance_id}: {r.reason}" for r in failed[:5]))
-    lasting = next((message for message in failed_launches if _LASTING.search(message)), None)
+    lasting = next((message for message in failed_launches if _is_lasting(message)), None)
     if lasting:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {lasting}")
     proven = [i for i in instances if i in records]
@@ -52,3 +56,7 @@ def fleet_verdict(
     if failed_launches and len(instances) < nodes:
         progress += f"; last failed launch: {failed_launches[0]}"
     return FleetVerdict(state="waiting", reason=progress)
+
+
+def _is_lasting(message: str) -> bool:
+    return _LASTING.search(message) is not None and _PASSING.search(message) is None

@@ -76,6 +76,10 @@ class Pattern:
         return raw
 
 
+# RFC 1918. Python's is_private also holds loopback and link-local blocks, which no VPC accepts.
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
 @dataclass(frozen=True)
 class NetworkBlock:
     """A private IPv4 network in CIDR notation whose prefix a VPC accepts and a cluster fits in."""
@@ -93,7 +97,8 @@ class NetworkBlock:
             network = ipaddress.IPv4Network(str(raw))
         except ValueError as error:
             raise UnreadableError(f"{error}; give {self.allowed}") from error
-        if not (self.shortest_prefix <= network.prefixlen <= self.longest_prefix) or not network.is_private:
+        private = any(network.subnet_of(block) for block in _PRIVATE)
+        if not private or not self.shortest_prefix <= network.prefixlen <= self.longest_prefix:
             raise UnreadableError(f"give {self.allowed}")
         return str(network)
 
@@ -108,7 +113,7 @@ class TextFile:
     def read(self, raw: Any) -> str:
         path = _existing_file(raw)
         try:
-            return path.read_text()
+            return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableError(f"{path} cannot be read as text: {error}") from error
 
@@ -124,7 +129,11 @@ class FilePath:
 
 def _existing_file(raw: Any) -> Path:
     path = Path(str(raw))
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError as error:  # such as a name longer than the file system allows
+        raise UnreadableError(f"{path}: {error.strerror}") from error
+    if not found:
         raise UnreadableError(f"there is no file {path}")
     return path
 
@@ -146,9 +155,12 @@ class TagMap:
             raw = {key.strip(): value.strip() for key, _, value in pairs}
         if not isinstance(raw, Mapping):
             raise UnreadableError(f"give {self.allowed}")
-        tags = {str(k): str(v) for k, v in cast(Mapping[Any, Any], raw).items()}
+        given = cast(Mapping[Any, Any], raw)
+        if not all(isinstance(part, str | int) for pair in given.items() for part in pair):
+            raise UnreadableError("give each tag a text")
+        tags = {str(key): str(value) for key, value in given.items()}
         for key, value in tags.items():
-            if not re.fullmatch(r"[\w\s.:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w\s.:/=+\-@]{0,256}", value):
+            if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):
                 raise UnreadableError(
                     f"tag {key!r}: letters, digits, spaces and . : / = + - @ only, key up to 128, value up to 256"
                 )

@@ -10,3 +10,6 @@ CACHE_PREFIX = "neuron-compile-cache"
 
 RECORDS_PREFIX = "nodes"
 """Folder of the node records in the cluster's own bucket."""
+
+BOOTSTRAP_STACK_NAME = "CDKToolkit"
+"""Stack that `cdk bootstrap` makes."""

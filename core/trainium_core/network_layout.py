@@ -24,7 +24,7 @@ class NetworkInterface:
 
 
 def network_interfaces(plan: "Plan") -> tuple[NetworkInterface, ...]:
-    """The interfaces of one node, one for each network card.
+    """The interfaces of one node: one on each network card that takes EFA, else one ordinary interface.
 
     Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1
     (EC2 documentation, EFA on accelerated instance types).
@@ -37,7 +37,7 @@ def network_interfaces(plan: "Plan") -> tuple[NetworkInterface, ...]:
             device=0 if card == 0 else 1,
             interface_type="efa" if card == 0 else plan.secondary_interface_type,
         )
-        for card in range(plan.type.network_cards)
+        for card in range(plan.type.efa_interfaces)
     )
 
 
@@ -52,5 +52,6 @@ def node_subnet_prefix(plan: "Plan") -> int:
 
 
 def node_subnet_addresses(plan: "Plan") -> int:
-    """Addresses of the private subnet that AWS leaves to us."""
-    return 2 ** (32 - node_subnet_prefix(plan)) - facts()["subnet"]["reserved_addresses"]
+    """Addresses of the private subnet that AWS leaves to us; of the largest subnet there is, in a VPC of your own."""
+    prefix = facts()["subnet"]["largest_prefix"] if plan.vpc_id else node_subnet_prefix(plan)
+    return 2 ** (32 - prefix) - facts()["subnet"]["reserved_addresses"]

@@ -45,15 +45,19 @@ class NodeRecord:
             state = raw["state"]
             if state not in ("proven", "failed"):
                 raise ValueError(f"state is {state!r}, not 'proven' or 'failed'")
-            return cls(
+            record = cls(
                 instance_id=str(raw["instance_id"]),
                 state=cast(State, state),
                 reason=str(raw.get("reason", "")),
                 checks=tuple(
-                    Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=bool(c["ok"]))
+                    Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=c["ok"] is True)
                     for c in raw.get("checks", [])
                 ),
                 time=str(raw["time"]),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a node record: {error!r}") from error
+        failed = [check.name for check in record.checks if not check.ok]
+        if record.state == "proven" and failed:
+            raise ValueError(f"contradicts itself: proven, although {', '.join(failed)} failed")
+        return record

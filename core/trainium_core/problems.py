@@ -6,10 +6,15 @@ from difflib import get_close_matches
 
 SETTING_PREFIX = "trn:"
 
+WHOLE_FILE = "cdk.json"
+"""Key of a problem that lies in no setting but in the file that holds them."""
+
+_SHOWN = 120  # characters of a value; a setup script given in place of its path must not fill the screen
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that keeps a plan from being deployed. `key` is a setting without its prefix."""
+    """One thing that keeps a plan from being deployed. `key` is a setting without its prefix, or WHOLE_FILE."""
 
     key: str
     got: object
@@ -19,10 +24,9 @@ class Problem:
 
     def __str__(self) -> str:
         suggestion = f"; nearest: {self.nearest}" if self.nearest else ""
-        got = "nothing" if self.got is None else repr(self.got)
-        return (
-            f"{SETTING_PREFIX}{self.key}: got {got}\n    allowed: {self.allowed}{suggestion}\n    fix:     {self.fix}"
-        )
+        got = "nothing" if self.got is None else _shortened(repr(self.got))
+        name = self.key if self.key == WHOLE_FILE else SETTING_PREFIX + self.key
+        return f"{name}: got {got}\n    allowed: {self.allowed}{suggestion}\n    fix:     {_shortened(self.fix, 400)}"
 
 
 class PlanError(ValueError):
@@ -43,3 +47,7 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
     by_folded = {name.casefold(): name for name in known}
     matches = get_close_matches(word.strip().casefold(), by_folded, n=1, cutoff=0.55)
     return by_folded[matches[0]] if matches else None
+
+
+def _shortened(text: str, longest: int = _SHOWN) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]} ... {text[-longest // 3 :]}"

@@ -18,10 +18,10 @@ class QuotaNeed:
 def quota_need(plan: Plan) -> QuotaNeed | None:
     """What the plan takes of the quota its instances count against.
 
-    None for a Capacity Block: no source says whether it counts against a quota. A reservation of on-demand capacity
-    counted when it was made, so its instances need nothing more.
+    None for a Capacity Block (no source says whether it counts against a quota), for a family whose quota is not among
+    the facts, and for a reservation: on-demand capacity counted when it was reserved, its instances need nothing more.
     """
-    if plan.capacity in ("capacity-block", "reservation"):
+    quota = facts()["quotas"].get(plan.type.family, {}).get(plan.capacity)
+    if quota is None:
         return None
-    quota = facts()["quotas"][plan.type.family][plan.capacity]
     return QuotaNeed(code=quota["code"], name=quota["name"], vcpus=plan.nodes * plan.type.vcpus)

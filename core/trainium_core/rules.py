@@ -167,14 +167,15 @@ def several_nodes_need_efa(plan: Plan) -> Iterator[Problem]:
 @rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
 def nodes_fit_the_subnet(plan: Plan) -> Iterator[Problem]:
     need, have = addresses_needed(plan), node_subnet_addresses(plan)
-    if plan.vpc_id is None and need > have:
+    if need > have:
         per_node = need // plan.nodes
+        remedies = ["a larger trn:vpc_cidr"] if plan.vpc_id is None else []
+        remedies += ["trn:secondary_interface_type=efa-only"] if per_node > 1 else []
         yield Problem(
             key="nodes",
             got=plan.nodes,
-            allowed=f"up to {have // per_node}: each takes {per_node} of the subnet's {have} addresses",
-            fix="ask for fewer nodes, or give the nodes more addresses with a larger trn:vpc_cidr"
-            + (" or trn:secondary_interface_type=efa-only" if per_node > 1 else ""),
+            allowed=f"up to {have // per_node}: each takes {per_node} of a subnet's {have} addresses",
+            fix="ask for fewer nodes" + (f", or make room with {' or '.join(remedies)}" if remedies else ""),
         )
 
 
@@ -216,7 +217,7 @@ def own_vpc_keeps_its_egress(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("vpc_cidr", "egress", "vpc_id")
-def new_vpc_has_a_private_block(plan: Plan) -> Iterator[Problem]:
+def vpc_cidr_is_of_use(plan: Plan) -> Iterator[Problem]:
     if plan.vpc_id is not None and plan.vpc_cidr != Plan.__dataclass_fields__["vpc_cidr"].default:
         fix = "remove it: your own VPC has its addresses"
         yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)

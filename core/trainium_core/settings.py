@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog_file import ZONE_ID
 from trainium_core.facts import facts
 from trainium_core.forms import Choice, FilePath, Form, NetworkBlock, Pattern, TagMap, TextFile, WholeNumber
 
@@ -37,7 +39,9 @@ def _settings() -> Mapping[str, Setting]:
             meaning="EC2 instance type of every node",
         ),
         "region": Setting(
-            form=Pattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region, such as us-west-2"),
+            form=Pattern(
+                r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region, such as us-west-2", choices=builtin_catalog().regions
+            ),
             default=None,
             meaning="AWS region to deploy to",
         ),
@@ -49,7 +53,7 @@ def _settings() -> Mapping[str, Setting]:
             meaning="what capacity-block and reservation launch into",
         ),
         "availability_zone_id": Setting(
-            form=Pattern(r"[a-z]+[0-9]-az[0-9]", "an Availability Zone id, such as usw2-az4"),
+            form=Pattern(ZONE_ID, "an Availability Zone id, such as usw2-az4"),
             default="the first zone of the region that offers the type",
             meaning="zone of the nodes, by id: names differ between accounts",
         ),

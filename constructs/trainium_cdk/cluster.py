@@ -1,0 +1,39 @@
+"""A whole cluster: network, cache and fleet, wired."""
+
+from aws_cdk import Annotations
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.fleet import NeuronFleet
+from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_core.plan import Plan
+from trainium_core.warnings import plan_warnings
+
+
+class TrainiumCluster(Construct):
+    """Everything a plan asks for. `network`, `cache` and `fleet` are the constructs it is made of."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id)
+        self.network = self._network(plan)
+        self.cache = CompileCache(
+            self,
+            "CompileCache",
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
+            retain=plan.cache_outlives_cluster,
+            expiration_days=plan.cache_expiration_days,
+        )
+        self.fleet = NeuronFleet(
+            self, "Fleet", plan=plan, vpc=self.network.vpc, subnet=self.network.subnet, cache=self.cache
+        )
+        for name, warning in plan_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def _network(self, plan: Plan) -> ClusterNetwork | ExistingNetwork:
+        if plan.vpc_id is not None and plan.subnet_id is not None:
+            return ExistingNetwork(
+                self, "Network", vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
+            )
+        assert plan.zone_id is not None
+        return ClusterNetwork(self, "Network", zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=plan.effective_egress)

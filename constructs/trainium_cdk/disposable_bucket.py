@@ -1,0 +1,95 @@
+"""A private S3 bucket that goes with its stack, contents and all, or stays if told so."""
+
+from collections.abc import Sequence
+
+from aws_cdk import CustomResource, RemovalPolicy, Stack, Tags
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.handlers.empty_bucket import CONSENT_TAG
+from trainium_cdk.justification import justify, justify_wildcard
+
+
+class DisposableBucket(Construct):
+    """An encrypted, TLS-only bucket without public access. `bucket` is the CDK object.
+
+    With `retain` false its objects are deleted when the resource is: S3 deletes empty buckets only. The deleting
+    function acts on buckets that carry a tag, which goes first when a stack is updated to keep the bucket.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        retain: bool = False,
+        lifecycle_rules: Sequence[s3.LifecycleRule] = (),
+    ) -> None:
+        """
+        retain: keep the bucket and what is in it at destroy. Default: both are deleted.
+        lifecycle_rules: when objects expire. Default: never.
+        """
+        super().__init__(scope, construct_id)
+        self.bucket = s3.Bucket(
+            self,
+            "Bucket",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            lifecycle_rules=list(lifecycle_rules),
+            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+        )
+        unlogged = "access logs would need a bucket of their own that outlives the pilot; CloudTrail data events serve"
+        unversioned = "holds what can be computed again; versions would be billed and outlive a delete"
+        justify(self.bucket, cdk_nag={"S1": unlogged}, checkov={"CKV_AWS_18": unlogged, "CKV_AWS_21": unversioned})
+        if not retain:
+            self._empty_at_delete()
+
+    def _empty_at_delete(self) -> None:
+        Tags.of(self.bucket).add(CONSENT_TAG, "true")
+        emptier = _emptier(Stack.of(self))
+        emptier.allow(
+            actions=["s3:ListBucketVersions", "s3:ListBucket", "s3:GetBucketTagging"],
+            resources=[self.bucket.bucket_arn],
+        )
+        every_object = self.bucket.arn_for_objects("*")
+        emptier.allow(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[every_object])
+        justify_wildcard(emptier, every_object, "empties this bucket, whatever its objects are called")
+        content = CustomResource(
+            self,
+            "Content",
+            resource_type="Custom::TrnBucketContent",
+            service_token=emptier.arn,
+            properties={"BucketName": self.bucket.bucket_name},
+        )
+        # At delete the function must still be allowed to, by its own policy and the bucket's.
+        content.node.add_dependency(self.bucket, emptier)
+
+
+def _emptier(stack: Stack) -> HandlerFunction:
+    """The one function of a stack that empties its buckets, each of which it is allowed by name."""
+    existing = stack.node.try_find_child("BucketEmptier")
+    if isinstance(existing, HandlerFunction):
+        return existing
+    return HandlerFunction(stack, "BucketEmptier", handler="empty_bucket", timeout_minutes=15)
+
+
+def allow_objects(bucket: s3.IBucket, role: iam.IRole, *, prefix: str, actions: Sequence[str]) -> None:
+    """Allow a role S3 actions on the objects under one prefix of a bucket, and no others."""
+    on_objects = [action for action in actions if action != "s3:ListBucket"]
+    objects = bucket.arn_for_objects(f"{prefix}/*")
+    statements = [iam.PolicyStatement(actions=on_objects, resources=[objects])]
+    justify_wildcard(role, objects, "objects under one prefix, whose names are not known before")
+    if "s3:ListBucket" in actions:
+        statements.append(
+            iam.PolicyStatement(
+                actions=["s3:ListBucket"],
+                resources=[bucket.bucket_arn],
+                conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
+            )
+        )
+    for statement in statements:
+        role.add_to_principal_policy(statement)

@@ -1,0 +1,75 @@
+"""A Lambda function of this package: one of the modules in handlers/, with the core beside it."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+import trainium_core
+from trainium_cdk.justification import justify
+
+_HANDLERS = Path(__file__).parent / "handlers"
+_CORE = Path(trainium_core.__file__).parent
+_NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "adapters")
+
+
+class HandlerFunction(Construct):
+    """A Python function that serves a custom resource, with nothing that outlives the stack.
+
+    Its log group belongs to the stack, and its role cannot create another: a function that logs on after its group is
+    deleted would leave one behind.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, handler: str, timeout_minutes: int) -> None:
+        """handler: a module of handlers/ with a function `handle`. timeout_minutes: at most 15."""
+        super().__init__(scope, construct_id)
+        log_group = logs.LogGroup(
+            self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
+        )
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self._policy = iam.Policy(self, "Policy", roles=[self.role])
+        self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn])
+        with TemporaryDirectory() as folder:
+            shutil.copytree(_CORE, Path(folder) / "trainium_core", ignore=_NOT_SHIPPED)
+            shutil.copytree(_HANDLERS, Path(folder) / "handlers", ignore=_NOT_SHIPPED)
+            self.function = lambda_.Function(
+                self,
+                "Function",
+                runtime=lambda_.Runtime.PYTHON_3_14,
+                handler=f"handlers.{handler}.handle",
+                code=lambda_.Code.from_asset(folder),
+                role=self.role,
+                log_group=log_group,
+                timeout=Duration.minutes(timeout_minutes),
+                memory_size=256,
+            )
+        justify(
+            self,
+            checkov={
+                "CKV_AWS_115": "called by CloudFormation alone, once per stack operation",
+                "CKV_AWS_116": "CloudFormation waits for its answer; a dead letter would reach nobody",
+                "CKV_AWS_117": "calls AWS APIs only; in the VPC it would need paid endpoints",
+                "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
+                "CKV_AWS_338": "a pilot's deployment log, of no use after it",
+            },
+        )
+
+    @property
+    def arn(self) -> str:
+        return self.function.function_arn
+
+    def allow(self, *, actions: Sequence[str], resources: Sequence[str]) -> None:
+        """Allow the function actions on resources."""
+        self._policy.add_statements(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+
+    def allow_calling_itself(self) -> None:
+        """Allow the function to invoke itself, so that it can wait longer than one invocation lasts."""
+        # A policy of its own: the function depends on the first one, so that one cannot name the function.
+        again = iam.Policy(self, "CallItself", roles=[self.role])
+        again.add_statements(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))

@@ -1,0 +1,133 @@
+"""The launch template that is right for each Trainium type."""
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import CfnTag, Fn
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from trainium_core.naming import CLUSTER_TAG
+from trainium_core.network_layout import NetworkInterface, network_interfaces
+from trainium_core.plan import Plan
+
+Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
+
+
+class NeuronLaunchTemplate(Construct):
+    """A launch template for the nodes of a plan. `template` is the CDK object.
+
+    An L1 resource: the L2 knows neither network cards nor Capacity Blocks.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        instance_profile: iam.IInstanceProfile,
+        user_data: str,
+        placement_group_name: str | None = None,
+    ) -> None:
+        """
+        security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
+        user_data: plain text.
+        placement_group_name: Default: none.
+        """
+        super().__init__(scope, construct_id)
+        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-node"}
+        groups = [group.security_group_id for group in security_groups]
+        interfaces = network_interfaces(plan)
+        self.template = ec2.CfnLaunchTemplate(
+            self,
+            "Resource",
+            launch_template_data=Data(
+                instance_type=plan.instance_type,
+                image_id=_image_id(self, plan),
+                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
+                    arn=instance_profile.instance_profile_arn
+                ),
+                network_interfaces=[
+                    _interface(interface, groups, alone=len(interfaces) == 1) for interface in interfaces
+                ],
+                block_device_mappings=[_root_volume(plan)],
+                metadata_options=ec2.CfnLaunchTemplate.MetadataOptionsProperty(
+                    http_endpoint="enabled",
+                    http_tokens="required",
+                    # One hop more than the node itself: containers ask too.
+                    http_put_response_hop_limit=2,
+                ),
+                placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=placement_group_name)
+                if placement_group_name
+                else None,
+                instance_market_options=_market(plan),
+                capacity_reservation_specification=_reservation(plan),
+                tag_specifications=_tag_specifications(tags, ("instance", "volume", "network-interface")),
+                user_data=Fn.base64(user_data),
+            ),
+            tag_specifications=[
+                ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
+                    resource_type="launch-template", tags=_tags(tags)
+                )
+            ],
+        )
+
+
+def _image_id(scope: Construct, plan: Plan) -> str:
+    if not plan.ami_is_parameter:
+        return plan.ami
+    return ec2.MachineImage.from_ssm_parameter(plan.ami).get_image(scope).image_id
+
+
+def _interface(
+    interface: NetworkInterface, groups: list[str], *, alone: bool
+) -> ec2.CfnLaunchTemplate.NetworkInterfaceProperty:
+    return ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+        network_card_index=interface.card,
+        device_index=interface.device,
+        interface_type=interface.interface_type,
+        groups=groups,
+        delete_on_termination=True,
+        # EC2 refuses the very property when a request has several interfaces.
+        associate_public_ip_address=False if alone else None,
+    )
+
+
+def _root_volume(plan: Plan) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
+    return ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
+        device_name=plan.root_device_name,
+        ebs=ec2.CfnLaunchTemplate.EbsProperty(
+            volume_size=plan.root_volume_gib, volume_type="gp3", encrypted=True, delete_on_termination=True
+        ),
+    )
+
+
+def _market(plan: Plan) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+    if plan.capacity not in ("spot", "capacity-block"):
+        return None
+    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=plan.capacity)
+
+
+def _reservation(plan: Plan) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
+    if plan.reservation_id is None:
+        return None
+    return ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty(
+        capacity_reservation_target=ec2.CfnLaunchTemplate.CapacityReservationTargetProperty(
+            capacity_reservation_id=plan.reservation_id
+        )
+    )
+
+
+def _tag_specifications(
+    tags: Mapping[str, str], resource_types: Sequence[str]
+) -> list[ec2.CfnLaunchTemplate.TagSpecificationProperty]:
+    return [
+        ec2.CfnLaunchTemplate.TagSpecificationProperty(resource_type=resource_type, tags=_tags(tags))
+        for resource_type in resource_types
+    ]
+
+
+def _tags(tags: Mapping[str, str]) -> list[CfnTag]:
+    return [CfnTag(key=key, value=value) for key, value in tags.items()]

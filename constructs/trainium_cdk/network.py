@@ -1,0 +1,129 @@
+"""Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
+
+import ipaddress
+from typing import Literal
+
+from aws_cdk import Annotations
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.justification import justify
+from trainium_cdk.security_group import HTTPS
+
+Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
+
+_SESSION_MANAGER = {
+    "Ssm": ec2.InterfaceVpcEndpointAwsService.SSM,
+    "SsmMessages": ec2.InterfaceVpcEndpointAwsService.SSM_MESSAGES,
+}
+_PUBLIC_SUBNET_PREFIX = 28
+
+
+class ClusterNetwork(Construct):
+    """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
+
+    S3 is always reached over a gateway endpoint, which costs nothing. `vpc` and `subnet` are the CDK objects.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        zone_id: str,
+        cidr: str = "10.42.0.0/16",
+        egress: Egress = "vpc-endpoints",
+    ) -> None:
+        """
+        zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
+        cidr: addresses of the VPC; nodes get the lower half. Default: 10.42.0.0/16.
+        egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
+            `none` for S3 alone. Default: vpc-endpoints.
+        """
+        super().__init__(scope, construct_id)
+        with_nat = egress == "nat-gateway"
+        private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
+        subnets = [
+            ec2.SubnetConfiguration(
+                name="Nodes", subnet_type=private, cidr_mask=ipaddress.IPv4Network(cidr).prefixlen + 1
+            )
+        ]
+        if with_nat:
+            public = ec2.SubnetType.PUBLIC
+            subnets.append(
+                ec2.SubnetConfiguration(
+                    name="Nat", subnet_type=public, cidr_mask=_PUBLIC_SUBNET_PREFIX, map_public_ip_on_launch=False
+                )
+            )
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(cidr),
+            max_azs=1,
+            nat_gateways=1 if with_nat else 0,
+            subnet_configuration=subnets,
+            # Nothing uses the default group, and restricting it would take a Lambda function of CDK's.
+            restrict_default_security_group=False,
+        )
+        self.subnet = self.vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
+        for subnet in [*self.vpc.isolated_subnets, *self.vpc.private_subnets, *self.vpc.public_subnets]:
+            _place_in_zone(subnet, zone_id)
+        self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        if egress == "vpc-endpoints":
+            self._add_session_endpoints(cidr)
+        justify(
+            self.vpc, cdk_nag={"VPC7": "a pilot's private network; vpc.add_flow_log() adds flow logs, billed by the GB"}
+        )
+
+    def _add_session_endpoints(self, cidr: str) -> None:
+        group = ec2.SecurityGroup(
+            self, "Endpoints", vpc=self.vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
+        )
+        group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
+        for name, service in _SESSION_MANAGER.items():
+            self.vpc.add_interface_endpoint(
+                name,
+                service=service,
+                subnets=ec2.SubnetSelection(subnets=[self.subnet]),
+                security_groups=[group],
+                open=False,
+            )
+
+
+class ExistingNetwork(Construct):
+    """A VPC and subnet of the user's own, with an S3 gateway endpoint added when the route table is given."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc_id: str,
+        subnet_id: str,
+        route_table_id: str | None = None,
+    ) -> None:
+        """
+        subnet_id: where the nodes go; its zone must offer their type.
+        route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
+        """
+        super().__init__(scope, construct_id)
+        self.subnet = ec2.Subnet.from_subnet_attributes(
+            self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
+        )
+        # Its route table is asked for only where it was given.
+        Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
+        self.vpc = ec2.Vpc.from_vpc_attributes(self, "Vpc", vpc_id=vpc_id, availability_zones=["the subnet's"])
+        if route_table_id is not None:
+            self.vpc.add_gateway_endpoint(
+                "S3",
+                service=ec2.GatewayVpcEndpointAwsService.S3,
+                subnets=[ec2.SubnetSelection(subnets=[self.subnet])],
+            )
+
+
+def _place_in_zone(subnet: ec2.ISubnet, zone_id: str) -> None:
+    # The L2 subnet knows zone names only.
+    resource = subnet.node.default_child
+    assert isinstance(resource, ec2.CfnSubnet)
+    resource.add_property_deletion_override("AvailabilityZone")
+    resource.add_property_override("AvailabilityZoneId", zone_id)

@@ -1,0 +1,32 @@
+"""The security group that EFA needs."""
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+HTTPS = 443
+
+
+class EfaSecurityGroup(ec2.SecurityGroup):
+    """All protocols from itself and to itself, chosen TCP ports to the outside, nothing else in.
+
+    EFA traffic needs a rule that names the group itself in both directions: an egress rule to 0.0.0.0/0 does not cover
+    it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, vpc: ec2.IVpc, outbound_tcp_ports: Sequence[int] = (HTTPS,)
+    ) -> None:
+        """outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3."""
+        super().__init__(
+            scope,
+            construct_id,
+            vpc=vpc,
+            allow_all_outbound=False,
+            description="Trainium nodes: EFA among themselves, nothing in from elsewhere",
+        )
+        self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
+        self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
+        for port in outbound_tcp_ports:
+            self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), f"out to TCP {port}")

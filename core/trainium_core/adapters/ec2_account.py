@@ -1,0 +1,121 @@
+"""An AWS account in one region, asked through boto3. Nothing here changes anything."""
+
+import ipaddress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainium_core.account import CannotTellError, Identity, Image, RunningInstance, Subnet
+from trainium_core.instance_type import family_of
+from trainium_core.naming import CLUSTER_TAG
+
+PATIENCE = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
+"""How long any question may take, in seconds and attempts."""
+
+_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
+_COUNTED_STATES = ["pending", "running"]
+
+
+class Ec2Account:
+    """Answers trainium_core.account.Account for the credentials that boto3 finds."""
+
+    def __init__(self, region: str) -> None:
+        self._region = region
+        self._clients: dict[str, Any] = {}
+
+    def identity(self) -> Identity:
+        with _asking("sts:GetCallerIdentity"):
+            answer = self._client("sts").get_caller_identity()
+        endpoint = str(self._client("sts").meta.endpoint_url)
+        return Identity(
+            account=answer["Account"], arn=answer["Arn"], endpoint=None if _is_aws(endpoint) else endpoint
+        )
+
+    def quota_limit(self, code: str) -> float:
+        with _asking("servicequotas:GetServiceQuota"):
+            client = self._client("service-quotas")
+            try:
+                answer = client.get_service_quota(ServiceCode="ec2", QuotaCode=code)
+            except client.exceptions.NoSuchResourceException:
+                answer = None
+        if answer is None:
+            with _asking("servicequotas:GetAWSDefaultServiceQuota"):
+                answer = client.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode=code)
+        return answer["Quota"]["Value"]
+
+    def running_instances(self, family: str) -> Sequence[RunningInstance]:
+        with _asking("ec2:DescribeInstances"):
+            pages = self._client("ec2").get_paginator("describe_instances")
+            states = {"Name": "instance-state-name", "Values": _COUNTED_STATES}
+            found = [
+                instance
+                for page in pages.paginate(Filters=[states])
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+                if family_of(instance["InstanceType"]) == family
+            ]
+        vcpus = self._vcpus({instance["InstanceType"] for instance in found})
+        return [
+            RunningInstance(
+                instance_type=instance["InstanceType"],
+                vcpus=vcpus[instance["InstanceType"]],
+                capacity=instance.get("InstanceLifecycle", "on-demand"),
+                cluster=next((tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None),
+            )
+            for instance in found
+        ]
+
+    def zones_offering(self, instance_type: str) -> Collection[str]:
+        with _asking("ec2:DescribeInstanceTypeOfferings"):
+            answer = self._client("ec2").describe_instance_type_offerings(
+                LocationType="availability-zone-id",
+                Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+            )
+        return {offering["Location"] for offering in answer["InstanceTypeOfferings"]}
+
+    def subnet(self, subnet_id: str) -> Subnet | None:
+        with _asking("ec2:DescribeSubnets", absent="InvalidSubnetID.NotFound"):
+            (subnet,) = self._client("ec2").describe_subnets(SubnetIds=[subnet_id])["Subnets"]
+            return Subnet(subnet_id=subnet_id, vpc_id=subnet["VpcId"], zone_id=subnet["AvailabilityZoneId"])
+        return None
+
+    def parameter(self, name: str) -> str | None:
+        with _asking("ssm:GetParameter", absent="ParameterNotFound"):
+            return self._client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+        return None
+
+    def image(self, image_id: str) -> Image | None:
+        with _asking("ec2:DescribeImages", absent="InvalidAMIID.NotFound"):
+            for image in self._client("ec2").describe_images(ImageIds=[image_id])["Images"]:
+                root = image["RootDeviceName"]
+                sizes = {m.get("DeviceName"): m.get("Ebs", {}).get("VolumeSize", 0) for m in image["BlockDeviceMappings"]}
+                return Image(
+                    image_id=image_id,
+                    state=image["State"],
+                    root_device_name=root,
+                    root_volume_gib=sizes.get(root, 0),
+                )
+        return None
+
+    def stack_status(self, name: str) -> str | None:
+        # CloudFormation has no code of its own for a stack that does not exist.
+        with _asking("cloudformation:DescribeStacks", absent="does not exist"):
+            return self._client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
+        return None
+
+    def _vcpus(self, instance_types: Collection[str]) -> dict[str, int]:
+        if not instance_types:
+            return {}
+        with _asking("ec2:DescribeInstanceTypes"):
+            answer = self._client("ec2").describe_instance_types(InstanceTypes=sorted(instance_types))
+        return {entry["InstanceType"]: entry["VCpuInfo"]["DefaultVCpus"] for entry in answer["InstanceTypes"]}
+
+    def _client(self, service: str) -> Any:
+        if service not in self._clients:
+            self._clients[service] = boto3.Session(region_name=self._region).client(service, config=PATIENCE)
+        return self._clients[service]

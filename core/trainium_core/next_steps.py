@@ -1,0 +1,57 @@
+"""What a person does with a cluster once it stands: commands to copy, each a projection of the plan."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainium_core.launch import torchrun_command
+from trainium_core.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextStep:
+    """An output of the stack: its name, what it is for, and the value or command."""
+
+    name: str
+    meaning: str
+    value: str
+
+
+def next_steps(plan: Plan, *, group_name: str, cache_url: str, stack_name: str) -> tuple[NextStep, ...]:
+    """The next steps, in the order they are wanted. `group_name` and `cache_url` may be CDK tokens."""
+    return tuple(_steps(plan, group_name, cache_url, stack_name))
+
+
+def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iterator[NextStep]:
+    if plan.effective_egress != "none":
+        first = (
+            f"aws autoscaling describe-auto-scaling-groups --region {plan.region} "
+            f"--auto-scaling-group-names {group_name} "
+            "--query 'AutoScalingGroups[0].Instances[0].InstanceId' --output text"
+        )
+        yield NextStep(
+            name="Session",
+            meaning="A shell on the first node",
+            value=f"aws ssm start-session --region {plan.region} --target $({first})",
+        )
+    if plan.nodes > 1:
+        yield NextStep(
+            name="HeadNode",
+            meaning="Sets HEAD_NODE for the torchrun line: run it once, use the value on every node",
+            value=f"HEAD_NODE=$(aws ec2 describe-instances --region {plan.region} --filters "
+            f"Name=tag:aws:autoscaling:groupName,Values={group_name} Name=instance-state-name,Values=running "
+            "--query 'sort(Reservations[].Instances[].PrivateIpAddress)[0]' --output text)",
+        )
+    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
+    yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
+    resize = f"aws autoscaling update-auto-scaling-group --region {plan.region} --auto-scaling-group-name {group_name}"
+    yield NextStep(
+        name="Sleep",
+        meaning="Terminates the nodes and keeps the rest",
+        value=f"{resize} --min-size 0 --desired-capacity 0",
+    )
+    yield NextStep(
+        name="Wake",
+        meaning="Brings the nodes back",
+        value=f"{resize} --min-size {plan.nodes} --desired-capacity {plan.nodes}",
+    )
+    yield NextStep(name="Destroy", meaning="Removes everything", value=f"cdk destroy {stack_name}")

@@ -1,0 +1,30 @@
+"""TrnClusterStack: one Trainium cluster, with the commands a person uses next as outputs."""
+
+from aws_cdk import CfnOutput, Environment, Stack, Tags
+from constructs import Construct
+
+from trainium_cdk import TrainiumCluster
+from trainium_core import Plan
+from trainium_core.naming import CLUSTER_TAG
+from trainium_core.next_steps import next_steps
+
+
+class TrnClusterStack(Stack):
+    """The cluster of a plan, in the plan's region and the account of whoever deploys."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            env=Environment(region=plan.region),
+            description=f"AWS Trainium cluster {plan.cluster_name}",
+        )
+        cluster = TrainiumCluster(self, "Cluster", plan=plan)
+        for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
+            Tags.of(self).add(key, value)
+        steps = next_steps(
+            plan, group_name=cluster.fleet.group.ref, cache_url=cluster.cache.url, stack_name=construct_id
+        )
+        for step in steps:
+            CfnOutput(self, step.name, description=step.meaning, value=step.value)
+        CfnOutput(self, "Fleet", description="What the nodes reported", value=cluster.fleet.gate.summary)
