@@ -22,17 +22,9 @@ class Identity:
 class RunningInstance:
     """An instance that counts against a quota. `capacity` as in a plan; `cluster` is its tag trn:cluster, if any."""
 
-    instance_type: str
     vcpus: int
     capacity: str
     cluster: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subnet:
-    subnet_id: str
-    vpc_id: str
-    zone_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +48,7 @@ class Account(Protocol):
 
     def zones_offering(self, instance_type: str) -> Collection[str]: ...
 
-    def subnet(self, subnet_id: str) -> Subnet | None: ...
+    def subnet_zone(self, *, subnet_id: str, vpc_id: str) -> str | None: ...
 
     def parameter(self, name: str) -> str | None: ...
 

@@ -7,15 +7,14 @@ from typing import Literal
 
 from trainium_core.node_record import NodeRecord
 
-# Launch failures that trying again cannot mend. A lack of capacity can end at any moment, so it is waited out.
+# Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
+# instance profile takes a while to be known everywhere: those are waited out.
 _LASTING = re.compile(
-    r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|not supported|Unsupported|"
-    r"Invalid|not authorized|UnauthorizedOperation|AccessDenied|not exist",
+    r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
+    r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
+    r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )
-
-# An instance profile is not known everywhere at once after it is made, whatever words EC2 finds for that.
-_PASSING = re.compile(r"InsufficientInstanceCapacity|IAM instance profile|iamInstanceProfile", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,9 @@ from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.quota import QuotaNeed, quota_need
 
+_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+"""States in which CloudFormation takes an update of a stack."""
+
 Outcome = Literal["pass", "warn", "fail", "unknown"]
 Verdict = Literal["ready", "not ready", "could not tell"]
 
@@ -92,16 +95,17 @@ def judge_quota(
 
 def _offering(plan: Plan, account: Account) -> _Answer:
     zone_id = plan.zone_id
-    if plan.subnet_id is not None:
-        subnet = account.subnet(plan.subnet_id)
-        if subnet is None:
-            return "fail", f"there is no {plan.subnet_id} in {plan.region}", "set trn:subnet_id to one of your VPC's"
-        if subnet.vpc_id != plan.vpc_id:
-            return "fail", f"{plan.subnet_id} is in {subnet.vpc_id}, not in {plan.vpc_id}", "set trn:vpc_id to it"
-        if zone_id not in (None, subnet.zone_id):
-            fix = "set trn:availability_zone_id to it, or leave it out"
-            return "fail", f"{plan.subnet_id} is in {subnet.zone_id}, not in {zone_id}", fix
-        zone_id = subnet.zone_id
+    if plan.vpc_id is not None and plan.subnet_id is not None:
+        zone_id = account.subnet_zone(subnet_id=plan.subnet_id, vpc_id=plan.vpc_id)
+        if zone_id is None:
+            return (
+                "fail",
+                f"no {plan.subnet_id} in {plan.vpc_id} in {plan.region}",
+                "set trn:subnet_id to one of its own",
+            )
+        if plan.availability_zone_id not in (None, zone_id):
+            fix = f"set trn:availability_zone_id to {zone_id}, or leave it out"
+            return "fail", f"{plan.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}", fix
     offering = account.zones_offering(plan.instance_type)
     if zone_id in offering:
         return "pass", f"{zone_id} offers {plan.instance_type}, which is no promise that one is free", ""
@@ -132,19 +136,26 @@ def _bootstrap(plan: Plan, account: Account) -> _Answer:
     fix = f"run: cdk bootstrap aws://{account.identity().account}/{plan.region}"
     if status is None:
         return "fail", f"there is no stack {BOOTSTRAP_STACK_NAME}", fix
-    usable = status in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
-    return ("pass", f"{BOOTSTRAP_STACK_NAME} is there", "") if usable else ("fail", f"it is in {status}", fix)
+    if status not in _STEADY:
+        return "fail", f"{BOOTSTRAP_STACK_NAME} is in {status}", fix
+    return "pass", f"{BOOTSTRAP_STACK_NAME} is there", ""
 
 
 def _stack(_plan: Plan, account: Account) -> _Answer:
     status = account.stack_status(STACK_NAME)
-    if status is None:
+    if status in (None, "REVIEW_IN_PROGRESS"):
         return "pass", f"{STACK_NAME} is not there yet", ""
-    if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"):
+    if status in _STEADY:
         return "pass", f"{STACK_NAME} is there ({status}) and will be updated", ""
+    if status == "ROLLBACK_COMPLETE":
+        return (
+            "warn",
+            f"{STACK_NAME} failed to be made before (ROLLBACK_COMPLETE): cdk deploy deletes the rest first",
+            "",
+        )
     if status.endswith("_IN_PROGRESS"):
         return "fail", f"{STACK_NAME} is in {status}", "wait until that has ended"
-    return "fail", f"{STACK_NAME} is in {status}, left by a deployment that failed", "run: cdk destroy " + STACK_NAME
+    return "fail", f"{STACK_NAME} is in {status}", f"run: cdk rollback {STACK_NAME}, or cdk destroy {STACK_NAME}"
 
 
 _CHECKS: dict[str, _Check] = {

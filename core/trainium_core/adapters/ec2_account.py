@@ -1,6 +1,5 @@
 """An AWS account in one region, asked through boto3. Nothing here changes anything."""
 
-import ipaddress
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.account import CannotTellError, Identity, Image, RunningInstance, Subnet
+from trainium_core.account import CannotTellError, Identity, Image, RunningInstance
 from trainium_core.instance_type import family_of
 from trainium_core.naming import CLUSTER_TAG
 
@@ -32,9 +31,7 @@ class Ec2Account:
         with _asking("sts:GetCallerIdentity"):
             answer = self._client("sts").get_caller_identity()
         endpoint = str(self._client("sts").meta.endpoint_url)
-        return Identity(
-            account=answer["Account"], arn=answer["Arn"], endpoint=None if _is_aws(endpoint) else endpoint
-        )
+        return Identity(account=answer["Account"], arn=answer["Arn"], endpoint=None if _is_aws(endpoint) else endpoint)
 
     def quota_limit(self, code: str) -> float:
         with _asking("servicequotas:GetServiceQuota"):
@@ -62,7 +59,6 @@ class Ec2Account:
         vcpus = self._vcpus({instance["InstanceType"] for instance in found})
         return [
             RunningInstance(
-                instance_type=instance["InstanceType"],
                 vcpus=vcpus[instance["InstanceType"]],
                 capacity=instance.get("InstanceLifecycle", "on-demand"),
                 cluster=next((tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None),
@@ -78,33 +74,29 @@ class Ec2Account:
             )
         return {offering["Location"] for offering in answer["InstanceTypeOfferings"]}
 
-    def subnet(self, subnet_id: str) -> Subnet | None:
-        with _asking("ec2:DescribeSubnets", absent="InvalidSubnetID.NotFound"):
-            (subnet,) = self._client("ec2").describe_subnets(SubnetIds=[subnet_id])["Subnets"]
-            return Subnet(subnet_id=subnet_id, vpc_id=subnet["VpcId"], zone_id=subnet["AvailabilityZoneId"])
-        return None
+    def subnet_zone(self, *, subnet_id: str, vpc_id: str) -> str | None:
+        filters = [{"Name": "subnet-id", "Values": [subnet_id]}, {"Name": "vpc-id", "Values": [vpc_id]}]
+        with _asking("ec2:DescribeSubnets"):
+            subnets = self._client("ec2").describe_subnets(Filters=filters)["Subnets"]
+        return subnets[0]["AvailabilityZoneId"] if subnets else None
 
     def parameter(self, name: str) -> str | None:
-        with _asking("ssm:GetParameter", absent="ParameterNotFound"):
+        with _asking("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
             return self._client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
         return None
 
     def image(self, image_id: str) -> Image | None:
-        with _asking("ec2:DescribeImages", absent="InvalidAMIID.NotFound"):
+        with _asking("ec2:DescribeImages", absent=("InvalidAMIID.",)):
             for image in self._client("ec2").describe_images(ImageIds=[image_id])["Images"]:
-                root = image["RootDeviceName"]
-                sizes = {m.get("DeviceName"): m.get("Ebs", {}).get("VolumeSize", 0) for m in image["BlockDeviceMappings"]}
-                return Image(
-                    image_id=image_id,
-                    state=image["State"],
-                    root_device_name=root,
-                    root_volume_gib=sizes.get(root, 0),
-                )
+                root = image.get("RootDeviceName", "none")
+                volumes = [m for m in image.get("BlockDeviceMappings", []) if m.get("DeviceName") == root]
+                size = sum(volume.get("Ebs", {}).get("VolumeSize", 0) for volume in volumes)
+                return Image(image_id=image_id, state=image["State"], root_device_name=root, root_volume_gib=size)
         return None
 
     def stack_status(self, name: str) -> str | None:
         # CloudFormation has no code of its own for a stack that does not exist.
-        with _asking("cloudformation:DescribeStacks", absent="does not exist"):
+        with _asking("cloudformation:DescribeStacks", absent=("does not exist",)):
             return self._client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
         return None
 
@@ -119,3 +111,24 @@ class Ec2Account:
         if service not in self._clients:
             self._clients[service] = boto3.Session(region_name=self._region).client(service, config=PATIENCE)
         return self._clients[service]
+
+
+@contextmanager
+def _asking(permission: str, *, absent: tuple[str, ...] = ()) -> Iterator[None]:
+    """Turn what can go wrong into CannotTellError, and an error that says `absent` into an end of the block."""
+    try:
+        yield
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+        if any(sign in f"{code} {message}" for sign in absent):
+            return
+        if code in _DENIED:
+            raise CannotTellError(f"not allowed to look: the permission {permission} is missing") from error
+        raise CannotTellError(f"AWS answered {code}: {message}") from error
+    except BotoCoreError as error:
+        raise CannotTellError(str(error)) from error
+
+
+def _is_aws(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))
