@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# make checkov-env, make bench-env: .venv-NAME from requirements-NAME.txt, for tools whose pins fight with ours.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=scripts/steps.sh
+source scripts/steps.sh
+# shellcheck source=scripts/python_env.sh
+source scripts/python_env.sh
+
+tool=${1:?name the environment: checkov or bench}
+install_requirements "make $tool-env" ".venv-$tool" "requirements-$tool.txt" "about a minute" "pins/$tool.txt"
+finish "make $tool-env: .venv-$tool ready"

@@ -1,0 +1,43 @@
+"""What the texts of the repository name is there, and nothing in them leads to one person's machine."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.layout.repository import ROOT, files
+
+DOCUMENTS = [file for file in files() if file.suffix == ".md"]
+
+ELSEWHERE = re.compile(r"\.\./shared|/work/(main|shared)|registry\.npmjs|pypi\.org|pythonhosted")
+"""Folders and servers that a clone of this repository has no business with."""
+
+
+def make_targets(text: str) -> set[str]:
+    """Targets of the `make` commands in a text: in backquotes, or at the start of a line of a code block."""
+    return set(re.findall(r"(?:`|^\s*(?:\$ )?)make ([a-z][a-z-]*)(?=`|\s*$|\s+#)", text, re.MULTILINE))
+
+
+def test_make_commands_are_found_in_prose_and_in_blocks() -> None:
+    text = "Run `make one`, then:\n\n    make two\n$ make three  # why\nwhich may make sense of it"
+    assert make_targets(text) == {"one", "two", "three"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
+    defined = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert make_targets((ROOT / document).read_text()) - defined == set()
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    assert make_targets((ROOT / "README.md").read_text()) >= {"demo", "test"}
+
+
+def test_every_make_target_says_what_it_does() -> None:
+    lines = re.findall(r"^[a-z-]+:.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert [line for line in lines if "## " not in line] == []
+
+
+def test_no_file_leads_out_of_the_repository() -> None:
+    texts = [file for file in files() if not file.is_relative_to("tests/layout")]
+    assert [str(file) for file in texts if ELSEWHERE.search((ROOT / file).read_text(errors="replace"))] == []
