@@ -36,4 +36,5 @@ class TrainiumCluster(Construct):
                 self, "Network", vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
             )
         assert plan.zone_id is not None
+        assert plan.effective_egress != "existing"
         return ClusterNetwork(self, "Network", zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=plan.effective_egress)

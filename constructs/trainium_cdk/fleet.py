@@ -14,6 +14,7 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import NeuronLaunchTemplate
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_cdk.service_role import service_role
 from trainium_core.plan import Plan
 from trainium_userdata import NodePlaces, node_user_data
 
@@ -83,9 +84,9 @@ class NeuronFleet(Construct):
             timeout_minutes=plan.node_timeout_minutes,
         )
 
-    def _role(self, cache: CompileCache, records: NodeRecords) -> iam.Role:
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-        role.add_to_policy(iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"]))
+    def _role(self, cache: CompileCache, records: NodeRecords) -> iam.IRole:
+        role = service_role(self, "Role", "ec2.amazonaws.com")
+        role.add_to_principal_policy(iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"]))
         justify_wildcard(role, "*", "Session Manager's actions know no resources (Service Authorization Reference)")
         cache.grant_use(role)
         records.grant_write(role)

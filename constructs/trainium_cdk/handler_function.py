@@ -13,6 +13,7 @@ from constructs import Construct
 
 import trainium_core
 from trainium_cdk.justification import justify
+from trainium_cdk.service_role import service_role
 
 _HANDLERS = Path(__file__).parent / "handlers"
 _CORE = Path(trainium_core.__file__).parent
@@ -32,7 +33,7 @@ class HandlerFunction(Construct):
         log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.role = service_role(self, "Role", "lambda.amazonaws.com")
         self._policy = iam.Policy(self, "Policy", roles=[self.role])
         self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn])
         with TemporaryDirectory() as folder:

@@ -1,7 +1,6 @@
 """Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
 
 import ipaddress
-from typing import Literal
 
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
@@ -9,8 +8,7 @@ from constructs import Construct
 
 from trainium_cdk.justification import justify
 from trainium_cdk.security_group import HTTPS
-
-Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
+from trainium_core.settings import Egress
 
 _SESSION_MANAGER = {
     "Ssm": ec2.InterfaceVpcEndpointAwsService.SSM,

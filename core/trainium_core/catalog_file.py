@@ -104,6 +104,7 @@ def _fact(entry: Any, form: Any, where: str) -> Fact:
     wanted, fits = _FORMS[form]
     if not fits(value):
         raise CatalogError(f"{where}: is {value!r}, must be {wanted}")
+    value = tuple(cast(list[Any], value)) if isinstance(value, list) else value
     return Fact(value=value, source=str(cast(Mapping[str, Any], entry)["source"]))
 
 
@@ -117,8 +118,7 @@ def _zones(entry: Any, where: str) -> Fact:
 
 
 def _instance_type(name: str, facts: Mapping[str, Fact], where: str) -> InstanceType:
-    values = {key: tuple(fact.value) if isinstance(fact.value, list) else fact.value for key, fact in facts.items()}
-    entry = InstanceType(name=name, **values)
+    entry = InstanceType(name=name, **{key: fact.value for key, fact in facts.items()})
     if entry.efa_interfaces > entry.network_cards:
         raise CatalogError(f"{where}: {entry.efa_interfaces} EFA interfaces do not fit {entry.network_cards} cards")
     for config in entry.logical_neuroncore_configs:

@@ -15,6 +15,8 @@ _LASTING = re.compile(
     r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )
+# The same codes come with these words when waiting does help.
+_PASSING = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ def fleet_verdict(
     if failed:
         return FleetVerdict(state="failed", reason="; ".join(f"node {r.instance_id}: {r.reason}" for r in failed[:5]))
     lasting = next((message for message in failed_launches if _is_lasting(message)), None)
-    if lasting:
+    if lasting and len(instances) < nodes:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {lasting}")
     proven = [i for i in instances if i in records]
     if len(proven) == len(instances) == nodes:

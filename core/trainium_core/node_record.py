@@ -6,7 +6,7 @@ from a network without any other way out.
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
@@ -47,7 +47,7 @@ class NodeRecord:
                 raise ValueError(f"state is {state!r}, not 'proven' or 'failed'")
             record = cls(
                 instance_id=str(raw["instance_id"]),
-                state=cast(State, state),
+                state=state,
                 reason=str(raw.get("reason", "")),
                 checks=tuple(
                     Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=c["ok"] is True)

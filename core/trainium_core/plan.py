@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trainium_core.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
 from trainium_core.facts import facts
 from trainium_core.forms import UnreadableError
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
-from trainium_core.settings import SETTINGS, zone_name_hint
+from trainium_core.settings import SETTINGS, Egress, zone_name_hint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Plan:
     subnet_id: str | None = None
     route_table_id: str | None = None
     vpc_cidr: str = "10.42.0.0/16"
-    egress: str | None = None
+    egress: Egress | None = None
     secondary_interface_type: str = "efa"
     placement_group: str | None = None
     root_volume_gib: int = field(default_factory=lambda: facts()["root_volume"]["default_gib"])
@@ -98,7 +98,7 @@ class Plan:
         return self.type.zones[self.region][0]
 
     @property
-    def effective_egress(self) -> str:
+    def effective_egress(self) -> Egress | Literal["existing"]:
         """The way out of a new VPC; `existing` in a VPC of your own."""
         return "existing" if self.vpc_id else self.egress or "vpc-endpoints"
 

@@ -1,6 +1,7 @@
 """What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
 
 import ipaddress
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -45,8 +46,9 @@ def rule(*reads: str) -> Callable[[Callable[[Plan], Iterator[Problem]]], Callabl
 @rule("instance_type", "catalog")
 def type_is_in_the_catalogue(plan: Plan) -> Iterator[Problem]:
     if plan.instance_type not in plan.catalog:
-        family = plan.instance_type.split(".")[0]
-        resembling = [name for name in plan.catalog if nearest(family, (name.split(".")[0],))]
+        # Sizes alone resemble each other: p5.48xlarge does not mean trn2.48xlarge.
+        words = re.split(r"[^a-z0-9]+", plan.instance_type.casefold())
+        resembling = [name for name in plan.catalog if any(nearest(word, (name.split(".")[0],)) for word in words)]
         close = nearest(plan.instance_type, resembling)
         yield Problem(
             key="instance_type",

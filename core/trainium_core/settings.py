@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from trainium_core.catalog import builtin_catalog
 from trainium_core.catalog_file import ZONE_ID
@@ -10,7 +11,8 @@ from trainium_core.facts import facts
 from trainium_core.forms import Choice, FilePath, Form, NetworkBlock, Pattern, TagMap, TextFile, WholeNumber
 
 CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
-EGRESS = ("vpc-endpoints", "nat-gateway", "none")
+Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
+EGRESS: tuple[Egress, ...] = get_args(Egress)
 AT_DESTROY = ("destroy", "retain")
 CARD_INTERFACE_TYPES = ("efa", "efa-only")
 

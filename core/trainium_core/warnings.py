@@ -1,22 +1,49 @@
 """What a plan's author should know although the plan can be deployed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by name: each a fact, its consequence and what to do."""
-    warnings: dict[str, str] = {}
+    """Warnings by the setting they are about: each a fact, its consequence and what to do."""
+    return dict(_warnings(plan))
+
+
+def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.ami.startswith("/aws/service/neuron/") and plan.region in facts()["image"]["regions_without_parameters"]:
-        warnings["ami"] = (
+        yield (
+            "ami",
             f"{plan.region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment "
-            "cannot fetch the parameter, copy an image there and set trn:ami to its id"
+            "cannot fetch the parameter, copy an image there and set trn:ami to its id",
         )
     if plan.effective_egress == "none":
-        warnings["egress"] = (
+        yield (
+            "egress",
             "with trn:egress=none nodes reach S3 and nothing else: no sessions, no packages; what a job needs must be "
-            "in the image or in S3"
+            "in the image or in S3",
         )
-    return warnings
+    if plan.setup_script is not None and plan.effective_egress in ("vpc-endpoints", "none"):
+        yield (
+            "setup_script",
+            f"with trn:egress={plan.effective_egress} the setup script has no internet: fetch what it needs from S3, "
+            "or choose trn:egress=nat-gateway",
+        )
+    if plan.capacity == "capacity-block":
+        yield (
+            "capacity",
+            "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
+        )
+    advised = facts()["root_volume"]["default_gib"]
+    if plan.root_volume_gib < advised:
+        yield (
+            "root_volume_gib",
+            f"the Neuron documentation advises {advised} GiB or more; {plan.root_volume_gib} may fill up with "
+            "compiled graphs",
+        )
+    if plan.vpc_id is not None and plan.route_table_id is None:
+        yield (
+            "route_table_id",
+            f"nodes report to S3: {plan.subnet_id} must have a route there already, or give trn:route_table_id",
+        )

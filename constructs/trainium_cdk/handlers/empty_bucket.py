@@ -34,12 +34,17 @@ def empty(bucket: str) -> int:
     if tags.get(CONSENT_TAG) != "true":
         return 0
     deleted = 0
-    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-        keys = [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]
-        if keys:
-            errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
-            if errors:
-                raise RuntimeError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
-            deleted += len(keys)
+    # Always the first page: what it held is gone when it is asked for again.
+    while keys := _first_versions(s3, bucket):
+        errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
+        if errors:
+            raise RuntimeError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
+        deleted += len(keys)
     return deleted
+
+
+def _first_versions(s3: Any, bucket: str) -> list[dict[str, str]]:
+    """As many versions and delete markers as one request lists and deletes: 1,000."""
+    page = s3.list_object_versions(Bucket=bucket)
+    entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+    return [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]

@@ -6,6 +6,7 @@ One invocation lasts 15 minutes at most, so the function calls itself again whil
 import json
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from trainium_core.fleet_verdict import FleetVerdict, fleet_verdict
@@ -19,37 +20,60 @@ _SETTLING = timedelta(minutes=5)  # how long before this resource's update the g
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
-    properties = event["ResourceProperties"]
-    physical_id = f"{properties['GroupName']}/gate"
     if event["RequestType"] == "Delete":
         answer(event, physical_id=event["PhysicalResourceId"])
         return
-    started = float(event.setdefault("GateStarted", time.time()))
-    deadline = started + 60 * float(properties["TimeoutMinutes"])
+    physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
     try:
-        verdict = wait(
-            properties,
-            since=datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None,
-            until=min(deadline, time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S),
-        )
+        verdict = decide(event, context)
     except Exception as error:  # CloudFormation must hear of it, whatever it is
         answer(event, failure=f"the fleet could not be watched: {error}", physical_id=physical_id)
         return
-    if verdict.state == "waiting" and time.time() < deadline:
-        _call_again(event, context)
-    elif verdict.state == "ready":
+    if verdict.state == "ready":
         answer(event, physical_id=physical_id, data={"Summary": verdict.reason})
-    else:
-        late = f"after {properties['TimeoutMinutes']} minutes: " if verdict.state == "waiting" else ""
-        answer(event, failure=late + verdict.reason, physical_id=physical_id)
+    elif verdict.state == "failed":
+        answer(event, failure=verdict.reason, physical_id=physical_id)
+
+
+def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
+    """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
+    properties = event["ResourceProperties"]
+    started = float(event.setdefault("GateStarted", time.time()))
+    deadline = started + 60 * float(properties["TimeoutMinutes"])
+    end_of_invocation = time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
+    verdict = wait(
+        properties,
+        since=datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None,
+        until=min(deadline, end_of_invocation),
+    )
+    if verdict.state != "waiting":
+        return verdict
+    if end_of_invocation < deadline:
+        _call_again(event, context)
+        return verdict
+    return FleetVerdict(state="failed", reason=f"after {properties['TimeoutMinutes']} minutes: {verdict.reason}")
 
 
 def wait(properties: dict[str, Any], *, since: datetime | None, until: float) -> FleetVerdict:
-    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch)."""
+    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch).
+
+    since: launches that failed before are of an earlier deployment.
+    """
+    import boto3
+
+    autoscaling: Any = boto3.client("autoscaling")
+    s3: Any = boto3.client("s3")
     pause = 0.5
     records: dict[str, NodeRecord] = {}
     while True:
-        verdict = look(properties, since, records)
+        instances, activities = look_at_group(autoscaling, properties["GroupName"])
+        read_new_records(s3, properties["RecordsBucket"], properties["RecordsPrefix"], instances, records)
+        verdict = fleet_verdict(
+            nodes=int(properties["Nodes"]),
+            instances=instances,
+            records=records,
+            failed_launches=failed_launches(activities, since),
+        )
         print(f"{verdict.state}: {verdict.reason}")
         if verdict.state != "waiting" or time.time() + pause > until:
             return verdict
@@ -57,36 +81,25 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-def look(properties: dict[str, Any], since: datetime | None, records: dict[str, NodeRecord]) -> FleetVerdict:
-    """Ask Auto Scaling and S3 once. `since`: older failed launches are of an earlier deployment.
-
-    `records` holds what was read before, and gains what is new.
-    """
-    import boto3
-
-    autoscaling: Any = boto3.client("autoscaling")
-    name = properties["GroupName"]
+def look_at_group(autoscaling: Any, name: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """The ids of a group's instances that are to stay, and its latest activities, newest first."""
     group = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"][0]
     instances = [i["InstanceId"] for i in group["Instances"] if not i["LifecycleState"].startswith("Terminat")]
-    activities = autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
-    read_new_records(properties["RecordsBucket"], properties["RecordsPrefix"], instances, records)
-    return fleet_verdict(
-        nodes=int(properties["Nodes"]),
-        instances=instances,
-        records=records,
-        failed_launches=[
-            activity["StatusMessage"]
-            for activity in activities
-            if activity["StatusCode"] == "Failed" and (since is None or activity["StartTime"] >= since)
-        ],
-    )
+    return instances, autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
 
 
-def read_new_records(bucket: str, prefix: str, instances: list[str], records: dict[str, NodeRecord]) -> None:
+def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
+    """What the launches that failed since the last one that did not say, newest first, as the activities are.
+
+    Once a launch goes well again, such as after a rollback, those that failed before tell nothing any more.
+    """
+    launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
+    failed = takewhile(lambda launch: launch["StatusCode"] == "Failed", launches)
+    return [launch["StatusMessage"] for launch in failed if since is None or launch["StartTime"] >= since]
+
+
+def read_new_records(s3: Any, bucket: str, prefix: str, instances: list[str], records: dict[str, NodeRecord]) -> None:
     """Add to `records` what instances have written since."""
-    import boto3
-
-    s3: Any = boto3.client("s3")
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/")
     written = {item["Key"] for page in pages for item in page.get("Contents", [])}
     for instance in instances:

@@ -1,6 +1,6 @@
 """An AWS account in one region, asked through boto3. Nothing here changes anything."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,7 +114,7 @@ class Ec2Account:
 
 
 @contextmanager
-def _asking(permission: str, *, absent: tuple[str, ...] = ()) -> Iterator[None]:
+def _asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
     """Turn what can go wrong into CannotTellError, and an error that says `absent` into an end of the block."""
     try:
         yield
