@@ -31,7 +31,9 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
         yield NextStep(
             name="Session",
             meaning="A shell on the first node",
-            value=f"aws ssm start-session --region {plan.region} --target $({first})",
+            # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
+            value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
+            f"--parameters command='sudo -iu #1000' --target $({first})",
         )
     if plan.nodes > 1:
         yield NextStep(

@@ -1,0 +1,40 @@
+"""Plans and places the tests of the user data share."""
+
+from typing import Any
+
+from trainium_core.catalog import builtin_catalog
+from trainium_core.plan import Plan
+from trainium_userdata import NodePlaces
+
+PLACES = NodePlaces(
+    region="us-west-2",
+    cache_url="s3://cluster-cache/neuron-compile-cache",
+    report_url="s3://cluster-records/nodes",
+)
+
+
+def plan_for(instance_type: str, **settings: Any) -> Plan:
+    region = next(iter(builtin_catalog()[instance_type].zones))
+    return Plan(instance_type=instance_type, region=region, **settings)
+
+
+def every_plan(**settings: Any) -> list[Plan]:
+    """Each type with each way to buy it, each LNC and each kind of further network interface."""
+    return [
+        plan_for(
+            name,
+            capacity=capacity,
+            reservation_id="cr-0123456789abcdef0" if capacity in ("capacity-block", "reservation") else None,
+            logical_neuroncore_config=lnc,
+            secondary_interface_type=interface,
+            **settings,
+        )
+        for name, known in builtin_catalog().items()
+        for capacity in (*known.usage_classes, "reservation")
+        for lnc in known.logical_neuroncore_configs or (None,)
+        for interface in (("efa", "efa-only") if known.efa_interfaces > 1 else ("efa",))
+    ]
+
+
+def plan_id(plan: Plan) -> str:
+    return f"{plan.instance_type}-{plan.capacity}-lnc{plan.lnc}-{plan.secondary_interface_type}"
