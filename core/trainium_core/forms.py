@@ -40,7 +40,7 @@ class WholeNumber:
 
     def read(self, raw: Any) -> int:
         text = str(raw).strip()
-        if isinstance(raw, bool) or not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise UnreadableError(f"write the number in digits, such as {max(self.smallest, 1)}")
         number = int(text)
         if number < self.smallest or (self.largest is not None and number > self.largest):

@@ -1,0 +1,49 @@
+"""A click group that imports a command only when it is called, so that `trn --help` answers at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyCommand:
+    """Where a command is found, and the line that the group's help shows for it."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+class LazyGroup(click.Group):
+    """A group of LazyCommands. Its help is written from their summaries, without importing any of them."""
+
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.lazy_commands = lazy_commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.lazy_commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        lazy = self.lazy_commands.get(cmd_name)
+        if lazy is None:
+            return None
+        return getattr(import_module(lazy.module), lazy.attribute)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.lazy_commands and not args[0].startswith("-"):
+            from trainium_core.problems import nearest
+
+            close = nearest(args[0], tuple(self.lazy_commands))
+            hint = f"; did you mean {close}?" if close else ""
+            ctx.fail(f"no such command: {args[0]!r}{hint}\nKnown: {', '.join(self.lazy_commands)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy_commands.items()])

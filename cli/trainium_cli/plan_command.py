@@ -1,0 +1,41 @@
+"""`trn plan`: the validated plan and what follows from it."""
+
+from pathlib import Path
+
+import click
+
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_report import plan_as_json, plan_sections
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_core.launch import torchrun_command
+from trainium_core.warnings import plan_warnings
+
+
+@click.command()
+@plan_options
+def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+    """Check the plan and show what follows from it.
+
+    Works offline: nothing is asked of AWS and nothing is made.
+    """
+    checked = read_plan(cdk_json, overrides, as_json=as_json)
+    if as_json:
+        print_json(plan_as_json(checked))
+        return
+    out = console()
+    zone = checked.zone_id or f"the zone of {checked.subnet_id}"
+    node_count = "1 node" if checked.nodes == 1 else f"{checked.nodes} nodes"
+    out.print(
+        f"{checked.cluster_name}: {node_count} of {checked.instance_type}, {checked.capacity}, "
+        f"in {checked.region} ({zone})",
+        style="bold",
+    )
+    for title, rows in plan_sections(checked).items():
+        out.print(f"\n{title}", style="bold")
+        out.print(pairs(rows, label_width=15))
+    out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
+    out.print(f"  {torchrun_command(checked)}", soft_wrap=True)
+    out.print()
+    for setting, warning in plan_warnings(checked).items():
+        out.print(f"warning: trn:{setting}: {warning}", style="yellow")
+    out.print("The plan is valid. AWS was not asked: `trn preflight` does that.", style="green")

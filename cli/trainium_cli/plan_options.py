@@ -1,0 +1,56 @@
+"""The options by which a command is given a plan, and how a mistake in it is told."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.terminal import print_json
+from trainium_core.context import plan_from_file
+from trainium_core.plan import Plan
+from trainium_core.problems import PlanError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+def plan_options(command: Command) -> Command:
+    """-c, --file and --json."""
+    command = json_option(command)
+    command = click.option(
+        "--file",
+        "cdk_json",
+        type=click.Path(path_type=Path),
+        help="The cdk.json to read. Default: the one of the working directory.",
+    )(command)
+    return click.option(
+        "-c",
+        "--context",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override a setting, as with cdk: -c trn:nodes=4. Can be repeated.",
+    )(command)
+
+
+def read_plan(cdk_json: Path | None, overrides: tuple[str, ...], *, as_json: bool) -> Plan:
+    """The plan that the options describe; ends the command with every problem if it is not a good one."""
+    from trainium_userdata import check_user_data  # jinja2, which commands without a plan need not import
+
+    try:
+        plan = plan_from_file(cdk_json, overrides)
+        check_user_data(plan)
+        return plan
+    except PlanError as error:
+        refuse(error, as_json=as_json)
+
+
+def refuse(error: PlanError, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"problems": [asdict(problem) for problem in error.problems]})
+    click.echo(str(error).rstrip(), err=True)
+    raise click.exceptions.Exit(ExitCode.BAD_INPUT)

@@ -1,0 +1,108 @@
+"""A plan and its projections, as rows for people and as JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from itertools import groupby
+from typing import Any
+
+from trainium_core.launch import torchrun_command
+from trainium_core.network_layout import (
+    NetworkInterface,
+    addresses_needed,
+    network_interfaces,
+    node_subnet_addresses,
+)
+from trainium_core.plan import Plan
+from trainium_core.quota import quota_need
+from trainium_core.warnings import plan_warnings
+
+_EGRESS = {
+    "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",
+    "nat-gateway": "a NAT gateway to the internet, a gateway endpoint for S3",
+    "none": "a gateway endpoint for S3 and nothing else",
+    "existing": "as your VPC has it",
+}
+
+
+def plan_as_json(plan: Plan) -> dict[str, Any]:
+    """The settings in effect, every projection, and the warnings."""
+    need = quota_need(plan)
+    return {
+        "plan": {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name != "catalog"},
+        "zone_id": plan.zone_id,
+        "egress": plan.effective_egress,
+        "neuron_cores_per_node": plan.neuron_cores_per_node,
+        "logical_neuroncore_config": plan.lnc,
+        "network_interfaces": [asdict(interface) for interface in network_interfaces(plan)],
+        "addresses_needed": addresses_needed(plan),
+        "creates_placement_group": plan.creates_placement_group,
+        "cache_outlives_cluster": plan.cache_outlives_cluster,
+        "quota_need": None if need is None else asdict(need),
+        "torchrun": torchrun_command(plan),
+        "warnings": dict(plan_warnings(plan)),
+    }
+
+
+def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Titled rows of what the plan makes and needs."""
+    return {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
+
+
+def _node(plan: Plan) -> list[tuple[str, str]]:
+    node = plan.type
+    cores = f"{plan.neuron_cores_per_node} NeuronCores for training"
+    if plan.lnc > 1:
+        cores += f", each of {plan.lnc} physical ones"
+    return [
+        ("Devices", f"{node.neuron_devices} {node.accelerator} with {node.device_memory_gib} GiB each; {cores}"),
+        ("Host", f"{node.vcpus} vCPUs, {node.memory_gib} GiB, {node.nvme_disks} x {node.nvme_disk_gb} GB local NVMe"),
+        ("Network", f"{_cards(plan)}; {node.network_gbps:g} Gbps in all"),
+        ("Root volume", f"{plan.root_volume_gib} GiB gp3, encrypted, on {plan.root_device_name}"),
+        ("Image", plan.ami),
+        ("Setup script", "none" if plan.setup_script is None else f"{len(plan.setup_script.encode())} bytes"),
+    ]
+
+
+def _cards(plan: Plan) -> str:
+    def kind(interface: NetworkInterface) -> tuple[int, str]:
+        return interface.device, interface.interface_type or "an ordinary interface"
+
+    groups = [(kind, [i.card for i in group]) for kind, group in groupby(network_interfaces(plan), key=kind)]
+    return "; ".join(
+        (f"cards {cards[0]} to {cards[-1]}" if len(cards) > 1 else f"card {cards[0]}") + f": {name} (device {device})"
+        for (device, name), cards in groups
+    )
+
+
+def _surroundings(plan: Plan) -> list[tuple[str, str]]:
+    own = plan.vpc_id is not None
+    placement = plan.placement_group or (
+        "a new group, strategy cluster" if plan.creates_placement_group else "no group"
+    )
+    lasts = "outlives the cluster" if plan.cache_outlives_cluster else "goes with the cluster"
+    expiry = "" if plan.cache_bucket else f", graphs expire after {plan.cache_expiration_days} days"
+    return [
+        ("VPC", f"{plan.vpc_id}, {plan.subnet_id} (yours)" if own else f"new, {plan.vpc_cidr}"),
+        ("Way out", f"{plan.effective_egress}: {_EGRESS[plan.effective_egress]}"),
+        ("Placement", placement),
+        ("Compile cache", f"{plan.cache_bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
+        ("Fleet gate", f"the deployment waits up to {plan.node_timeout_minutes} min for every node to prove itself"),
+        ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
+    ]
+
+
+def _needs(plan: Plan) -> list[tuple[str, str]]:
+    need = quota_need(plan)
+    have = node_subnet_addresses(plan)
+    where = "of the largest subnet there is" if plan.vpc_id else "of the subnet"
+    return [
+        ("Quota", f"{need.vcpus} vCPUs of {need.code}, {need.name}" if need else _no_quota(plan)),
+        ("Addresses", f"{addresses_needed(plan)} of the {have} {where}"),
+        *([("Reservation", plan.reservation_id)] if plan.reservation_id else []),
+    ]
+
+
+def _no_quota(plan: Plan) -> str:
+    if plan.capacity == "reservation":
+        return "none: the capacity counted when it was reserved"
+    return "not known: no source says what this capacity counts against"

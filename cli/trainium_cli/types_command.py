@@ -1,0 +1,89 @@
+"""`trn types`: the catalogue as tables."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from trainium_cli.plan_options import json_option
+from trainium_cli.terminal import console, print_json, table
+from trainium_core.catalog import Catalog, CatalogError, InstanceType, load_catalog
+from trainium_core.problems import nearest
+
+
+@click.command()
+@click.option("--region", help="Only what this region offers.")
+@click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with types of your own.")
+@json_option
+def types(region: str | None, overlay: Path | None, as_json: bool) -> None:
+    """Show the instance types a plan can name.
+
+    That a zone offers a type does not mean that it has one free.
+    """
+    try:
+        catalog = load_catalog(overlay)
+    except CatalogError as error:
+        raise click.UsageError(str(error)) from error
+    if region is not None and region not in catalog.regions:
+        close = nearest(region, catalog.regions)
+        hint = f"; nearest: {close}" if close else ""
+        raise click.UsageError(
+            f"region {region!r} offers none of these types; allowed: {', '.join(catalog.regions)}{hint}"
+        )
+    chosen = [entry for entry in catalog.values() if region is None or region in entry.zones]
+    if as_json:
+        print_json({entry.name: _as_json(entry, catalog) for entry in chosen})
+        return
+    _show(chosen, region, catalog)
+
+
+def _as_json(entry: InstanceType, catalog: Catalog) -> dict[str, object]:
+    sources = {key: fact.source for key, fact in catalog.facts[entry.name].items()}
+    derived = {
+        "neuron_cores": entry.logical_neuron_cores(entry.default_logical_neuroncore_config),
+        "physical_neuron_cores": entry.physical_neuron_cores,
+        "total_device_memory_gib": entry.total_device_memory_gib,
+    }
+    return {**asdict(entry), **derived, "sources": {key: catalog.sources[source] for key, source in sources.items()}}
+
+
+def _show(chosen: list[InstanceType], region: str | None, catalog: Catalog) -> None:
+    out = console()
+    numbers = ["Devices", "Cores", "Device\nGiB", "vCPUs", "Memory\nGiB", "EFA", "Gbps", "NVMe GB"]
+    out.print(table(["Type", *numbers], [_hardware(entry) for entry in chosen], right=numbers))
+    offers = [row for entry in chosen for row in _offers(entry, region)]
+    out.print()
+    out.print(table(["Type", "Region", "Zone ids", "Bought as"], offers, wrapping=["Bought as"]))
+    out.print(
+        "\n"
+        "Cores: NeuronCores that training sees (in brackets: physical ones, where they differ). EFA: interfaces. "
+        "A zone that offers a type need not have one free."
+    )
+    used = {fact.source for entry in chosen for fact in catalog.facts[entry.name].values()}
+    for key, source in catalog.sources.items():
+        if key in used:
+            out.print(f"Source, {source['date']}: {source['title']}", style="dim")
+
+
+def _hardware(entry: InstanceType) -> list[str]:
+    logical = entry.logical_neuron_cores(entry.default_logical_neuroncore_config)
+    physical = entry.physical_neuron_cores
+    return [
+        entry.name,
+        str(entry.neuron_devices),
+        str(logical) if logical == physical else f"{logical} ({physical})",
+        str(entry.total_device_memory_gib),
+        str(entry.vcpus),
+        str(entry.memory_gib),
+        str(entry.efa_interfaces),
+        f"{entry.network_gbps:g}",
+        f"{entry.nvme_disks} x {entry.nvme_disk_gb}",
+    ]
+
+
+def _offers(entry: InstanceType, region: str | None) -> list[list[str]]:
+    shown = [(name, zones) for name, zones in entry.zones.items() if region in (None, name)]
+    return [
+        [entry.name if first else "", name, " ".join(zones), ", ".join(entry.usage_classes) if first else ""]
+        for first, (name, zones) in zip([True] + [False] * len(shown), shown, strict=False)
+    ]

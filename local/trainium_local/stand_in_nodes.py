@@ -1,0 +1,123 @@
+"""The nodes' part of a deployment, played by the embedded AWS: nothing runs on its instances.
+
+A node writes a record about itself to S3 and a deployment waits for it. So that it can finish, the record of an
+instance that an Auto Scaling group launched is written here, if its user data says where to. Every record says who
+wrote it.
+"""
+
+import email
+import gzip
+import itertools
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import Message
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainium_core.catalog import InstanceType, builtin_catalog
+from trainium_core.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
+from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
+
+BOOT_SECONDS = 0.2
+WRITER = Check(
+    name="written by",
+    expected="the node itself",
+    found="the embedded AWS: a stand-in, nothing ran on the instance",
+    ok=True,
+)
+
+_REPORT_URL = re.compile(rf"""^\s*(?:export\s+)?{REPORT_URL_VARIABLE}=["']?(s3://[^"'\s;]+)""", re.MULTILINE)
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """What is needed of a launched instance."""
+
+    instance_id: str
+    instance_type: str
+    region: str
+    user_data: bytes
+
+
+class StandInNodes:
+    """Writes the records of launched nodes. The first `failing` nodes of the server's life report a missing device."""
+
+    def __init__(self, *, endpoint: str, failing: int) -> None:
+        self._endpoint = endpoint
+        self._failing = failing
+        self._order = itertools.count()
+
+    def launched(self, instance: Launched) -> None:
+        """Write the record soon. Returns at once and never raises: a launch does not depend on it."""
+        url = report_url(instance.user_data)
+        if url is None:
+            return
+        record = node_record(instance, failed=next(self._order) < self._failing)
+        timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance, url, record))
+        timer.daemon = True
+        timer.start()
+
+    def _write(self, instance: Launched, url: str, record: NodeRecord) -> None:
+        place = urlsplit(url)
+        key = "/".join(part for part in (place.path.strip("/"), f"{instance.instance_id}.json") if part)
+        try:
+            s3 = boto3.client(
+                "s3",
+                endpoint_url=self._endpoint,
+                region_name=instance.region,
+                aws_access_key_id=FAKE_ACCESS_KEY_ID,
+                aws_secret_access_key=FAKE_SECRET_ACCESS_KEY,
+            )
+            s3.put_object(Bucket=place.netloc, Key=key, Body=record.to_json().encode(), ContentType="application/json")
+        except (BotoCoreError, ClientError) as error:
+            print(f"stand-in node {instance.instance_id}: no record written to {url}: {error}", flush=True)
+
+
+def report_url(user_data: bytes) -> str | None:
+    """Where the node is told to write its record: the value of TRN_REPORT_URL in plain or multipart user data."""
+    for part in _parts(user_data):
+        if found := _REPORT_URL.search(part):
+            return found[1].rstrip("/")
+    return None
+
+
+def node_record(instance: Launched, *, failed: bool) -> NodeRecord:
+    """The record that a node of this type would write, proven or with its last Neuron device missing."""
+    known = builtin_catalog().get(instance.instance_type)
+    checks, reason = _device_checks(known, failed=failed) if known else ((), "")
+    if failed and not reason:
+        reason = f"the stand-in was told to fail; {instance.instance_type} is not in the catalogue"
+    return NodeRecord(
+        instance_id=instance.instance_id,
+        state="failed" if failed else "proven",
+        reason=reason,
+        checks=(WRITER, *checks),
+        time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
+    expected = known.neuron_devices
+    found = expected - failed
+    reason = f"neuron-ls shows {found} of {expected} Neuron devices (missing {expected - 1})" if failed else ""
+    devices = Check(name="Neuron devices", expected=str(expected), found=str(found), ok=not failed)
+    efa = str(known.efa_interfaces)
+    return (devices, Check(name="EFA devices", expected=efa, found=efa, ok=True)), reason
+
+
+def _parts(user_data: bytes) -> Iterator[str]:
+    raw = gzip.decompress(user_data) if user_data.startswith(_GZIP) else user_data
+    yield raw.decode(errors="replace")
+    message: Message = email.message_from_bytes(raw)
+    for part in message.walk() if message.is_multipart() else ():
+        payload: Any = part.get_payload(decode=True)
+        if isinstance(payload, bytes):
+            text = gzip.decompress(payload) if payload.startswith(_GZIP) else payload
+            yield text.decode(errors="replace")

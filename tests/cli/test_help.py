@@ -1,0 +1,111 @@
+"""The help: complete, and quick because it imports next to nothing."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from tests.cli.running import run, run_program
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.local import run_command
+from trainium_cli.main import COMMANDS, trn
+
+SLOW = (
+    "rich",
+    "boto3",
+    "botocore",
+    "jinja2",
+    "moto",
+    "aws_cdk",
+    "trainium_core",
+    "trainium_userdata",
+    "trainium_local",
+)
+
+
+def command(name: str) -> click.Command:
+    found = trn.get_command(click.Context(trn), name)
+    assert found is not None
+    return found
+
+
+def test_help_imports_nothing_slow() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter()\n"
+        "from trainium_cli.main import trn\n"
+        "try: trn(['--help'])\n"
+        "except SystemExit: print('help:', round(time.perf_counter() - start, 3), 's', file=sys.stderr)\n"
+        "print('modules:', ' '.join(sys.modules))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    print(ended.stderr)
+    text, _, modules = ended.stdout.partition("modules:")
+    assert "Usage: " in text
+    assert set(SLOW).isdisjoint(modules.split())
+
+
+def test_help_lists_every_command_with_its_summary() -> None:
+    shown = run("--help").output
+    assert all(f"  {name} " in shown and lazy.summary in shown for name, lazy in COMMANDS.items())
+
+
+def test_help_tells_what_each_exit_code_means() -> None:
+    shown = run("--help").output
+    assert all(f"{code.value}  {code.meaning}" in shown for code in ExitCode)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    shown = run(name, "--help")
+    assert shown.exit_code == 0
+    assert command(name).help
+    assert shown.output.startswith(f"Usage: trn {name}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_every_command_has_help(name: str) -> None:
+    options = [option for option in command(name).params if isinstance(option, click.Option)]
+    assert all(option.help for option in options)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "local"])
+def test_the_summary_in_the_list_is_the_first_line_of_the_commands_own_help(name: str) -> None:
+    assert (command(name).help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert run("--version").output == f"trn, version {version('trainium-cdk')}\n"
+
+
+def test_a_command_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    ended = run("plna")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "no such command: 'plna'; did you mean plan?" in ended.stderr
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    assert run("--verbos").exit_code == ExitCode.BAD_INPUT
+    assert run("plan", "--jsn").exit_code == ExitCode.BAD_INPUT
+
+
+def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[str, ...]] = []
+    monkeypatch.setattr(run_command, "callback", lambda command: given.append(command))
+    typed = ("cdk", "deploy", "-c", "trn:nodes=2", "--help", "--", "x")
+    assert run("local", "--", *typed).exit_code == ExitCode.OK
+    assert given == [typed]
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("types",), ("settings",)])
+def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
+    ended = run_program(*arguments)
+    assert ended.returncode == 0
+    assert "\x1b" not in ended.stdout + ended.stderr
+
+
+def test_commands_are_completed_in_a_shell() -> None:
+    ended = run_program(_TRN_COMPLETE="bash_complete", COMP_WORDS="trn pre", COMP_CWORD="1")
+    assert ended.stdout == "plain,preflight\n"

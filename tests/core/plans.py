@@ -1,0 +1,62 @@
+"""Plans to test with: a good one to vary, and every combination that the catalogue says can be bought."""
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from trainium_core.catalog import builtin_catalog
+from trainium_core.plan import Plan
+from trainium_core.problems import PlanError, Problem
+from trainium_core.settings import CARD_INTERFACE_TYPES
+
+RESERVATION = "cr-0123456789abcdef0"
+GOOD: dict[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
+
+SELLABLE = [
+    (entry.name, region, zone, capacity)
+    for entry in builtin_catalog().values()
+    for region, zones in entry.zones.items()
+    for zone in zones
+    for capacity in (*entry.usage_classes, "reservation")
+]
+
+
+def from_settings(**settings: Any) -> Plan:
+    """The plan of settings as cdk.json or `-c` gives them, on top of GOOD."""
+    return Plan.from_settings({**GOOD, **settings}, Path())
+
+
+def problems_of(**settings: Any) -> list[Problem]:
+    """What is wrong with such settings."""
+    try:
+        from_settings(**settings)
+    except PlanError as error:
+        return list(error.problems)
+    return []
+
+
+def the_problem(**settings: Any) -> Problem:
+    """The one thing that is wrong with such settings."""
+    (problem,) = problems_of(**settings)
+    return problem
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Every kind of plan that the catalogue allows in a new VPC."""
+    name, region, zone, capacity = draw(st.sampled_from(SELLABLE))
+    entry = builtin_catalog()[name]
+    interface_type = draw(st.sampled_from(CARD_INTERFACE_TYPES))
+    addresses = 1 if interface_type == "efa-only" else max(entry.efa_interfaces, 1)
+    most = 1 if not entry.efa_interfaces else 64 if capacity == "capacity-block" else 32763 // addresses
+    return Plan(
+        instance_type=name,
+        region=region,
+        availability_zone_id=draw(st.sampled_from([zone, None])),
+        capacity=capacity,
+        reservation_id=RESERVATION if capacity in ("capacity-block", "reservation") else None,
+        nodes=draw(st.integers(1, most)),
+        secondary_interface_type=interface_type,
+        logical_neuroncore_config=draw(st.sampled_from([None, *entry.logical_neuroncore_configs])),
+    )

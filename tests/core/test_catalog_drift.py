@@ -1,0 +1,139 @@
+"""The catalogue against what the EC2 API said when moto scraped it: a new difference, or one that is gone, fails.
+
+moto's data is DescribeInstanceTypes and DescribeInstanceTypeOfferings of the real service, at the date the source
+`ec2-api` carries. It is not asked live.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import moto
+import pytest
+
+from trainium_core.catalog import builtin_catalog
+
+RESOURCES = Path(moto.__file__).parent / "ec2" / "resources"
+MIB_PER_GIB = 1024
+
+KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
+    (
+        "trn2.3xlarge",
+        "device_memory_gib",
+    ): "the API says 512 GiB a chip; a Trainium2 chip has 96 (Neuron documentation)",
+    (
+        "trn2.48xlarge",
+        "device_memory_gib",
+    ): "the API says 512 GiB a chip; a Trainium2 chip has 96 (Neuron documentation)",
+    ("trn2.3xlarge", "network_gbps of the cards"): "the API says 200 Gbps for the instance and 50 for its one card",
+    ("trn2u.48xlarge", "accelerator"): "the API has no NeuronInfo for this type",
+    ("trn2u.48xlarge", "neuron_devices"): "the API has no NeuronInfo for this type",
+    ("trn2u.48xlarge", "neuron_cores_per_device"): "the API has no NeuronInfo for this type",
+    ("trn2u.48xlarge", "device_memory_gib"): "the API has no NeuronInfo for this type",
+}
+
+
+def read(path: Path) -> Any:
+    return json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+
+
+@cache
+def api_types() -> Mapping[str, Mapping[str, Any]]:
+    (file,) = RESOURCES.glob("instance_types.json*")
+    return {name: entry for name, entry in read(file).items() if name.startswith("trn")}
+
+
+@cache
+def api_zones() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    zones: dict[str, dict[str, tuple[str, ...]]] = {}
+    for file in sorted((RESOURCES / "instance_type_offerings" / "availability-zone-id").iterdir()):
+        for offering in read(file):
+            if offering["InstanceType"].startswith("trn"):
+                region = zones.setdefault(offering["InstanceType"], {})
+                name = file.name.split(".")[0]
+                region[name] = tuple(sorted({*region.get(name, ()), offering["Location"]}))
+    return zones
+
+
+def gbps(performance: str) -> float:
+    """What the API's words come to: `8x 100 Gigabit`, `Up to 12.5 Gigabit`, `200 Gigabit`."""
+    words = performance.removeprefix("Up to ").removesuffix(" Gigabit").split("x ")
+    return float(words[-1]) * (int(words[0]) if len(words) > 1 else 1)
+
+
+def stated_by_the_api(name: str) -> Mapping[str, Any]:
+    """Every value of the catalogue that the API also states, under our names."""
+    entry = api_types()[name]
+    network, disks = entry["NetworkInfo"], entry["InstanceStorageInfo"]["Disks"]
+    (neuron,) = entry.get("NeuronInfo", {}).get("NeuronDevices", [{}])
+    cards = network["NetworkCards"]
+    return {
+        "vcpus": entry["VCpuInfo"]["DefaultVCpus"],
+        "memory_gib": entry["MemoryInfo"]["SizeInMiB"] / MIB_PER_GIB,
+        "network_cards": network["MaximumNetworkCards"],
+        "network_interfaces_per_card": max(card["MaximumNetworkInterfaces"] for card in cards),
+        "efa_interfaces": network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
+        "network_gbps": gbps(network["NetworkPerformance"]),
+        "network_gbps of the cards": sum(card["PeakBandwidthInGbps"] for card in cards),
+        "nvme_disks": sum(disk["Count"] for disk in disks),
+        "nvme_disk_gb": disks[0]["SizeInGB"],
+        "usage_classes": sorted(entry["SupportedUsageClasses"]),
+        "zones": dict(sorted(api_zones()[name].items())),
+        "accelerator": neuron.get("Name"),
+        "neuron_devices": neuron.get("Count"),
+        "neuron_cores_per_device": neuron.get("CoreInfo", {}).get("Count"),
+        "device_memory_gib": neuron.get("MemoryInfo", {}).get("SizeInMiB", 0) / MIB_PER_GIB,
+    }
+
+
+def stated_by_us(name: str) -> Mapping[str, Any]:
+    values = vars(builtin_catalog()[name])
+    return {
+        **values,
+        "network_gbps of the cards": values["network_gbps"],
+        "usage_classes": sorted(values["usage_classes"]),
+        "zones": {region: tuple(sorted(zones)) for region, zones in sorted(values["zones"].items())},
+    }
+
+
+def test_no_trainium_type_of_the_api_is_missing() -> None:
+    assert set(api_types()) == set(builtin_catalog())
+
+
+def test_no_region_offers_a_type_that_the_api_does_not_describe() -> None:
+    assert set(api_zones()) == set(api_types())
+
+
+@pytest.mark.parametrize("name", sorted(api_types()))
+def test_the_catalogue_says_what_the_api_says_but_for_the_known_differences(name: str) -> None:
+    ours, theirs = stated_by_us(name), stated_by_the_api(name)
+    differing = {key for key in theirs if ours[key] != theirs[key]}
+    assert differing == {key for type_name, key in KNOWN_DIFFERENCES if type_name == name}
+
+
+@pytest.mark.parametrize("name", sorted(api_types()))
+def test_every_card_takes_as_many_interfaces(name: str) -> None:
+    assert len({card["MaximumNetworkInterfaces"] for card in api_types()[name]["NetworkInfo"]["NetworkCards"]}) == 1
+
+
+@pytest.mark.parametrize("name", sorted(api_types()))
+def test_efa_is_on_every_card_or_on_none(name: str) -> None:
+    entry = builtin_catalog()[name]
+    assert entry.efa_interfaces in (0, entry.network_cards)
+
+
+@pytest.mark.parametrize("name", sorted(api_types()))
+def test_every_value_that_names_the_api_as_its_source_is_compared_and_equal(name: str) -> None:
+    from_the_api = {key for key, fact in builtin_catalog().facts[name].items() if fact.source == "ec2-api"}
+    assert from_the_api <= set(stated_by_the_api(name))
+    assert from_the_api.isdisjoint(key for type_name, key in KNOWN_DIFFERENCES if type_name == name)
+
+
+def test_the_core_count_of_the_api_is_physical_so_it_differs_from_what_training_sees() -> None:
+    entry = builtin_catalog()["trn2.48xlarge"]
+    stated = stated_by_the_api("trn2.48xlarge")["neuron_cores_per_device"] * entry.neuron_devices
+    assert stated == entry.physical_neuron_cores
+    assert stated != entry.logical_neuron_cores(entry.default_logical_neuroncore_config)

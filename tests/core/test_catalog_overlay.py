@@ -1,0 +1,163 @@
+"""A catalogue file of the user's own: adds types without touching code, and says what is wrong with it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.core.plans import from_settings, the_problem
+from trainium_core.catalog import CatalogError, builtin_catalog, load_catalog
+from trainium_core.catalog_file import parse_catalog
+from trainium_core.launch import torchrun_command
+from trainium_core.quota import quota_need
+
+TOMORROW = """
+[sources.announcement]
+title = "What AWS announced"
+date = 2027-01-31
+
+[types."trn9.96xlarge"]
+accelerator = { value = "Trainium9", source = "announcement" }
+vcpus = { value = 384, source = "announcement" }
+memory_gib = { value = 4096, source = "announcement" }
+neuron_devices = { value = 4, source = "announcement" }
+neuron_cores_per_device = { value = 12, source = "announcement" }
+logical_neuroncore_configs = { value = [1, 3], source = "announcement" }
+device_memory_gib = { value = 288, source = "announcement" }
+network_cards = { value = 4, source = "announcement" }
+network_interfaces_per_card = { value = 2, source = "announcement" }
+efa_interfaces = { value = 4, source = "announcement" }
+network_gbps = { value = 6400.5, source = "announcement" }
+nvme_disks = { value = 0, source = "announcement" }
+nvme_disk_gb = { value = 0, source = "announcement" }
+usage_classes = { value = ["on-demand"], source = "announcement" }
+instances_per_ultraserver = { value = 1, source = "announcement" }
+zones = { source = "announcement", eu-north-1 = ["eun1-az1"] }
+"""
+
+
+def overlay(folder: Path, text: str) -> Path:
+    file = folder / "tomorrow.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_type_of_tomorrow_stands_beside_the_built_in_ones(tmp_path: Path) -> None:
+    assert list(load_catalog(overlay(tmp_path, TOMORROW))) == [*builtin_catalog(), "trn9.96xlarge"]
+
+
+def test_a_plan_can_name_it_and_everything_follows(tmp_path: Path) -> None:
+    plan = from_settings(
+        instance_type="trn9.96xlarge",
+        region="eu-north-1",
+        nodes="2",
+        catalog=str(overlay(tmp_path, TOMORROW)),
+    )
+    need = quota_need(plan)
+    assert need is not None
+    assert (plan.neuron_cores_per_node, plan.zone_id, need.code, need.vcpus) == (16, "eun1-az1", "L-2C3B7624", 768)
+    assert "--nproc_per_node=16" in torchrun_command(plan)
+
+
+def test_a_row_of_the_file_replaces_the_built_in_one(tmp_path: Path) -> None:
+    catalog = load_catalog(overlay(tmp_path, TOMORROW.replace("trn9.96xlarge", "trn1.2xlarge")))
+    assert catalog["trn1.2xlarge"].vcpus == 384
+    assert len(catalog) == len(builtin_catalog())
+
+
+def test_a_type_of_a_family_whose_quota_is_unknown_has_no_quota_need(tmp_path: Path) -> None:
+    file = overlay(tmp_path, TOMORROW.replace("trn9", "xyz9"))
+    assert quota_need(from_settings(instance_type="xyz9.96xlarge", region="eu-north-1", catalog=str(file))) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("vcpus = {", "vcpu = {", "trn9.96xlarge: vcpus: must be written as { value = ..., source"),
+        ("value = 384", "value = -1", "trn9.96xlarge: vcpus: is -1, must be a whole number, 0 or more"),
+        ("value = 384", 'value = "many"', "vcpus: is 'many', must be a whole number"),
+        ("value = 384", "value = true", "vcpus: is True, must be a whole number"),
+        ("value = 6400.5", 'value = "fast"', "network_gbps: is 'fast', must be a number, 0 or more"),
+        ('{ value = 384, source = "announcement" }', "384", "vcpus: must be written as"),
+        ('384, source = "announcement"', "384", "vcpus: must be written as"),
+        (
+            '384, source = "announcement"',
+            '384, source = "rumour"',
+            "vcpus names the source 'rumour'; known: announcement",
+        ),
+        ("date = 2027-01-31", "", "source 'announcement' needs a title and a date"),
+        (
+            "value = [1, 3]",
+            "value = [0]",
+            "logical_neuroncore_configs: is [0], must be a list of whole numbers, each 1",
+        ),
+        ("value = [1, 3]", "value = [5]", "5 physical cores to a logical one do not divide 12 per device"),
+        ("efa_interfaces = { value = 4", "efa_interfaces = { value = 5", "5 EFA interfaces do not fit 4 cards"),
+        ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone ids"),
+        ('["eun1-az1"]', "[]", "zones: eu-north-1 is [], must be a list of zone ids"),
+        ('["eun1-az1"]', '["eu-north-1a"]', "must be a list of zone ids, such as usw2-az4"),
+        ("nvme_disks", "nvme_discs", "nvme_disks: must be written as"),
+        ("zones = {", "colour = 1\nzones = {", "unknown value colour; known: accelerator, vcpus"),
+        ('[types."trn9', "[[types", "not TOML"),
+        ("types.", "kinds.", "holds no instance type"),
+        ("sources.announcement", "sources.ec2-api", "source 'ec2-api' is taken already"),
+    ],
+)
+def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, old: str, new: str, says: str) -> None:
+    text = TOMORROW.replace(old, new)
+    if new == "sources.ec2-api":
+        text = text.replace('source = "announcement"', 'source = "ec2-api"')
+    with pytest.raises(CatalogError) as refused:
+        load_catalog(overlay(tmp_path, text))
+    assert says in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path / 'tomorrow.toml'}: ")
+
+
+def test_a_file_that_is_not_there_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match=r"none\.toml: cannot be read"):
+        load_catalog(tmp_path / "none.toml")
+
+
+def test_a_file_that_is_not_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CatalogError, match="cannot be read"):
+        load_catalog(tmp_path / "binary.toml")
+
+
+def test_a_plan_tells_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
+    file = overlay(tmp_path, TOMORROW.replace("value = 384", "value = -1"))
+    problem = the_problem(catalog=str(file))
+    assert problem.key == "catalog"
+    assert "vcpus: is -1" in problem.fix
+
+
+toml_values = st.recursive(
+    st.integers(-2, 5) | st.booleans() | st.floats(allow_nan=True) | st.sampled_from(["announcement", "x", ""]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["value", "source", "a"]), inner),
+    max_leaves=4,
+)
+
+
+def as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {as_toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_toml, value)) + "]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).lower()
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    key=st.sampled_from([line.split(" =")[0] for line in TOMORROW.splitlines() if " = {" in line]), value=toml_values
+)
+def test_whatever_stands_for_a_value_it_is_read_or_refused(key: str, value: Any) -> None:
+    lines = [f"{key} = {as_toml(value)}" if line.startswith(f"{key} =") else line for line in TOMORROW.splitlines()]
+    try:
+        (entry,) = parse_catalog("\n".join(lines), "file").types
+    except CatalogError:
+        return
+    assert entry.logical_neuron_cores(entry.default_logical_neuroncore_config) >= 0

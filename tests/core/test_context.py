@@ -1,0 +1,135 @@
+"""How settings arrive: the context that the CDK CLI passes, cdk.json, and `-c`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainium_core.context import plan_from_cdk, plan_from_context, plan_from_file
+from trainium_core.problems import PlanError, Problem
+
+GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a cdk.json, as the working directory."""
+    for variable in ("CDK_CONTEXT_JSON", "CONTEXT_OVERFLOW_LOCATION"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": "python3 app.py", "context": {**GOOD, "trn:nodes": 3}}))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def problems(context: dict[str, Any]) -> tuple[Problem, ...]:
+    with pytest.raises(PlanError) as refused:
+        plan_from_context({**GOOD, **context}, Path())
+    return refused.value.problems
+
+
+def test_the_context_that_the_cdk_cli_passes_is_the_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps({**GOOD, "trn:nodes": "5"}))
+    assert plan_from_cdk(folder).nodes == 5
+
+
+def test_a_context_too_large_for_the_environment_is_read_from_its_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "overflow.json").write_text(json.dumps({"trn:nodes": "6"}))
+    monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps(GOOD))
+    monkeypatch.setenv("CONTEXT_OVERFLOW_LOCATION", str(folder / "overflow.json"))
+    assert plan_from_cdk(folder).nodes == 6
+
+
+def test_an_app_run_by_hand_reads_cdk_json(folder: Path) -> None:
+    assert plan_from_cdk(folder).nodes == 3
+
+
+def test_an_override_wins_over_the_file(folder: Path) -> None:
+    assert plan_from_file(folder / "cdk.json", ["trn:nodes=4"]).nodes == 4
+
+
+def test_the_last_of_two_overrides_wins(folder: Path) -> None:
+    assert plan_from_file(folder / "cdk.json", ["trn:nodes=4", "trn:nodes=5"]).nodes == 5
+
+
+def test_an_override_may_hold_an_equals_sign(folder: Path) -> None:
+    assert plan_from_file(folder / "cdk.json", ["trn:tags=team=ml"]).tags == {"team": "ml"}
+
+
+def test_the_file_of_the_working_directory_is_the_default(folder: Path) -> None:
+    assert folder == Path.cwd()
+    assert plan_from_file(None, []).nodes == 3
+
+
+def test_overrides_alone_need_no_file(folder: Path) -> None:
+    (folder / "cdk.json").unlink()
+    assert plan_from_file(None, [f"{key}={value}" for key, value in GOOD.items()]).nodes == 1
+
+
+def test_a_path_is_relative_to_the_file_that_names_it(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "setup.sh").write_text("echo inner")
+    (folder / "inner" / "cdk.json").write_text(json.dumps({"context": {**GOOD, "trn:setup_script": "setup.sh"}}))
+    assert plan_from_file(Path("inner/cdk.json"), []).setup_script == "echo inner"
+
+
+def test_a_file_that_is_named_must_be_there(folder: Path) -> None:
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(folder / "ckd.json", [f"{key}={value}" for key, value in GOOD.items()])
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(f"cdk.json: got {str(folder / 'ckd.json')!r}")
+    assert "No such file or directory" in problem.fix
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"3", b'{"context": []}', b'{"context": 3}', b'{"context": null}', b"\xff\xfe"]
+)
+def test_a_file_that_is_not_usable_is_a_problem_and_not_a_traceback(folder: Path, content: bytes) -> None:
+    (folder / "cdk.json").write_bytes(content)
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(None, [])
+    (problem,) = refused.value.problems
+    assert problem.allowed == 'a file that holds a JSON object with the settings under "context"'
+
+
+def test_an_override_without_a_value_is_refused(folder: Path) -> None:
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(folder / "cdk.json", ["trn:node"])
+    (problem,) = refused.value.problems
+    assert (problem.got, problem.nearest) == ("trn:node", "nodes")
+    assert "put an = between" in problem.fix
+
+
+def test_keys_of_other_libraries_are_left_alone() -> None:
+    context = {**GOOD, "@aws-cdk/core:checkSecretUsage": True, "vpc-provider:account=1": {}, "stage": "dev", "x:y": 1}
+    assert plan_from_context(context, Path()).nodes == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("nodes", "trn:nodes"),
+        ("Nodes", "trn:nodes"),
+        ("TRN:nodes", "trn:nodes"),
+        ("Trn:Nodes", "trn:nodes"),
+        ("trn.nodes", "trn:nodes"),
+        ("trn/nodes", "trn:nodes"),
+        ("trn-nodes", "trn:nodes"),
+        ("trn_nodes", "trn:nodes"),
+        ("trn :nodes", "trn:nodes"),
+        (" trn:nodes", "trn:nodes"),
+        ("tnr:nodes", "trn:nodes"),
+        ("trm:nodes", "trn:nodes"),
+        ("trn.node", "trn:nodes"),
+        ("instance_type", "trn:instance_type"),
+    ],
+)
+def test_a_key_that_means_a_setting_is_refused_before_a_default_is_deployed(key: str, meant: str) -> None:
+    (problem,) = problems({key: "4"})
+    assert (problem.nearest, problem.got, problem.fix) == (meant, f"{key}=4", f"write {meant}")
+
+
+def test_mistaken_keys_and_mistaken_values_are_told_together() -> None:
+    assert [problem.key for problem in problems({"TRN:nodes": 4, "trn:capacity": "free"})] == ["nodes", "capacity"]

@@ -1,0 +1,50 @@
+"""The commands a person is given once the cluster stands."""
+
+import subprocess
+
+import pytest
+
+from tests.core.plans import from_settings
+from trainium_core.launch import torchrun_command
+from trainium_core.next_steps import next_steps
+from trainium_core.plan import Plan
+
+
+def steps(plan: Plan) -> dict[str, str]:
+    found = next_steps(plan, group_name="the-group", cache_url="s3://bucket/cache", stack_name="TrnClusterStack")
+    return {step.name: step.value for step in found}
+
+
+def test_several_nodes_have_every_step_in_the_order_it_is_wanted() -> None:
+    told = steps(from_settings(nodes=2))
+    assert list(told) == ["Session", "HeadNode", "Torchrun", "CompileCache", "Sleep", "Wake", "Destroy"]
+
+
+def test_one_node_needs_no_head_node() -> None:
+    assert "HeadNode" not in steps(from_settings())
+
+
+def test_without_a_way_out_no_session_is_promised() -> None:
+    assert "Session" not in steps(from_settings(egress="none"))
+
+
+def test_values_are_those_of_the_plan() -> None:
+    plan = from_settings(nodes=3)
+    told = steps(plan)
+    assert told["Torchrun"] == torchrun_command(plan)
+    assert told["CompileCache"] == "s3://bucket/cache"
+    assert told["Sleep"].endswith("--auto-scaling-group-name the-group --min-size 0 --desired-capacity 0")
+    assert told["Wake"].endswith("--min-size 3 --desired-capacity 3")
+    assert told["Destroy"] == "cdk destroy TrnClusterStack"
+
+
+@pytest.mark.parametrize("name", ["Session", "HeadNode", "Torchrun", "Sleep", "Wake", "Destroy"])
+def test_every_command_is_one_that_a_shell_can_read(name: str) -> None:
+    command = steps(from_settings(nodes=2))[name]
+    subprocess.run(["bash", "-n", "-c", command], check=True, timeout=10)
+
+
+@pytest.mark.parametrize("name", ["Session", "HeadNode", "Sleep", "Wake"])
+def test_every_call_names_the_region_of_the_plan(name: str) -> None:
+    command = steps(from_settings(nodes=2))[name]
+    assert command.count("aws ") == command.count("--region us-west-2")

@@ -1,0 +1,169 @@
+"""The plan as a value: what it derives, that it can be written down and read again, and what validating it costs."""
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
+from trainium_core.catalog import builtin_catalog
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.problems import PlanError
+from trainium_core.settings import SETTINGS
+
+VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+plausible = st.sampled_from(
+    [
+        *builtin_catalog(),
+        *builtin_catalog().regions,
+        *("usw2-az1", "usw2-az4", "on-demand", "spot", "capacity-block", "reservation", RESERVATION, *VPC.values()),
+        *("1", "2", 1, 2, 64, 10**9, "10.0.0.0/16", "efa-only", "none", "nat-gateway", "retain", "team=ml", "/ami"),
+        *("rtb-0123456789abcdef0", "ami-0123456789abcdef0", "my-bucket", "pyproject.toml", "/dev/xvda"),
+    ]
+)
+
+
+def read(settings: dict[str, Any]) -> Plan | PlanError:
+    try:
+        return Plan.from_settings(settings, Path())
+    except PlanError as error:
+        return error
+
+
+@given(
+    settings=st.dictionaries(st.sampled_from(list(SETTINGS)) | st.text(max_size=8), json_values | plausible, max_size=8)
+)
+def test_any_settings_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> None:
+    outcome = read(settings)
+    assert isinstance(outcome, Plan) or all(p.fix and p.allowed and str(p) for p in outcome.problems)
+    assert isinstance(outcome, Plan) or outcome.problems
+
+
+@given(settings=st.fixed_dictionaries({}, optional=dict.fromkeys(SETTINGS, plausible)))
+def test_plausible_settings_on_a_good_plan_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> None:
+    outcome = read({**GOOD, **settings})
+    assert isinstance(outcome, Plan) or outcome.problems
+
+
+@pytest.mark.parametrize(("name", "region", "zone", "capacity"), SELLABLE)
+def test_what_the_catalogue_says_is_sold_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
+    reservation = RESERVATION if capacity in ("capacity-block", "reservation") else None
+    plan = Plan(
+        instance_type=name, region=region, availability_zone_id=zone, capacity=capacity, reservation_id=reservation
+    )
+    assert plan.zone_id == zone
+
+
+def as_text(plan: Plan) -> dict[str, str]:
+    """The plan as `-c` options would have it: text only, and what is left out left out."""
+    given = {field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in ("catalog", "tags")}
+    tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
+    return {name: str(value) for name, value in given.items() if value is not None} | ({"tags": tags} if tags else {})
+
+
+@given(plan=plans())
+def test_a_plan_written_as_text_reads_back_the_same(plan: Plan) -> None:
+    assert Plan.from_settings(as_text(plan), Path()) == plan
+
+
+def test_tags_read_the_same_from_text_and_from_an_object() -> None:
+    assert from_settings(tags="team=ml, stage=pilot").tags == from_settings(tags={"team": "ml", "stage": "pilot"}).tags
+
+
+def test_every_setting_is_a_field_and_every_field_a_setting() -> None:
+    assert [field.name for field in fields(Plan)] == list(SETTINGS)
+
+
+@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if (setting.default or "").isdigit()])
+def test_the_default_that_is_told_is_the_one_in_effect(name: str) -> None:
+    assert str(getattr(from_settings(), name)) == SETTINGS[name].default
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        from_settings().nodes = 3  # type: ignore[misc]
+
+
+def test_the_default_image_is_the_one_with_pytorch() -> None:
+    plan = from_settings()
+    assert plan.ami_is_parameter
+    assert plan.ami == "/aws/service/neuron/dlami/pytorch-2.9/ubuntu-24.04/latest/image_id"
+
+
+def test_an_image_can_be_pinned() -> None:
+    assert not from_settings(ami="ami-0123456789abcdef0").ami_is_parameter
+
+
+def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
+    assert from_settings(region="us-east-1").zone_id == "use1-az4"
+
+
+def test_the_zone_of_an_own_subnet_is_not_guessed() -> None:
+    assert from_settings(**VPC).zone_id is None
+    assert from_settings(**VPC, availability_zone_id="usw2-az4").zone_id == "usw2-az4"
+
+
+def test_no_nat_gateway_unless_chosen() -> None:
+    assert from_settings().effective_egress == "vpc-endpoints"
+    assert from_settings(egress="nat-gateway").effective_egress == "nat-gateway"
+    assert from_settings(**VPC).effective_egress == "existing"
+
+
+@pytest.mark.parametrize(
+    ("settings", "made"),
+    [
+        ({}, True),
+        ({"capacity": "spot"}, True),
+        ({"capacity": "capacity-block", "reservation_id": RESERVATION}, False),
+        ({"capacity": "reservation", "reservation_id": RESERVATION}, False),
+        ({"placement_group": "mine"}, False),
+        ({"instance_type": "trn1.2xlarge"}, False),
+    ],
+)
+def test_a_placement_group_is_made_where_efa_is_used_and_it_is_allowed(settings: dict[str, str], made: bool) -> None:
+    assert from_settings(**settings).creates_placement_group is made
+
+
+@pytest.mark.parametrize(
+    ("settings", "outlives"),
+    [({}, False), ({"cache_at_destroy": "retain"}, True), ({"cache_bucket": "my-bucket"}, True)],
+)
+def test_the_cache_goes_with_the_cluster_unless_kept(settings: dict[str, str], outlives: bool) -> None:
+    assert from_settings(**settings).cache_outlives_cluster is outlives
+
+
+def test_the_setup_script_is_its_text(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text("echo hello\n")
+    plan = Plan.from_settings({**GOOD, "setup_script": "setup.sh"}, tmp_path)
+    assert plan.setup_script == "echo hello\n"
+
+
+def test_the_root_volume_is_as_large_as_advised() -> None:
+    assert from_settings().root_volume_gib == facts()["root_volume"]["default_gib"]
+
+
+def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:
+    """Time is printed, not judged: it is the imports that make a validation slow."""
+    code = (
+        "import sys, time; start = time.perf_counter()\n"
+        "from pathlib import Path; from trainium_core.plan import Plan\n"
+        f"Plan.from_settings({GOOD!r}, Path())\n"
+        "print('import and validation:', round(time.perf_counter() - start, 3), 's', file=sys.stderr)\n"
+        "print(' '.join(sys.modules))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    print(run.stderr)
+    assert {"aws_cdk", "boto3", "botocore", "jinja2", "rich", "click"}.isdisjoint(run.stdout.split())
+    assert "trainium_core.rules" in run.stdout.split()

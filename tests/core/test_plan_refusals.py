@@ -1,0 +1,308 @@
+"""What a plan refuses before anything is asked of AWS, and how it says so: key, value got, allowed, nearest, fix."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.plans import GOOD, RESERVATION, from_settings, problems_of, the_problem
+from trainium_core.plan import Plan
+from trainium_core.problems import PlanError
+
+VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+
+
+def test_the_good_plan_has_no_problem() -> None:
+    assert problems_of() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("node", "nodes"), ("instancetype", "instance_type"), ("Nodes", "nodes"), ("NODES", "nodes"), ("zone", None)],
+)
+def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, nearest: str | None) -> None:
+    problem = the_problem(**{name: "4"})
+    assert (problem.key, problem.got, problem.nearest) == (name, "4", nearest)
+    assert problem.fix.startswith(f"write trn:{nearest}" if nearest else "remove it")
+    assert "instance_type, region, nodes" in problem.allowed
+
+
+@pytest.mark.parametrize(
+    ("got", "nearest"),
+    [
+        ("trn1.32xlarg", "trn1.32xlarge"),
+        ("TRN1.32XLARGE", "trn1.32xlarge"),
+        ("trn1-32xlarge", "trn1.32xlarge"),
+        ("trn2.24xlarge", "trn2.48xlarge"),
+        ("ml.trn1.32xlarge", "trn1.32xlarge"),
+        ("p5.48xlarge", None),
+        ("g5.12xlarge", None),
+        ("banana", None),
+    ],
+)
+def test_a_type_that_is_not_in_the_catalogue_is_refused(got: str, nearest: str | None) -> None:
+    problem = the_problem(instance_type=got)
+    assert (problem.key, problem.got, problem.nearest) == ("instance_type", got, nearest)
+    assert problem.allowed.startswith("trn1.2xlarge, trn1.32xlarge")
+    assert "trn:catalog" in problem.fix
+
+
+@pytest.mark.parametrize("got", [0, "0", -1, "-1"])
+def test_fewer_than_one_node_is_refused(got: Any) -> None:
+    problem = the_problem(nodes=got)
+    assert (problem.key, problem.got, problem.allowed) == ("nodes", got, "a whole number, 1 or more")
+
+
+@pytest.mark.parametrize("got", [1.5, "1.5", 2.0, "four", "", " ", "1e3", "0x10", True, None, [2], {}, "²", "٣"])
+def test_what_is_no_whole_number_is_refused_as_a_count(got: Any) -> None:
+    problem = the_problem(nodes=got)
+    assert (problem.key, problem.got) == ("nodes", got)
+    assert problem.fix == "write the number in digits, such as 1"
+
+
+@pytest.mark.parametrize("own_network", [{}, VPC])
+@pytest.mark.parametrize("got", [10**9, "1000000000"])
+def test_a_thousand_million_nodes_fit_no_subnet(got: Any, own_network: dict[str, str]) -> None:
+    problem = the_problem(nodes=got, **own_network)
+    assert problem.key == "nodes"
+    assert "each takes 8 of a subnet's" in problem.allowed
+    assert "trn:secondary_interface_type=efa-only" in problem.fix
+
+
+def test_efa_only_cards_make_room_for_eight_times_the_nodes() -> None:
+    assert the_problem(nodes=4096).allowed.startswith("up to 4095:")
+    assert from_settings(nodes=32763, secondary_interface_type="efa-only").nodes == 32763
+
+
+def test_several_nodes_without_efa_are_refused() -> None:
+    problem = the_problem(instance_type="trn1.2xlarge", nodes=2)
+    assert (problem.key, problem.got) == ("nodes", 2)
+    assert problem.allowed == "1 with trn1.2xlarge, which has no EFA and cannot train across nodes"
+    assert "trn1.32xlarge" in problem.fix
+
+
+def test_a_type_that_the_region_lacks_says_where_it_is() -> None:
+    problem = the_problem(instance_type="trn2.48xlarge", region="us-west-2")
+    assert (problem.key, problem.got) == ("region", "us-west-2")
+    assert problem.allowed == "a region that offers trn2.48xlarge: ap-south-2, us-east-2"
+    assert "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge" in problem.fix
+
+
+def test_a_region_without_trainium_is_refused_with_those_that_have_it() -> None:
+    problem = the_problem(region="us-west-1")
+    assert (problem.key, problem.nearest) == ("region", "us-west-2")
+    assert "ap-south-1, ap-south-2" in problem.allowed
+
+
+def test_a_miscased_region_is_refused_with_the_right_one() -> None:
+    assert the_problem(region="US-WEST-2").nearest == "us-west-2"
+
+
+def test_a_zone_of_the_region_that_lacks_the_type_says_which_zones_have_it() -> None:
+    problem = the_problem(availability_zone_id="usw2-az2")
+    assert (problem.key, problem.got) == ("availability_zone_id", "usw2-az2")
+    assert problem.allowed == "a zone of us-west-2 that offers trn1.32xlarge: usw2-az1, usw2-az4"
+    assert problem.fix == "choose usw2-az1 or usw2-az4, or leave the setting out"
+
+
+def test_a_zone_of_another_region_says_which_region() -> None:
+    assert the_problem(availability_zone_id="use1-az4").fix.startswith("use1-az4 is in us-east-1: set trn:region")
+
+
+def test_a_zone_name_is_told_from_a_zone_id() -> None:
+    problem = the_problem(availability_zone_id="us-west-2a")
+    assert "means another zone in every account" in problem.fix
+
+
+@pytest.mark.parametrize("capacity", ["capacity-block", "reservation"])
+def test_reserved_capacity_needs_its_reservation(capacity: str) -> None:
+    problem = the_problem(capacity=capacity)
+    assert (problem.key, problem.got) == ("reservation_id", None)
+    assert "such as cr-0123456789abcdef0" in problem.allowed
+    assert capacity in problem.fix
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot"])
+def test_a_reservation_needs_reserved_capacity(capacity: str) -> None:
+    problem = the_problem(capacity=capacity, reservation_id=RESERVATION)
+    assert (problem.key, problem.got) == ("reservation_id", RESERVATION)
+    assert problem.allowed == f"nothing with capacity {capacity}"
+    assert "set trn:capacity to capacity-block or reservation" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("got", "nearest"), [("ondemand", "on-demand"), ("Spot", "spot"), ("capacity_block", "capacity-block"), (7, None)]
+)
+def test_a_misspelt_capacity_is_refused_with_the_nearest(got: Any, nearest: str | None) -> None:
+    problem = the_problem(capacity=got)
+    assert (problem.key, problem.got, problem.nearest) == ("capacity", got, nearest)
+    assert problem.allowed == "on-demand, spot, capacity-block, reservation"
+
+
+def test_capacity_that_a_type_is_not_sold_as_is_refused_with_the_types_that_are() -> None:
+    problem = the_problem(instance_type="trn1n.32xlarge", capacity="capacity-block", reservation_id=RESERVATION)
+    assert problem.key == "capacity"
+    assert problem.allowed == "what trn1n.32xlarge supports: on-demand, spot"
+    assert "trn1.32xlarge, trn2.3xlarge, trn2.48xlarge, trn2u.48xlarge" in problem.fix
+
+
+def test_more_nodes_than_a_capacity_block_holds_are_refused() -> None:
+    reserved = {"capacity": "capacity-block", "reservation_id": RESERVATION}
+    assert problems_of(nodes=64, **reserved) == []
+    assert the_problem(nodes=65, **reserved).allowed.startswith("up to 64")
+
+
+def test_a_placement_group_with_a_capacity_block_is_refused() -> None:
+    problem = the_problem(capacity="capacity-block", reservation_id=RESERVATION, placement_group="close")
+    assert (problem.key, problem.got) == ("placement_group", "close")
+
+
+@pytest.mark.parametrize(
+    ("key", "got", "example"),
+    [
+        ("vpc_id", "vpc-xyz", "vpc-0123456789abcdef0"),
+        ("vpc_id", "0123456789abcdef0", "vpc-0123456789abcdef0"),
+        ("vpc_id", "vpc-0123456789ABCDEF0", "vpc-0123456789abcdef0"),
+        ("vpc_id", "", "vpc-0123456789abcdef0"),
+        ("vpc_id", "vpc-0123456789abcdef0\n", "vpc-0123456789abcdef0"),
+        ("ami", "ami-12", "AMI id"),
+        ("ami", "aws/service/neuron", "begins with /"),
+        ("ami", "", "AMI id"),
+        ("reservation_id", "cr-", "cr-0123456789abcdef0"),
+        ("reservation_id", "r-0123456789abcdef0", "cr-0123456789abcdef0"),
+        ("availability_zone_id", "usw2", "usw2-az4"),
+        ("availability_zone_id", "usw2-az", "usw2-az4"),
+        ("region", "us west 2", "us-west-2"),
+        ("cluster_name", "Trn Pilot", "1 to 32 lower-case letters"),
+        ("cluster_name", "x" * 33, "1 to 32 lower-case letters"),
+        ("root_device_name", "sda1", "/dev/sda1"),
+        ("root_volume_gib", "16385", "from 1 to 16384"),
+        ("cache_bucket", "My_Bucket", "the name of an existing S3 bucket"),
+        ("cache_expiration_days", "0", "from 1 to 3650"),
+        ("node_timeout_minutes", "56", "from 1 to 55"),
+        ("logical_neuroncore_config", "two", "a whole number"),
+        ("secondary_interface_type", "ena", "efa, efa-only"),
+    ],
+)
+def test_a_malformed_value_is_refused_with_what_it_should_look_like(key: str, got: str, example: str) -> None:
+    problem = next(problem for problem in problems_of(**{key: got}) if problem.key == key)
+    assert problem.got == got
+    assert example in problem.allowed
+
+
+def test_an_own_vpc_needs_its_subnet() -> None:
+    problem = the_problem(vpc_id=VPC["vpc_id"])
+    assert (problem.key, problem.got) == ("subnet_id", None)
+    assert VPC["vpc_id"] in problem.fix
+
+
+@pytest.mark.parametrize(("key", "got"), [("subnet_id", VPC["subnet_id"]), ("route_table_id", "rtb-0123456789abcdef0")])
+def test_a_part_of_an_own_vpc_needs_the_vpc(key: str, got: str) -> None:
+    problem = the_problem(**{key: got})
+    assert (problem.key, problem.allowed) == (key, "nothing without trn:vpc_id")
+
+
+@pytest.mark.parametrize(("key", "got"), [("egress", "nat-gateway"), ("vpc_cidr", "10.9.0.0/16")])
+def test_what_only_a_new_vpc_has_is_refused_with_an_own_one(key: str, got: str) -> None:
+    problem = the_problem(**VPC, **{key: got})
+    assert (problem.key, problem.got, problem.allowed) == (key, got, "nothing with trn:vpc_id")
+
+
+@pytest.mark.parametrize(
+    "got", ["8.8.0.0/16", "127.0.0.0/16", "169.254.0.0/16", "10.0.0.0/8", "10.0.0.0/25", "10.0.0.1/16", "fd00::/8", "x"]
+)
+def test_a_block_that_no_vpc_takes_is_refused(got: str) -> None:
+    problem = the_problem(vpc_cidr=got)
+    assert (problem.key, problem.got) == ("vpc_cidr", got)
+    assert "a private IPv4 block from /16 to /24" in problem.allowed
+
+
+def test_the_block_of_dockers_bridge_is_refused() -> None:
+    assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
+
+
+def test_a_larger_block_is_told_as_a_way_to_more_nodes() -> None:
+    problem = the_problem(vpc_cidr="10.42.0.0/24", nodes=16)
+    assert problem.allowed.startswith("up to 15: each takes 8 of a subnet's 123")
+    assert "a larger trn:vpc_cidr" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("type_name", "lnc", "allowed"), [("trn1.32xlarge", 2, "1 on"), ("trn2.48xlarge", 4, "1 or 2")]
+)
+def test_cores_are_joined_only_as_the_type_can(type_name: str, lnc: int, allowed: str) -> None:
+    region = "us-east-2"
+    problem = the_problem(instance_type=type_name, region=region, logical_neuroncore_config=lnc)
+    assert (problem.key, problem.got) == ("logical_neuroncore_config", lnc)
+    assert problem.allowed.startswith(allowed)
+
+
+def test_an_own_bucket_is_never_destroyed() -> None:
+    problem = the_problem(cache_bucket="my-cache", cache_at_destroy="destroy")
+    assert (problem.key, problem.allowed) == ("cache_at_destroy", "retain with trn:cache_bucket")
+
+
+@pytest.mark.parametrize(
+    "got", ["team", "aws:x=1", "trn:cluster=mine", {"a": None}, {"a": ["b"]}, {"": "x"}, {"a": "<b>"}, ["a"], 5]
+)
+def test_tags_that_aws_would_refuse_are_refused(got: Any) -> None:
+    assert the_problem(tags=got).key == "tags"
+
+
+@pytest.mark.parametrize("got", ["none.sh", "", "x" * 5000, "a\0b", 7])
+def test_a_script_that_is_not_there_is_refused(got: Any) -> None:
+    assert the_problem(setup_script=got).key == "setup_script"
+
+
+def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_bytes(b"\xff\xfe")
+    assert "cannot be read as text" in the_problem(setup_script=str(tmp_path / "setup.sh")).fix
+
+
+@pytest.mark.parametrize("name", ["instance_type", "region"])
+def test_what_must_be_given_is_asked_for_with_an_example(name: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        Plan.from_settings({key: value for key, value in GOOD.items() if key != name}, Path())
+    (problem,) = refused.value.problems
+    assert (problem.key, problem.got) == (name, None)
+    assert f'add "trn:{name}": "{GOOD[name]}" to the context of cdk.json' in problem.fix
+
+
+def test_all_problems_are_told_at_once() -> None:
+    keys = [
+        problem.key
+        for problem in problems_of(
+            instance_type="p5.48xlarge", nodes="four", capacity="spot", reservation_id=RESERVATION, vpc_id="x", node="1"
+        )
+    ]
+    assert sorted(keys) == ["instance_type", "node", "nodes", "reservation_id", "vpc_id"]
+
+
+def test_a_value_that_cannot_be_read_breaks_no_rule_as_well() -> None:
+    assert [problem.key for problem in problems_of(instance_type="trn1.2xlarge", nodes="four")] == ["nodes"]
+
+
+def test_the_message_has_everything_a_person_needs() -> None:
+    with pytest.raises(PlanError) as refused:
+        from_settings(capacity="ondemand")
+    assert str(refused.value) == (
+        "The plan has 1 problem; nothing was deployed.\n"
+        "\n"
+        "  trn:capacity: got 'ondemand'\n"
+        "    allowed: on-demand, spot, capacity-block, reservation; nearest: on-demand\n"
+        "    fix:     choose one of the allowed values, spelt exactly so\n"
+    )
+
+
+def test_a_long_value_is_shortened_in_the_message() -> None:
+    assert len(str(the_problem(setup_script="x" * 5000))) < 1200
+
+
+def test_python_code_is_told_what_its_value_should_be() -> None:
+    with pytest.raises(PlanError, match=r"give 4, of type int"):
+        Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
+
+
+def test_python_code_that_gives_no_number_at_all_is_told_what_is_allowed() -> None:
+    with pytest.raises(PlanError, match=r"trn:nodes: got 'four'"):
+        Plan(**GOOD, nodes="four")  # type: ignore[arg-type]

@@ -1,0 +1,50 @@
+"""What a plan's author is told although the plan is good."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.plans import RESERVATION, from_settings
+from trainium_core.warnings import plan_warnings
+
+VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
+
+
+def test_an_ordinary_plan_has_none() -> None:
+    assert plan_warnings(from_settings(nodes=2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("setting", "settings", "says"),
+    [
+        ("ami", IN_HYDERABAD, "copy an image there"),
+        ("egress", {"egress": "none"}, "no sessions"),
+        ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "no source says"),
+        ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
+        ("route_table_id", VPC, "must have a route there already"),
+    ],
+)
+def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings: dict[str, str], says: str) -> None:
+    warnings = plan_warnings(from_settings(**settings))
+    assert list(warnings) == [setting]
+    assert says in warnings[setting]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {**IN_HYDERABAD, "ami": "ami-0123456789abcdef0"},
+        {**IN_HYDERABAD, "ami": "/my/image"},
+        {**VPC, "route_table_id": "rtb-0123456789abcdef0"},
+    ],
+)
+def test_what_was_cared_for_is_not_warned_about(settings: dict[str, str]) -> None:
+    assert plan_warnings(from_settings(**settings)) == {}
+
+
+@pytest.mark.parametrize(("egress", "warned"), [("vpc-endpoints", True), ("nat-gateway", False)])
+def test_a_setup_script_without_internet_is_warned_about(tmp_path: Path, egress: str, warned: bool) -> None:
+    (tmp_path / "setup.sh").write_text("pip install x")
+    plan = from_settings(setup_script=str(tmp_path / "setup.sh"), egress=egress)
+    assert ("setup_script" in plan_warnings(plan)) is warned
