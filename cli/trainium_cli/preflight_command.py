@@ -9,7 +9,7 @@ from rich.text import Text
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.adapters.ec2_account import Ec2Account
+from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.preflight import Finding, verdict
 from trainium_core.preflight import preflight as ask_account
 
@@ -29,7 +29,7 @@ def preflight(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) 
     Only looks, with the credentials that boto3 finds. Says nothing about free capacity.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    findings = ask_account(plan, Ec2Account(plan.region))
+    findings = ask_account(plan, AwsAccount(plan.region))
     outcome = verdict(findings)
     if as_json:
         print_json({"verdict": outcome, "findings": [asdict(finding) for finding in findings]})

@@ -30,7 +30,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) 
         regions.append(region)
         return account
 
-    monkeypatch.setattr(preflight_command, "Ec2Account", account_in)
+    monkeypatch.setattr(preflight_command, "AwsAccount", account_in)
     ended = run("preflight", *GOOD, *arguments)
     assert regions == ["us-west-2"]
     return ended
@@ -73,11 +73,11 @@ def test_json_says_the_same(
     ended = ask(monkeypatch, account, "--json")
     told = json.loads(ended.stdout)
     assert (ended.exit_code, told["verdict"]) == (code, verdict)
-    assert all(set(finding) == {"check", "outcome", "found", "fix"} for finding in told["findings"])
+    assert all(set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in told["findings"])
 
 
 def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight_command, "Ec2Account", None)
+    monkeypatch.setattr(preflight_command, "AwsAccount", None)
     assert run("preflight", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 

@@ -12,7 +12,8 @@ from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.plans import RESERVATION, from_settings
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_core.account import RunningInstance
-from trainium_core.preflight import Finding, judge_quota, preflight, verdict
+from trainium_core.preflight import Finding, preflight, verdict
+from trainium_core.preflight.quota_check import judge_quota
 from trainium_core.quota import QuotaNeed
 
 PLAN = from_settings(nodes=2)
@@ -53,10 +54,17 @@ def test_a_question_without_an_answer_is_unknown_and_the_verdict_too(question: s
     assert verdict(findings) == "could not tell"
 
 
-def test_without_an_identity_nothing_else_is_asked() -> None:
+def test_without_an_identity_the_rest_is_told_and_the_verdict_is_open() -> None:
     findings = preflight(PLAN, FakeAccount(silent={"identity"}))
-    assert {finding.outcome for finding in findings} == {"unknown"}
-    assert [finding.found for finding in findings][1:] == ["not asked"] * 5
+    assert [finding.check for finding in findings if finding.outcome == "unknown"] == ["identity"]
+    assert verdict(findings) == "could not tell"
+
+
+def test_a_suppressed_check_is_shown_and_does_not_count() -> None:
+    findings = preflight(PLAN, FakeAccount(limit=0), suppressed={"quota"})
+    (quota,) = [finding for finding in findings if finding.check == "quota"]
+    assert quota == Finding(check="quota", outcome="unknown", found="not asked: suppressed", suppressed=True)
+    assert verdict(findings) == "ready"
 
 
 def test_the_account_and_region_are_named() -> None:
@@ -76,7 +84,8 @@ def test_a_quota_with_just_enough_room_passes() -> None:
     account = FakeAccount(limit=384, running=[on_demand(128)])
     finding = found("quota", account)
     assert finding.outcome == "pass"
-    assert finding.found == ("needs 256 vCPUs; 256 of 384 are free of L-2C3B7624, Running On-Demand Trn instances")
+    assert finding.needed == "256 vCPUs"
+    assert finding.found == "256 of 384 vCPUs are free of L-2C3B7624, Running On-Demand Trn instances"
 
 
 def test_a_quota_without_room_fails_and_says_how_much_to_ask_for() -> None:
@@ -144,14 +153,14 @@ running_instances = st.lists(
 def test_a_quota_passes_only_when_what_runs_and_what_is_needed_fit(
     need: int, limit: int, running: list[RunningInstance], capacity: str
 ) -> None:
-    outcome, _, fix = judge_quota(
+    answer = judge_quota(
         QuotaNeed(code="L-1", name="x", vcpus=need), limit=limit, running=running, capacity=capacity, cluster="mine"
     )
     others = [instance for instance in running if instance.cluster != "mine"]
     certain = need + sum(i.vcpus for i in others if i.capacity == capacity)
     possible = certain + sum(i.vcpus for i in others if i.capacity == "capacity-block" and capacity == "on-demand")
-    assert outcome == ("pass" if possible <= limit else "unknown" if certain <= limit else "fail")
-    assert bool(fix) == (outcome != "pass")
+    assert answer.outcome == ("pass" if possible <= limit else "unknown" if certain <= limit else "fail")
+    assert bool(answer.fix) == (answer.outcome != "pass")
 
 
 def test_a_zone_that_lacks_the_type_fails_with_the_zones_that_have_it() -> None:

@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from trainium_core.account import CannotTellError, RunningInstance
-from trainium_core.adapters.ec2_account import Ec2Account
+from trainium_core.adapters.aws_account import AwsAccount
 
 REGION = "us-west-2"
 CODE = "L-2C3B7624"
@@ -28,20 +28,20 @@ def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def account() -> Iterator[Ec2Account]:
+def account() -> Iterator[AwsAccount]:
     """One account for all tests: moto takes a second to fill a new one with images."""
     with mock_aws():
-        yield Ec2Account(REGION)
+        yield AwsAccount(REGION)
 
 
 def client(service: str) -> Any:
     return boto3.client(service, REGION)
 
 
-def stubbed(service: str) -> tuple[Ec2Account, Stubber]:
+def stubbed(service: str) -> tuple[AwsAccount, Stubber]:
     """An account whose answers about one service a test writes."""
-    account = Ec2Account(REGION)
-    stub = Stubber(account._client(service))
+    account = AwsAccount(REGION)
+    stub = Stubber(account.client(service))
     stub.activate()
     return account, stub
 
@@ -50,7 +50,7 @@ def an_image() -> Any:
     return client("ec2").describe_images(Owners=["amazon"])["Images"][0]
 
 
-def test_identity_is_the_account_of_the_credentials(account: Ec2Account) -> None:
+def test_identity_is_the_account_of_the_credentials(account: AwsAccount) -> None:
     identity = account.identity()
     assert (identity.account, identity.endpoint) == ("123456789012", None)
 
@@ -62,7 +62,7 @@ def test_an_answer_from_elsewhere_says_from_where(monkeypatch: pytest.MonkeyPatc
     assert account.identity().endpoint == "http://127.0.0.1:4599"
 
 
-def test_running_instances_are_those_of_the_family_with_their_market_and_cluster(account: Ec2Account) -> None:
+def test_running_instances_are_those_of_the_family_with_their_market_and_cluster(account: AwsAccount) -> None:
     image, ec2 = an_image()["ImageId"], client("ec2")
     tags = [{"ResourceType": "instance", "Tags": [{"Key": "trn:cluster", "Value": "mine"}]}]
     launch = {"ImageId": image, "MinCount": 1, "MaxCount": 1}
@@ -83,12 +83,12 @@ def test_an_account_that_runs_nothing_needs_no_type_to_be_described() -> None:
     assert account.running_instances("trn") == []
 
 
-def test_zones_offering_a_type_are_told_by_id(account: Ec2Account) -> None:
+def test_zones_offering_a_type_are_told_by_id(account: AwsAccount) -> None:
     assert account.zones_offering("trn1.32xlarge") == {"usw2-az1", "usw2-az4"}
     assert account.zones_offering("trn2u.48xlarge") == set()
 
 
-def test_the_zone_of_a_subnet_of_the_vpc_is_told_by_id(account: Ec2Account) -> None:
+def test_the_zone_of_a_subnet_of_the_vpc_is_told_by_id(account: AwsAccount) -> None:
     subnet = client("ec2").describe_subnets()["Subnets"][0]
     found = account.subnet_zone(subnet_id=subnet["SubnetId"], vpc_id=subnet["VpcId"])
     assert found == subnet["AvailabilityZoneId"]
@@ -96,12 +96,12 @@ def test_the_zone_of_a_subnet_of_the_vpc_is_told_by_id(account: Ec2Account) -> N
     assert found.startswith("usw2-az")
 
 
-def test_a_subnet_of_another_vpc_is_not_found(account: Ec2Account) -> None:
+def test_a_subnet_of_another_vpc_is_not_found(account: AwsAccount) -> None:
     subnet = client("ec2").describe_subnets()["Subnets"][0]
     assert account.subnet_zone(subnet_id=subnet["SubnetId"], vpc_id="vpc-0123456789abcdef0") is None
 
 
-def test_a_parameter_is_its_value_or_none(account: Ec2Account) -> None:
+def test_a_parameter_is_its_value_or_none(account: AwsAccount) -> None:
     client("ssm").put_parameter(Name="/my/image", Value="ami-0123456789abcdef0", Type="String")
     assert account.parameter("/my/image") == "ami-0123456789abcdef0"
     assert account.parameter("/my/other") is None
@@ -114,7 +114,7 @@ def test_a_region_without_the_namespace_has_no_parameter() -> None:
     assert account.parameter("/aws/service/neuron/x") is None
 
 
-def test_an_image_has_its_root_device_and_size(account: Ec2Account) -> None:
+def test_an_image_has_its_root_device_and_size(account: AwsAccount) -> None:
     described = an_image()
     image = account.image(described["ImageId"])
     assert image is not None
@@ -122,7 +122,7 @@ def test_an_image_has_its_root_device_and_size(account: Ec2Account) -> None:
     assert image.root_volume_gib == described["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"]
 
 
-def test_an_image_that_is_not_there_is_none(account: Ec2Account) -> None:
+def test_an_image_that_is_not_there_is_none(account: AwsAccount) -> None:
     assert account.image("ami-0123456789abcdef0") is None
 
 
@@ -132,7 +132,7 @@ def test_an_image_that_is_hidden_is_none() -> None:
     assert account.image("ami-0123456789abcdef0") is None
 
 
-def test_a_stack_is_its_status_or_none(account: Ec2Account) -> None:
+def test_a_stack_is_its_status_or_none(account: AwsAccount) -> None:
     template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
     client("cloudformation").create_stack(StackName="CDKToolkit", TemplateBody=template)
     assert account.stack_status("CDKToolkit") == "CREATE_COMPLETE"
@@ -232,28 +232,28 @@ def test_any_other_refusal_is_told_in_the_words_of_aws() -> None:
 def test_missing_credentials_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(CannotTellError, match="credentials"):
-        Ec2Account(REGION).identity()
+        AwsAccount(REGION).identity()
 
 
 def test_an_unknown_profile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "none-such")
     with pytest.raises(CannotTellError, match="none-such"):
-        Ec2Account(REGION).identity()
+        AwsAccount(REGION).identity()
 
 
 def test_an_endpoint_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = Ec2Account(REGION)
+    account = AwsAccount(REGION)
 
     def unreachable(*_: Any, **__: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com")
 
-    monkeypatch.setattr(account._client("sts"), "_make_api_call", unreachable)
+    monkeypatch.setattr(account.client("sts"), "_make_api_call", unreachable)
     with pytest.raises(CannotTellError, match="Could not connect"):
         account.identity()
 
 
 def test_no_question_takes_long() -> None:
-    config = Ec2Account(REGION)._client("sts").meta.config
+    config = AwsAccount(REGION).client("sts").meta.config
     assert config.connect_timeout <= 5
     assert config.read_timeout <= 10
     assert config.retries["total_max_attempts"] <= 3

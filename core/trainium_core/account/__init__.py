@@ -1,0 +1,20 @@
+"""What the checks ask of an AWS account in one region: answered by adapters.aws_account, or by a fake in tests.
+
+Every method raises CannotTellError when there is no answer; None means that the thing does not exist.
+"""
+
+from typing import Protocol
+
+from trainium_core.account.cannot_tell import CannotTellError
+from trainium_core.account.identity import Identities, Identity
+from trainium_core.account.images import Image, Images
+from trainium_core.account.network import Network
+from trainium_core.account.quotas import Quotas, RunningInstance
+from trainium_core.account.stacks import Stacks
+
+
+class Account(Identities, Quotas, Images, Network, Stacks, Protocol):
+    """All that can be asked, each part in a module of its own."""
+
+
+__all__ = ["Account", "CannotTellError", "Identity", "Image", "RunningInstance"]

@@ -1,0 +1,26 @@
+"""Whether the zone of the nodes offers their type."""
+
+from trainium_core.account import Account
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer
+
+
+def check_offering(plan: Plan, account: Account) -> Answer:
+    zone_id = plan.zone_id
+    if plan.vpc_id is not None and plan.subnet_id is not None:
+        zone_id = account.subnet_zone(subnet_id=plan.subnet_id, vpc_id=plan.vpc_id)
+        if zone_id is None:
+            found = f"no {plan.subnet_id} in {plan.vpc_id} in {plan.region}"
+            return Answer(outcome="fail", found=found, fix="set trn:subnet_id to one of its own")
+        if plan.availability_zone_id not in (None, zone_id):
+            found = f"{plan.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
+            return Answer(
+                outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or leave it out"
+            )
+    offering = account.zones_offering(plan.instance_type)
+    if zone_id in offering:
+        found = f"{zone_id} offers {plan.instance_type}, which is no promise that one is free"
+        return Answer(outcome="pass", found=found)
+    elsewhere = f"in {plan.region} these zones do: {', '.join(sorted(offering)) or 'none'}"
+    found = f"{zone_id} does not offer {plan.instance_type}; {elsewhere}"
+    return Answer(outcome="fail", found=found, fix="choose another zone, or another type")
