@@ -1,0 +1,194 @@
+"""Change sets: what a deployment would do to a stack, worked out without touching anything."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
+from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
+from trainium_local.resources import schemas
+from trainium_local.resources.registry import Properties
+from trainium_local.resources.schemas import KNOWN_AFTER_APPLY, Problem
+
+#: The words by which clients recognise a change set that would change nothing.
+NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
+_INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyChange:
+    """A changed property. `recreation`: Never, Conditionally or Always."""
+
+    name: str
+    recreation: str
+    known: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What would happen to one resource: Add, Modify or Remove."""
+
+    action: str
+    logical_id: str
+    resource_type: str
+    physical_id: str | None = None
+    properties: tuple[PropertyChange, ...] = ()
+
+    @property
+    def replacement(self) -> str | None:
+        """True, Conditional or False for a Modify."""
+        if self.action != "Modify":
+            return None
+        worst = {change.recreation for change in self.properties}
+        return "True" if "Always" in worst else "Conditional" if "Conditionally" in worst else "False"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvalidProperty:
+    """A property that a type's schema does not allow, found before anything was deployed."""
+
+    logical_id: str
+    resource_type: str
+    problem: Problem
+
+
+@dataclass(kw_only=True)
+class ChangeSet:
+    """A change set of one stack."""
+
+    name: str
+    change_set_id: str
+    change_set_type: str
+    stack: Stack
+    deployment: Deployment
+    description: str | None
+    changes: list[Change]
+    invalid: list[InvalidProperty]
+    is_change: bool
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    executed: bool = False
+
+    @property
+    def status(self) -> str:
+        return "CREATE_COMPLETE" if self.is_change and not self.invalid else "FAILED"
+
+    @property
+    def execution_status(self) -> str:
+        if self.executed:
+            return "EXECUTE_COMPLETE"
+        return "AVAILABLE" if self.status == "CREATE_COMPLETE" else "UNAVAILABLE"
+
+    @property
+    def status_reason(self) -> str | None:
+        if self.invalid:
+            return " ".join([_INVALID, *(f"{one.logical_id} {one.problem}" for one in self.invalid)])
+        return None if self.is_change else NO_CHANGES
+
+
+def build(
+    region: Region,
+    stack: Stack,
+    deployment: Deployment,
+    *,
+    name: str,
+    change_set_type: str,
+    description: str | None,
+) -> ChangeSet:
+    """Work out what `deployment` would do to `stack`."""
+    preview = _Preview(region, stack, deployment)
+    changes = preview.changes()
+    return ChangeSet(
+        name=name,
+        change_set_id=f"arn:aws:cloudformation:{stack.region}:{stack.account}:changeSet/{name}/{uuid.uuid4()}",
+        change_set_type=change_set_type,
+        stack=stack,
+        deployment=deployment,
+        description=description,
+        changes=changes,
+        invalid=preview.invalid,
+        is_change=bool(changes) or differs(stack.deployment, deployment),
+    )
+
+
+def differs(old: Deployment | None, new: Deployment) -> bool:
+    """Whether something changes that is no resource: outputs, metadata, policies, tags."""
+    return (
+        old is None
+        or old.template.document != new.template.document
+        or old.given_parameters != new.given_parameters
+        or old.tags != new.tags
+    )
+
+
+class _Preview:
+    """Resolves the deployment with what is known: a value that depends on a coming change stays open."""
+
+    def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
+        self._stack, self._deployment = stack, deployment
+        self._modified: dict[str, Change] = {}
+        self._resolver = resolver(region, stack, deployment, self)
+        self._existing = ExistingResources(stack.resources)
+        self.invalid: list[InvalidProperty] = []
+
+    def ref(self, logical_id: str) -> str:
+        change = self._modified.get(logical_id)
+        stays = logical_id in self._stack.resources and (change is None or change.replacement == "False")
+        return self._existing.ref(logical_id) if stays else KNOWN_AFTER_APPLY
+
+    def attribute(self, logical_id: str, name: str) -> Any:
+        stays = logical_id in self._stack.resources and logical_id not in self._modified
+        return self._existing.attribute(logical_id, name) if stays else KNOWN_AFTER_APPLY
+
+    def changes(self) -> list[Change]:
+        template = self._deployment.template
+        wanted = [
+            name for name in template.order if self._resolver.condition(template.resources[name].get("Condition"))
+        ]
+        found = [change for name in wanted if (change := self._change(name, template.resources[name]))]
+        gone = [resource for name, resource in self._stack.resources.items() if name not in wanted]
+        return found + [
+            Change(
+                action="Remove",
+                logical_id=resource.logical_id,
+                resource_type=resource.resource_type,
+                physical_id=resource.physical_id,
+            )
+            for resource in gone
+        ]
+
+    def _change(self, logical_id: str, definition: Mapping[str, Any]) -> Change | None:
+        resource_type = definition["Type"]
+        properties = self._resolver.resolve(definition.get("Properties") or {})
+        schema = schemas.find(resource_type, self._stack.region)
+        for problem in schema.problems(properties) if schema else []:
+            self.invalid.append(InvalidProperty(logical_id=logical_id, resource_type=resource_type, problem=problem))
+        existing = self._stack.resources.get(logical_id)
+        if existing is None:
+            return Change(action="Add", logical_id=logical_id, resource_type=resource_type)
+        tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
+        changed = _changed(existing, tagged, schema.create_only if schema else frozenset())
+        if not changed:
+            return None
+        self._modified[logical_id] = Change(
+            action="Modify",
+            logical_id=logical_id,
+            resource_type=resource_type,
+            physical_id=existing.physical_id,
+            properties=changed,
+        )
+        return self._modified[logical_id]
+
+
+def _changed(existing: StackResource, new: Properties, create_only: frozenset[str]) -> tuple[PropertyChange, ...]:
+    old, found = existing.properties, list[PropertyChange]()
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
+            recreation = ("Always" if known else "Conditionally") if name in create_only else "Never"
+            found.append(PropertyChange(name=name, recreation=recreation, known=known))
+    return tuple(found)

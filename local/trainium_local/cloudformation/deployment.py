@@ -1,0 +1,89 @@
+"""From a request to what can be deployed: template checked, parameters resolved, tags merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
+from trainium_local.cloudformation.parameters import resolve
+from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
+from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.template_checks import check
+from trainium_local.resources import schemas
+from trainium_local.resources.registry import Properties
+
+
+def prepare(region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str]) -> Deployment:
+    """Raises ValidationError for all that can be refused before anything is touched."""
+    template = Template.parse(body)
+    check(template, region.name)
+    return Deployment(template=template, parameters=resolve(template, given, region.name), tags=dict(tags))
+
+
+class ExistingResources:
+    """`Ref` and `Fn::GetAtt` on the resources that a stack has."""
+
+    def __init__(self, resources: Mapping[str, StackResource]) -> None:
+        self._resources = resources
+
+    def ref(self, logical_id: str) -> str:
+        return self._get(logical_id).provisioned.physical_id
+
+    def attribute(self, logical_id: str, name: str) -> Any:
+        resource = self._get(logical_id)
+        attributes = resource.provisioned.attributes
+        if name in attributes:
+            return attributes[name]
+        value: Any = resource.properties
+        for step in name.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            return value
+        if schemas.is_custom(resource.resource_type):
+            raise ValidationError(
+                f"CustomResource attribute error: Vendor response doesn't contain {name} attribute in object "
+                f"{resource.provisioned.physical_id}"
+            )
+        raise ValidationError(
+            f"the embedded AWS does not know the attribute {name} of {resource.resource_type} ({logical_id})"
+        )
+
+    def _get(self, logical_id: str) -> StackResource:
+        if logical_id not in self._resources:
+            raise ValidationError(f"Unresolved resource dependencies [{logical_id}]: its condition is false")
+        return self._resources[logical_id]
+
+
+def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
+    """Resolves the deployment's values for the stack."""
+    pseudo = {
+        "AWS::AccountId": stack.account,
+        "AWS::NotificationARNs": [],
+        "AWS::Partition": "aws",
+        "AWS::Region": stack.region,
+        "AWS::StackId": stack.stack_id,
+        "AWS::StackName": stack.name,
+        "AWS::URLSuffix": "amazonaws.com",
+    }
+    return Resolver(
+        template=deployment.template,
+        parameters=pseudo | {name: parameter.value for name, parameter in deployment.parameters.items()},
+        lookup=lookup,
+        exports={name: value for name, (_, value) in region.exports().items()},
+        region=stack.region,
+    )
+
+
+def with_stack_tags(resource_type: str, region: str, properties: Properties, tags: Mapping[str, str]) -> Properties:
+    """The stack's tags go onto every resource that takes tags; its own win."""
+    schema = schemas.find(resource_type, region)
+    if not tags or schema is None or schema.tag_property is None:
+        return properties
+    own = properties.get(schema.tag_property)
+    if schema.tags_are_a_map:
+        return {**properties, schema.tag_property: {**tags, **(own or {})}}
+    taken = {tag["Key"] for tag in own or []}
+    added = [{"Key": key, "Value": value} for key, value in tags.items() if key not in taken]
+    return {**properties, schema.tag_property: [*(own or []), *added]}

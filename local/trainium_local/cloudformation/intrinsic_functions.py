@@ -1,0 +1,190 @@
+"""Intrinsic functions, conditions and dynamic references: a template's values become plain values."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.template import Template
+from trainium_local.resources import api
+from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
+
+_NO_VALUE = object()
+_SUBSTITUTION = re.compile(r"\$\{(!?)([^}]+)\}")
+_DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:([a-z-]+):([^}]+)\}\}")
+
+
+class Lookup(Protocol):
+    """What `Ref` and `Fn::GetAtt` ask about a resource."""
+
+    def ref(self, logical_id: str) -> Any: ...
+
+    def attribute(self, logical_id: str, name: str) -> Any: ...
+
+
+@dataclass(kw_only=True)
+class Resolver:
+    """Resolves the values of one template for one stack.
+
+    `parameters` holds template and pseudo parameters, `exports` what other stacks export, and `imports` collects what
+    was used of that.
+    """
+
+    template: Template
+    parameters: Mapping[str, Any]
+    lookup: Lookup
+    exports: Mapping[str, str]
+    region: str
+    imports: set[str] = field(default_factory=set[str])
+    _conditions: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def resolve(self, value: Any) -> Any:
+        """`value` with all functions applied. Raises ValidationError where CloudFormation does."""
+        resolved = self._resolve(value)
+        return None if resolved is _NO_VALUE else resolved
+
+    def condition(self, name: str | None) -> bool:
+        """Whether the named condition holds; what has no condition always stands."""
+        if name is None:
+            return True
+        if name not in self.template.conditions:
+            raise ValidationError(f"Template format error: Unresolved condition {name}")
+        if name not in self._conditions:
+            self._conditions[name] = bool(self._resolve(self.template.conditions[name]))
+        return self._conditions[name]
+
+    def _resolve(self, value: Any) -> Any:
+        if isinstance(value, list):
+            items = [self._resolve(item) for item in value]
+            return [item for item in items if item is not _NO_VALUE]
+        if isinstance(value, dict):
+            if len(value) == 1:
+                ((name, argument),) = value.items()
+                if name in _LAZY:
+                    return _LAZY[name](self, argument)
+                if name in _EAGER:
+                    return self._apply(name, self._resolve(argument))
+                if name.startswith("Fn::"):
+                    raise ValidationError(f"Template error: the function {name} is not known here")
+            items = {key: self._resolve(item) for key, item in value.items()}
+            return {key: item for key, item in items.items() if item is not _NO_VALUE}
+        return self._dynamic_references(value) if isinstance(value, str) else value
+
+    def _apply(self, name: str, argument: Any) -> Any:
+        if KNOWN_AFTER_APPLY in json.dumps(argument, default=str):
+            return KNOWN_AFTER_APPLY
+        try:
+            return _EAGER[name](self, argument)
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValidationError(
+                f"Template error: {name} cannot be applied to {json.dumps(argument)}: {error}"
+            ) from error
+
+    def _dynamic_references(self, text: str) -> str:
+        def fetch(match: re.Match[str]) -> str:
+            store, name = match.groups()
+            if store not in ("ssm", "ssm-secure"):
+                raise ValidationError(f"the embedded AWS resolves ssm references only, not {match.group(0)}")
+            arguments = {"Name": name.strip(), "WithDecryption": True}
+            return api.call("ssm", "GetParameter", self.region, arguments)["Parameter"]["Value"]
+
+        return _DYNAMIC_REFERENCE.sub(fetch, text)
+
+    def ref(self, name: str) -> Any:
+        if name == "AWS::NoValue":
+            return _NO_VALUE
+        return self.parameters[name] if name in self.parameters else self.lookup.ref(name)
+
+    def attribute(self, argument: Any) -> Any:
+        name, _, attribute = argument.partition(".") if isinstance(argument, str) else (argument[0], "", argument[1])
+        return self.lookup.attribute(name, self._resolve(attribute))
+
+    def choose(self, argument: list[Any]) -> Any:
+        condition, then, otherwise = argument
+        return self._resolve(then if self.condition(condition) else otherwise)
+
+    def condition_or_property(self, argument: Any) -> Any:
+        """IAM policies have a key of the same name, which holds no text."""
+        return self.condition(argument) if isinstance(argument, str) else {"Condition": self._resolve(argument)}
+
+    def substitute(self, argument: Any) -> str:
+        text, given = (argument, {}) if isinstance(argument, str) else (argument[0], self._resolve(argument[1]))
+
+        def replace(match: re.Match[str]) -> str:
+            literal, expression = match.group(1), match.group(2).strip()
+            if literal:
+                return f"${{{match.group(2)}}}"
+            if expression in given:
+                return _text(given[expression])
+            return _text(self.attribute(expression) if "." in expression else self.ref(expression))
+
+        return self._dynamic_references(_SUBSTITUTION.sub(replace, text))
+
+    def zones(self, region: str) -> list[str]:
+        found = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
+        return [zone["ZoneName"] for zone in found]
+
+    def find_in_map(self, argument: list[Any]) -> Any:
+        found: Any = self.template.mappings
+        for key in argument[:3]:
+            if key not in found:
+                if len(argument) > 3:
+                    return argument[3]["DefaultValue"]
+                raise ValidationError(f"Template error: Unable to get mapping for {'::'.join(map(str, argument[:3]))}")
+            found = found[key]
+        return found
+
+    def imported(self, name: str) -> str:
+        if name not in self.exports:
+            raise ValidationError(f"No export named {name} found.")
+        self.imports.add(name)
+        return self.exports[name]
+
+
+def _text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _subnets(argument: list[Any]) -> list[str]:
+    block, count, *bits = argument
+    network = ipaddress.ip_network(block)
+    new_prefix = network.max_prefixlen - int(bits[0] if bits else 8)
+    found = [str(subnet) for subnet in itertools.islice(network.subnets(new_prefix=new_prefix), int(count))]
+    if len(found) < int(count):
+        raise ValueError(f"{block} holds {len(found)} blocks of that size")
+    return found
+
+
+#: Functions that decide themselves which part of their argument is resolved.
+_LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
+    "Ref": Resolver.ref,
+    "Fn::GetAtt": Resolver.attribute,
+    "Fn::If": Resolver.choose,
+    "Fn::Sub": Resolver.substitute,
+    "Condition": Resolver.condition_or_property,
+}
+
+#: Functions of their resolved argument.
+_EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
+    "Fn::And": lambda _, argument: all(argument),
+    "Fn::Base64": lambda _, argument: base64.b64encode(_text(argument).encode()).decode(),
+    "Fn::Cidr": lambda _, argument: _subnets(argument),
+    "Fn::Equals": lambda _, argument: _text(argument[0]) == _text(argument[1]),
+    "Fn::FindInMap": Resolver.find_in_map,
+    "Fn::GetAZs": Resolver.zones,
+    "Fn::ImportValue": Resolver.imported,
+    "Fn::Join": lambda _, argument: argument[0].join(_text(item) for item in argument[1]),
+    "Fn::Length": lambda _, argument: len(argument),
+    "Fn::Not": lambda _, argument: not argument[0],
+    "Fn::Or": lambda _, argument: any(argument),
+    "Fn::Select": lambda _, argument: argument[1][int(argument[0])],
+    "Fn::Split": lambda _, argument: argument[1].split(argument[0]),
+    "Fn::ToJsonString": lambda _, argument: json.dumps(argument, separators=(",", ":")),
+}

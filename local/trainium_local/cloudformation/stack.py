@@ -1,0 +1,193 @@
+"""Stacks: what they consist of, what happened to them, and where they are kept."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainium_local.cloudformation.errors import ValidationError, no_such_stack
+from trainium_local.cloudformation.parameters import Parameter
+from trainium_local.cloudformation.template import Template
+from trainium_local.resources.registry import Properties, Provisioned, ResourceType
+
+STACK = "AWS::CloudFormation::Stack"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One line of a stack's history."""
+
+    event_id: str
+    logical_id: str
+    physical_id: str
+    resource_type: str
+    status: str
+    reason: str | None
+    time: datetime
+
+
+@dataclass(kw_only=True)
+class StackResource:
+    """A resource of a stack as it exists: the properties are resolved, the tags of the stack are in them."""
+
+    logical_id: str
+    provisioner: ResourceType
+    definition: Mapping[str, Any]
+    properties: Properties
+    provisioned: Provisioned = field(default_factory=lambda: Provisioned(physical_id=""))
+    status: str = ""
+    reason: str | None = None
+    updated: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def resource_type(self) -> str:
+        return self.definition["Type"]
+
+    @property
+    def physical_id(self) -> str:
+        return self.provisioned.physical_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What a stack is asked to be."""
+
+    template: Template
+    parameters: Mapping[str, Parameter]
+    tags: Mapping[str, str]
+
+    @property
+    def given_parameters(self) -> dict[str, str]:
+        return {name: parameter.given for name, parameter in self.parameters.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """One output of a stack."""
+
+    key: str
+    value: str
+    description: str | None
+    export_name: str | None
+
+
+@dataclass(kw_only=True)
+class Stack:
+    """One stack. `deployment` is what it is now; None before its first deployment succeeds or fails."""
+
+    name: str
+    stack_id: str
+    account: str
+    region: str
+    status: str = "REVIEW_IN_PROGRESS"
+    status_reason: str | None = None
+    deployment: Deployment | None = None
+    resources: dict[str, StackResource] = field(default_factory=dict[str, StackResource])
+    outputs: list[Output] = field(default_factory=list[Output])
+    imports: frozenset[str] = frozenset()
+    events: list[Event] = field(default_factory=list[Event])
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    updated: datetime | None = None
+    deleted: datetime | None = None
+    termination_protection: bool = False
+    parent_id: str | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    worker: threading.Thread | None = None
+
+    def record(self, status: str, reason: str | None = None) -> None:
+        """The stack's own status changes."""
+        self.status, self.status_reason = status, reason
+        self._add_event(self.name, self.stack_id, STACK, status, reason)
+
+    def record_resource(
+        self, logical_id: str, resource_type: str, status: str, physical_id: str = "", reason: str | None = None
+    ) -> None:
+        """The status of one of its resources changes."""
+        self._add_event(logical_id, physical_id, resource_type, status, reason)
+        if logical_id in self.resources:
+            resource = self.resources[logical_id]
+            resource.status, resource.reason, resource.updated = status, reason, self.events[-1].time
+
+    def _add_event(
+        self, logical_id: str, physical_id: str, resource_type: str, status: str, reason: str | None
+    ) -> None:
+        time = datetime.now(UTC)
+        if self.events:  # clients sort by the millisecond
+            time = max(time, self.events[-1].time + timedelta(milliseconds=1))
+        self.events.append(
+            Event(
+                event_id=str(uuid.uuid4()),
+                logical_id=logical_id,
+                physical_id=physical_id,
+                resource_type=resource_type,
+                status=status,
+                reason=reason,
+                time=time,
+            )
+        )
+
+
+class Region:
+    """The stacks of one region."""
+
+    def __init__(self, account: str, name: str) -> None:
+        self.account, self.name = account, name
+        self.lock = threading.Lock()
+        self._stacks: dict[str, Stack] = {}
+
+    @property
+    def stacks(self) -> list[Stack]:
+        """All stacks, the deleted ones too."""
+        return list(self._stacks.values())
+
+    def new_stack(self, name: str) -> Stack:
+        stack_id = f"arn:aws:cloudformation:{self.name}:{self.account}:stack/{name}/{uuid.uuid4()}"
+        stack = Stack(name=name, stack_id=stack_id, account=self.account, region=self.name)
+        self._stacks[stack_id] = stack
+        return stack
+
+    def find(self, name_or_id: str) -> Stack | None:
+        """A stack by name, which a deleted one no longer has, or by id."""
+        if name_or_id in self._stacks:
+            return self._stacks[name_or_id]
+        alive = (stack for stack in self.stacks if stack.deleted is None)
+        return next((stack for stack in alive if stack.name == name_or_id), None)
+
+    def get(self, name_or_id: str) -> Stack:
+        stack = self.find(name_or_id)
+        if stack is None:
+            raise no_such_stack(name_or_id)
+        return stack
+
+    def exports(self) -> dict[str, tuple[Stack, str]]:
+        """Export name -> the stack that exports it, and the value."""
+        return {
+            output.export_name: (stack, output.value)
+            for stack in self.stacks
+            if stack.deleted is None
+            for output in stack.outputs
+            if output.export_name
+        }
+
+    def importers(self, export_name: str) -> list[Stack]:
+        """The stacks that import the value of an export."""
+        return [stack for stack in self.stacks if stack.deleted is None and export_name in stack.imports]
+
+
+def refuse_if_imported(region: Region, export_name: str, done: str) -> None:
+    """Raise ValidationError while another stack needs the export that is to be deleted or updated."""
+    users = ", ".join(stack.name for stack in region.importers(export_name))
+    if users:
+        raise ValidationError(f"Export {export_name} cannot be {done} as it is in use by {users}")
+
+
+_regions: dict[tuple[str, str], Region] = {}
+
+
+def region_of(account: str, name: str) -> Region:
+    """The stacks that an account has in a region."""
+    return _regions.setdefault((account, name), Region(account, name))

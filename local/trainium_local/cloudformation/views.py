@@ -1,0 +1,174 @@
+"""Stacks, resources, events and change sets in the shapes of the CloudFormation API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainium_local.cloudformation.change_sets import Change, ChangeSet, InvalidProperty
+from trainium_local.cloudformation.stack import Deployment, Event, Output, Stack, StackResource
+
+Json = dict[str, Any]
+
+
+def stack(one: Stack) -> Json:
+    """A stack of DescribeStacks."""
+    return {
+        "StackId": one.stack_id,
+        "StackName": one.name,
+        "Description": one.deployment.template.document.get("Description") if one.deployment else None,
+        "Parameters": parameters(one.deployment),
+        "CreationTime": one.created,
+        "LastUpdatedTime": one.updated,
+        "DeletionTime": one.deleted,
+        "StackStatus": one.status,
+        "StackStatusReason": one.status_reason,
+        "DisableRollback": False,
+        "NotificationARNs": [],
+        "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+        "Outputs": [output(each) for each in one.outputs],
+        "Tags": tags(one.deployment),
+        "EnableTerminationProtection": one.termination_protection,
+        "ParentId": one.parent_id,
+        "RootId": one.parent_id,
+        "DriftInformation": {"StackDriftStatus": "NOT_CHECKED"},
+    }
+
+
+def summary(one: Stack) -> Json:
+    """A stack of ListStacks."""
+    described = stack(one)
+    return {**described, "TemplateDescription": described["Description"]}
+
+
+def parameters(deployment: Deployment | None) -> list[Json]:
+    """Parameters as they were given; a secret one is masked."""
+    if deployment is None:
+        return []
+    return [
+        {
+            "ParameterKey": name,
+            "ParameterValue": "****" if parameter.secret else parameter.given,
+            **({"ResolvedValue": _text(parameter.value)} if parameter.from_parameter_store else {}),
+        }
+        for name, parameter in deployment.parameters.items()
+    ]
+
+
+def tags(deployment: Deployment | None) -> list[Json]:
+    return [{"Key": key, "Value": value} for key, value in deployment.tags.items()] if deployment else []
+
+
+def output(one: Output) -> Json:
+    return {
+        "OutputKey": one.key,
+        "OutputValue": one.value,
+        "Description": one.description,
+        "ExportName": one.export_name,
+    }
+
+
+def resource(of: Stack, one: StackResource) -> Json:
+    """A resource of DescribeStackResources, ListStackResources and DescribeStackResource."""
+    return {
+        "StackId": of.stack_id,
+        "StackName": of.name,
+        "LogicalResourceId": one.logical_id,
+        "PhysicalResourceId": one.physical_id,
+        "ResourceType": one.resource_type,
+        "ResourceStatus": one.status,
+        "ResourceStatusReason": one.reason,
+        "Timestamp": one.updated,
+        "LastUpdatedTimestamp": one.updated,
+    }
+
+
+def event(of: Stack, one: Event) -> Json:
+    """An event of DescribeStackEvents."""
+    return {
+        "StackId": of.stack_id,
+        "StackName": of.name,
+        "EventId": one.event_id,
+        "LogicalResourceId": one.logical_id,
+        "PhysicalResourceId": one.physical_id,
+        "ResourceType": one.resource_type,
+        "ResourceStatus": one.status,
+        "ResourceStatusReason": one.reason,
+        "Timestamp": one.time,
+    }
+
+
+def operation_event(of: Stack, one: Event) -> Json:
+    """An event of DescribeEvents."""
+    return {**event(of, one), "EventType": "STACK_EVENT"}
+
+
+def validation_event(of: ChangeSet, one: InvalidProperty) -> Json:
+    """What DescribeEvents says of a change set that did not pass validation."""
+    return {
+        "EventId": f"{of.change_set_id}-{one.logical_id}{one.problem.path}",
+        "StackId": of.stack.stack_id,
+        "EventType": "VALIDATION_ERROR",
+        "LogicalResourceId": one.logical_id,
+        "PhysicalResourceId": "",
+        "ResourceType": one.resource_type,
+        "Timestamp": of.created,
+        "ValidationFailureMode": "FAIL",
+        "ValidationName": "PROPERTY_VALIDATION",
+        "ValidationStatus": "FAILED",
+        "ValidationStatusReason": one.problem.message,
+        "ValidationPath": f"/Resources/{one.logical_id}/Properties{one.problem.path}",
+    }
+
+
+def change_set(one: ChangeSet) -> Json:
+    """DescribeChangeSet."""
+    return {
+        **change_set_summary(one),
+        "Parameters": parameters(one.deployment),
+        "Tags": tags(one.deployment),
+        "NotificationARNs": [],
+        "Capabilities": [],
+        "Changes": [{"Type": "Resource", "ResourceChange": _change(change)} for change in one.changes],
+    }
+
+
+def change_set_summary(one: ChangeSet) -> Json:
+    """A change set of ListChangeSets."""
+    return {
+        "ChangeSetId": one.change_set_id,
+        "ChangeSetName": one.name,
+        "StackId": one.stack.stack_id,
+        "StackName": one.stack.name,
+        "Description": one.description,
+        "CreationTime": one.created,
+        "Status": one.status,
+        "StatusReason": one.status_reason,
+        "ExecutionStatus": one.execution_status,
+    }
+
+
+def _change(change: Change) -> Json:
+    return {
+        "Action": change.action,
+        "LogicalResourceId": change.logical_id,
+        "PhysicalResourceId": change.physical_id,
+        "ResourceType": change.resource_type,
+        "Replacement": change.replacement,
+        "Scope": ["Properties"] if change.properties else [],
+        "Details": [
+            {
+                "Target": {
+                    "Attribute": "Properties",
+                    "Name": prop.name,
+                    "RequiresRecreation": prop.recreation,
+                },
+                "Evaluation": "Static" if prop.known else "Dynamic",
+                "ChangeSource": "DirectModification" if prop.known else "ResourceReference",
+            }
+            for prop in change.properties
+        ],
+    }
+
+
+def _text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,46 @@
+"""Resource types of CloudFormation, provisioned through the services of the embedded AWS itself."""
+
+from __future__ import annotations
+
+from trainium_local.resources import (
+    api,
+    autoscaling,
+    cloud_control,
+    custom_resource,
+    ec2_compute,
+    ec2_network,
+    ec2_security_groups,
+    generic,
+    iam,
+    lambda_function,
+    operations,
+    registry,
+    s3,
+    storage,
+    wait_condition,
+)
+
+_FAMILIES = (
+    autoscaling,
+    custom_resource,
+    ec2_compute,
+    ec2_network,
+    ec2_security_groups,
+    generic,
+    iam,
+    lambda_function,
+    operations,
+    s3,
+    storage,
+    wait_condition,
+)
+
+
+def install(endpoint: str) -> None:
+    """Register all types; they are provisioned through the API at `endpoint`, e.g. http://127.0.0.1:4599."""
+    api.connect(endpoint)
+    for family in _FAMILIES:
+        for resource_type, provisioner in family.TYPES.items():
+            registry.register(resource_type, provisioner)
+    registry.register_fallback(generic.STORE)
+    cloud_control.install()

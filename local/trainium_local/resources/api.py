@@ -1,0 +1,107 @@
+"""Calls to the services of the embedded AWS, with arguments in CloudFormation's spelling."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from functools import cache
+from typing import Any
+
+from boto3.session import Session
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
+
+_endpoint: list[str] = []
+_lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
+
+_GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
+
+
+def connect(endpoint: str) -> None:
+    """Send all further calls to `endpoint`, e.g. http://127.0.0.1:4599."""
+    _endpoint[:] = [endpoint]
+    client.cache_clear()
+
+
+def endpoint() -> str:
+    """Where the embedded AWS listens."""
+    return _endpoint[0]
+
+
+@cache
+def _session() -> Session:
+    # one for all clients: each session reads botocore's large tables anew
+    return Session(aws_access_key_id="local", aws_secret_access_key="local")
+
+
+@cache
+def client(service: str, region: str) -> Any:
+    """A boto3 client of the service on the embedded AWS. No retries: a failure is a failure at once."""
+    config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
+    return _session().client(service, region_name=region, endpoint_url=endpoint(), config=config)
+
+
+def argument_names(service: str, operation: str, region: str) -> set[str]:
+    """The arguments that a call takes."""
+    shape = client(service, region).meta.service_model.operation_model(operation).input_shape
+    return set(shape.members)
+
+
+def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call e.g. CreateVpc of ec2; names are matched without regard to case, values brought into the API's types.
+
+    Raises botocore's ClientError with the service's own words.
+    """
+    with _lock:
+        api = client(service, region)
+        shape = api.meta.service_model.operation_model(operation).input_shape
+        return getattr(api, xform_name(operation))(**(_convert(shape, arguments) if shape else {}))
+
+
+def says_gone(error: ClientError) -> bool:
+    """Whether the service answered that the thing does not exist (any more)."""
+    return bool(_GONE.search(error.response.get("Error", {}).get("Code", "")))
+
+
+def words(error: Exception) -> str:
+    """The reason of a failure as an event shows it."""
+    if isinstance(error, ResponseParserError):
+        return "the embedded AWS failed while it did this; its log has the traceback"
+    if not isinstance(error, ClientError):
+        return str(error) or type(error).__name__
+    code, message = error.response["Error"].get("Code", ""), error.response["Error"].get("Message", "")
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", message)).strip()
+    return f"{plain} (Service operation: {error.operation_name}, Error code: {code})"
+
+
+def _convert(shape: Any, value: Any) -> Any:
+    kind = shape.type_name
+    if kind == "structure":
+        return _convert_structure(shape, json.loads(value) if isinstance(value, str) else value)
+    if kind == "list":
+        return [_convert(shape.member, item) for item in (value if isinstance(value, list) else [value])]
+    if kind == "map":
+        pairs = {tag["Key"]: tag["Value"] for tag in value} if isinstance(value, list) else value
+        return {key: _convert(shape.value, item) for key, item in pairs.items()}
+    if kind in ("integer", "long"):
+        return int(float(value))
+    if kind in ("float", "double"):
+        return float(value)
+    if kind == "boolean":
+        return str(value).lower() == "true"
+    if kind == "string":
+        return json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
+    return value
+
+
+def _convert_structure(shape: Any, value: dict[str, Any] | list[dict[str, Any]]) -> dict[str, Any]:
+    members = {name.lower(): name for name in shape.members}
+    given = value if isinstance(value, dict) else {}
+    return {
+        members[key.lower()]: _convert(shape.members[members[key.lower()]], item)
+        for key, item in given.items()
+        if key.lower() in members and item is not None
+    }

@@ -1,0 +1,72 @@
+"""Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL, a signal to a wait condition."""
+
+from __future__ import annotations
+
+import json
+import queue
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from trainium_local.resources import api
+
+_PATH = "/_trn_local/cloudformation-response/"
+_mailboxes: dict[str, queue.Queue[dict[str, Any]]] = {}
+
+
+class Mailbox:
+    """A URL, and what was PUT to it. Use as a context manager: the URL is good for as long."""
+
+    def __init__(self) -> None:
+        self._token = uuid.uuid4().hex
+        self._letters: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    @property
+    def url(self) -> str:
+        return f"{api.endpoint()}{_PATH}{self._token}"
+
+    def open(self) -> None:
+        _mailboxes[self._token] = self._letters
+
+    def close(self) -> None:
+        _mailboxes.pop(self._token, None)
+
+    def __enter__(self) -> Mailbox:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def receive(self, seconds: float) -> dict[str, Any] | None:
+        """The next letter, None if none comes within the time."""
+        try:
+            return self._letters.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+def middleware(app: Wsgi) -> Wsgi:
+    """Take the letters out of the requests to `app`."""
+
+    def receive(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = str(environ.get("PATH_INFO", ""))
+        if not path.startswith(_PATH):
+            return app(environ, start_response)
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        mailbox = _mailboxes.get(path.removeprefix(_PATH))
+        try:
+            letter = json.loads(body)
+        except ValueError:
+            letter = None
+        if mailbox is None or not isinstance(letter, dict):
+            start_response("403 Forbidden", [("Content-Length", "0")])  # S3's answer to an expired URL
+            return [b""]
+        mailbox.put(letter)
+        start_response("200 OK", [("Content-Length", "0")])
+        return [b""]
+
+    return receive

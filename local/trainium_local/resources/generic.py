@@ -1,0 +1,94 @@
+"""Types that no service here knows: checked against their registry schema and kept, nothing more.
+
+What is kept is visible through the Cloud Control API. Identifiers and attributes are made up in the type's form.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from moto.moto_api._internal import mock_random
+
+from trainium_local.resources import schemas
+from trainium_local.resources.registry import (
+    Properties,
+    Provisioned,
+    ProvisioningError,
+    Request,
+    ResourceType,
+)
+
+_NOTE = "The embedded AWS creates nothing for this type: it was checked against its schema and kept as a record."
+
+Kept = dict[str, dict[str, Any]]
+
+
+class GenericStore:
+    """A resource type of which only the record exists."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Kept] = {}
+
+    def kept(self, region: str, resource_type: str) -> Kept:
+        """The resources of a type by physical id: properties and attributes together."""
+        return self._kept.setdefault((region, resource_type), {})
+
+    def create(self, request: Request) -> Provisioned:
+        schema = schemas.find(request.resource_type, request.region)
+        assert schema is not None, "the registry gives this store only types with a schema"
+        name = request.generated_name()
+        attributes = {path: _made_up(path, request, name) for path in schema.attributes}
+        identifiers = {path: request.properties.get(path) or attributes.get(path) for path in schema.primary_identifier}
+        attributes |= {path: value or name for path, value in identifiers.items() if path not in request.properties}
+        physical_id = "|".join(str(value or name) for value in identifiers.values()) or name
+        kept = self.kept(request.region, request.resource_type)
+        if physical_id in kept:
+            raise ProvisioningError(
+                f"Resource of type '{request.resource_type}' with identifier '{physical_id}' already exists."
+            )
+        kept[physical_id] = {**request.properties, **attributes}
+        return Provisioned(physical_id=physical_id, attributes=attributes, note=_NOTE)
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        self.kept(request.region, request.resource_type)[current.physical_id] = {
+            **request.properties,
+            **current.attributes,
+        }
+        return current
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        self.kept(request.region, request.resource_type).pop(current.physical_id, None)
+
+
+def _made_up(path: str, request: Request, name: str) -> Any:
+    _, service, kind = request.resource_type.split("::")
+    leaf = path.rsplit(".", 1)[-1].lower()
+    given_name = request.properties.get("Name") or request.properties.get(f"{kind}Name") or name
+    if leaf.endswith("arn"):
+        dashed = re.sub(r"(?<!^)(?=[A-Z])", "-", kind).lower()
+        return f"arn:aws:{service.lower()}:{request.region}:{request.account}:{dashed}/{given_name}"
+    if leaf in ("id", f"{kind.lower()}id"):
+        return f"{kind.lower()}-{mock_random.get_random_hex(17)}"
+    if leaf.endswith("status") or leaf == "state":
+        return "ACTIVE"
+    if leaf.endswith("name"):
+        return given_name
+    return f"{name}-{leaf}"
+
+
+class _Nothing:
+    """A type that provisions nothing, on AWS neither."""
+
+    def create(self, request: Request) -> Provisioned:
+        return Provisioned(physical_id=request.logical_id)
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        return current
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        pass
+
+
+STORE = GenericStore()
+TYPES: dict[str, ResourceType] = {"AWS::CDK::Metadata": _Nothing()}

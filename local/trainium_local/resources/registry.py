@@ -1,0 +1,97 @@
+"""The seam between the CloudFormation engine and what provisions a resource: request, result, table of types."""
+
+from __future__ import annotations
+
+import string
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from moto.moto_api._internal import mock_random
+
+from trainium_local.resources import schemas
+
+Properties = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One resource as the template wants it: properties resolved, tags of the stack merged in."""
+
+    account: str
+    region: str
+    stack_name: str
+    stack_id: str
+    logical_id: str
+    resource_type: str
+    properties: Properties
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    update_policy: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def generated_name(self, limit: int = 128) -> str:
+        """A physical name in CloudFormation's form, stack-logical-random, cut to `limit` characters."""
+        # moto's own source of randomness: its seed makes a whole run repeatable
+        suffix = "".join(mock_random.choice(string.ascii_uppercase + string.digits) for _ in range(12))
+        stem = f"{self.stack_name}-{self.logical_id}"[: limit - len(suffix) - 1].rstrip("-")
+        return f"{stem}-{suffix}"
+
+
+@dataclass(kw_only=True)
+class Provisioned:
+    """A resource that exists: what `Ref` gives, what `Fn::GetAtt` gives, and what its event should say about it."""
+
+    physical_id: str
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    note: str | None = None
+
+
+class ProvisioningError(Exception):
+    """A resource could not be provisioned; `leftover` is what exists of it nevertheless and has to be deleted."""
+
+    def __init__(self, reason: str, leftover: Provisioned | None = None) -> None:
+        super().__init__(reason)
+        self.leftover = leftover
+
+
+class NeedsReplacementError(Exception):
+    """The change cannot be made to the existing resource: a new one has to take its place."""
+
+
+class ResourceType(Protocol):
+    """What provisions the resources of one CloudFormation type. Any exception is the reason of a failure."""
+
+    def create(self, request: Request) -> Provisioned: ...
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned: ...
+
+    def delete(self, request: Request, current: Provisioned) -> None: ...
+
+
+_types: dict[str, ResourceType] = {}
+_fallback: list[ResourceType] = []
+
+
+def register(resource_type: str, provisioner: ResourceType) -> None:
+    """Make `provisioner` the one for `resource_type`, a name such as AWS::EC2::VPC."""
+    _types[resource_type] = provisioner
+
+
+def register_fallback(provisioner: ResourceType) -> None:
+    """Make `provisioner` the one for types that have a registry schema and nothing else."""
+    _fallback[:] = [provisioner]
+
+
+def find(resource_type: str, region: str) -> ResourceType | None:
+    """What provisions the type in the region, None if the type is unknown there."""
+    if schemas.is_custom(resource_type):
+        return _types.get(schemas.CUSTOM_RESOURCE)
+    if resource_type in _types:
+        return _types[resource_type]
+    return _fallback[0] if _fallback and schemas.find(resource_type, region) else None
+
+
+def really_created() -> list[str]:
+    """The types that the services of the embedded AWS show; all others are kept in the schema-checked store."""
+    return sorted(_types)

@@ -1,0 +1,1 @@
+"""What a real account has before anybody deploys: public SSM parameters and machine images, zones, quotas."""

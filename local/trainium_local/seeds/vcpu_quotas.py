@@ -1,0 +1,61 @@
+"""The EC2 quotas of the embedded AWS: vcpu_quotas.toml with the values chosen at start over it. Imports no moto."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from trainium_core.facts import facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class VcpuQuota:
+    """A limit on the vCPUs of some instance families bought in one way (`market`: on-demand or spot)."""
+
+    code: str
+    name: str
+    market: str
+    families: tuple[str, ...]
+    default: float
+    applied: float
+
+
+_chosen: dict[str, float] = {}
+
+
+def choose(values: Mapping[str, float]) -> None:
+    """Use these applied values instead of the seeded ones, for the life of this process."""
+    _chosen.clear()
+    _chosen.update(values)
+
+
+def vcpu_quotas() -> tuple[VcpuQuota, ...]:
+    """Every quota with the value that applies."""
+    return tuple(replace(quota, applied=_chosen.get(quota.code, quota.applied)) for quota in seeded_quotas())
+
+
+def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
+    """The quota that a launch counts against, or None when the embedded AWS has none for it."""
+    family = re.split(r"[^a-z]", instance_type)[0]
+    return next((q for q in vcpu_quotas() if q.market == market and family in q.families), None)
+
+
+@cache
+def seeded_quotas() -> tuple[VcpuQuota, ...]:
+    """The quotas as the file has them."""
+    rows = tomllib.loads((files("trainium_local.seeds") / "vcpu_quotas.toml").read_text())
+    known = facts()["quotas"]
+    return tuple(
+        VcpuQuota(
+            code=row.get("code") or known[family][market]["code"],
+            name=row.get("name") or known[family][market]["name"],
+            market=market,
+            families=tuple(row["families"]),
+            default=float(row["default"]),
+            applied=float(row["applied"]),
+        )
+        for family, markets in rows.items()
+        for market, row in markets.items()
+    )

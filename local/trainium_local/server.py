@@ -1,0 +1,182 @@
+"""The server: moto's own, with what the embedded AWS replaces put in, bound to 127.0.0.1 and nothing else."""
+
+import json
+import os
+import socket
+import sys
+import threading
+import warnings
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from trainium_local import DEFAULT_REGION
+from trainium_local.environment import (
+    ACCOUNT_ID,
+    FAKE_ACCESS_KEY_ID,
+    FAKE_SECRET_ACCESS_KEY,
+    HOST,
+)
+
+HEALTH_PATH = "/_trn_local/health"
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to start the embedded AWS.
+
+    port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
+    fail_nodes: how many nodes, counted from the first launch, report a fault. log: the file that the output goes to.
+    """
+
+    port: int = 0
+    region: str = DEFAULT_REGION
+    quotas: Mapping[str, float] = field(default_factory=dict[str, float])
+    fail_nodes: int = 0
+    log: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """What the health address answers: who is there, since when, with which settings, and what is really created."""
+
+    version: str
+    pid: int
+    account: str
+    endpoint: str
+    region: str
+    started: str
+    quotas: Mapping[str, float]
+    fail_nodes: int
+    log: str
+    created: tuple[str, ...]
+    schema_only: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Health":
+        """Read a health. Raises ValueError when the text is not one of this version."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            fields["created"] = tuple(fields["created"])
+            return cls(**fields)
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"not the health of an embedded AWS: {error!r}") from error
+
+
+def serve(settings: Settings, *, ready: Callable[[Health], None]) -> None:
+    """Serve until the process ends; call `ready` once requests are answered. Raises OSError if the port is taken."""
+    listener = socket.create_server((HOST, settings.port))
+    endpoint = f"http://{HOST}:{listener.getsockname()[1]}"
+    _forget_the_callers_settings(region=settings.region, port=listener.getsockname()[1])
+    application, health = _application(settings, endpoint)
+
+    from werkzeug.serving import make_server
+
+    server = make_server(HOST, 0, application, threaded=True, request_handler=_request_handler(), fd=listener.fileno())
+    ready(health)
+    threading.Thread(target=_load_images, args=(settings.region,), daemon=True).start()
+    server.serve_forever()
+
+
+def _load_images(region: str) -> None:
+    """Make moto load the images of a region, which takes it two seconds: not in the middle of the first deployment."""
+    from moto.ec2 import ec2_backends
+
+    _ = ec2_backends[ACCOUNT_ID][region]
+
+
+def _forget_the_callers_settings(*, region: str, port: int) -> None:
+    """Nothing of the caller's may lead this process to AWS or make moto another account; moto reads the environment."""
+    for name in [name for name in os.environ if name.startswith(("AWS_", "MOTO_"))]:
+        del os.environ[name]
+    os.environ.update(
+        AWS_ACCESS_KEY_ID=FAKE_ACCESS_KEY_ID,
+        AWS_SECRET_ACCESS_KEY=FAKE_SECRET_ACCESS_KEY,
+        AWS_DEFAULT_REGION=region,
+        AWS_CONFIG_FILE=os.devnull,
+        AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+        AWS_EC2_METADATA_DISABLED="true",
+        NO_PROXY="*",
+        no_proxy="*",
+        MOTO_PORT=str(port),
+        MOTO_IAM_LOAD_MANAGED_POLICIES="true",
+    )
+
+
+def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
+    """moto's application with everything replaced. Imports moto: the environment must be ready before."""
+    warnings.simplefilter("ignore")
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+    from trainium_local import cloudformation, resources, services
+    from trainium_local.resources import custom_resource, registry
+    from trainium_local.seeds import vcpu_quotas, zones
+    from trainium_local.services import auto_scaling
+    from trainium_local.stand_in_nodes import Launched, StandInNodes
+
+    zones.install()
+    vcpu_quotas.choose(settings.quotas)
+    services.install(endpoint=endpoint)
+    cloudformation.install()
+    resources.install(endpoint)
+
+    nodes = StandInNodes(endpoint=endpoint, failing=settings.fail_nodes)
+
+    def launched(instance: Any) -> None:
+        nodes.launched(
+            Launched(
+                instance_id=instance.id,
+                instance_type=instance.instance_type,
+                region=instance.region_name,
+                user_data=b64decode(str(instance.user_data or "")),
+            )
+        )
+
+    auto_scaling.when_launched(launched)
+    health = Health(
+        version=version("trainium-cdk"),
+        pid=os.getpid(),
+        account=ACCOUNT_ID,
+        endpoint=endpoint,
+        region=settings.region,
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        quotas={quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()},
+        fail_nodes=settings.fail_nodes,
+        log=settings.log,
+        created=tuple(registry.really_created()),
+        schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
+    )
+    dispatcher = DomainDispatcherApplication(create_backend_app)
+    return _with_health(custom_resource.middleware(dispatcher), health), health
+
+
+def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
+    body = health.to_json().encode()
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != HEALTH_PATH:
+            return application(environ, start_response)
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return answer
+
+
+def _request_handler() -> type:
+    from moto.moto_server.werkzeug_app import MotoRequestHandler
+
+    class QuietHandler(MotoRequestHandler):
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Failures of the server only: a deployment makes thousands of requests."""
+            if str(code).startswith("5"):
+                print(f"{self.command} {self.path} {code} {size}", file=sys.stderr, flush=True)
+
+    return QuietHandler

@@ -1,0 +1,109 @@
+"""Behaviours of moto that are replaced. All of them are in this table; moto is pinned exactly because of it.
+
+`trainium_local.cloudformation` and `trainium_local.resources` have tables of their own for the CloudFormation side.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
+from moto.autoscaling.responses import AutoScalingResponse
+from moto.awslambda.models import LambdaFunction
+from moto.ec2.models.amis import AmiBackend
+from moto.ec2.models.elastic_network_interfaces import Attachment
+from moto.ec2.models.instances import Instance, InstanceBackend
+from moto.ec2.models.launch_templates import LaunchTemplate
+from moto.ec2.models.nat_gateways import NatGatewayBackend
+from moto.ec2.models.tags import TagBackend
+from moto.ec2.models.vpcs import VPCBackend
+from moto.ec2.responses import EC2Response
+from moto.sagemaker.models import FakeEndpointConfig, FakeSagemakerNotebookInstance, SageMakerModelBackend
+from moto.servicequotas.responses import ServiceQuotasResponse
+from moto.ssm.models import ParameterDict
+
+from trainium_local.seeds import neuron_images
+from trainium_local.services import (
+    auto_scaling,
+    deletions,
+    instances,
+    lambda_logging,
+    lambda_process,
+    launch_templates,
+    network_interfaces,
+    placement_groups,
+    sagemaker,
+    service_quotas,
+    tags,
+)
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """One attribute of a moto class, what stands in its place, and why."""
+
+    owner: type
+    name: str
+    by: Callable[..., Any] | property
+    why: str
+
+
+REPLACED = (
+    Replaced(EC2Response, "create_placement_group", placement_groups.create_placement_group, "absent"),
+    Replaced(EC2Response, "describe_placement_groups", placement_groups.describe_placement_groups, "absent"),
+    Replaced(EC2Response, "delete_placement_group", placement_groups.delete_placement_group, "absent"),
+    Replaced(InstanceBackend, "run_instances", instances.run_instances, "refuses nothing, drops most of a template"),
+    Replaced(Instance, "prep_nics", network_interfaces.prep_nics, "keeps one interface per device index"),
+    Replaced(Attachment, "__init__", network_interfaces.attachment_init, "network card index is always 0"),
+    Replaced(Instance, "terminate", instances.terminate, "tags and other interfaces of the instance stay"),
+    Replaced(LaunchTemplate, "create_version", launch_templates.create_version, "user data of a new version unusable"),
+    Replaced(NatGatewayBackend, "delete_nat_gateway", deletions.delete_nat_gateway, "its interface and tags stay"),
+    Replaced(VPCBackend, "delete_vpc", deletions.delete_vpc, "its default network ACL stays"),
+    Replaced(VPCBackend, "delete_vpc_endpoints", deletions.delete_vpc_endpoints, "the endpoint and its tags stay"),
+    Replaced(TagBackend, "describe_tags", tags.describe_tags, "ignores the filter tag:KEY"),
+    Replaced(
+        FakeAutoScalingGroup,
+        "replace_autoscaling_group_instances",
+        auto_scaling.launch_instances,
+        "launches the default template version into one subnet; a refused launch fails the call",
+    ),
+    Replaced(
+        InstanceState,
+        "launch_template",
+        property(auto_scaling.instance_launch_template),
+        "shows the default version, not the one launched",
+    ),
+    Replaced(
+        AutoScalingResponse, "describe_scaling_activities", auto_scaling.describe_scaling_activities, "always empty"
+    ),
+    Replaced(ServiceQuotasResponse, "get_service_quota", service_quotas.get_service_quota, "no EC2 quotas"),
+    Replaced(ServiceQuotasResponse, "list_service_quotas", service_quotas.list_service_quotas, "absent"),
+    Replaced(
+        ServiceQuotasResponse, "get_aws_default_service_quota", service_quotas.get_aws_default_service_quota, "absent"
+    ),
+    Replaced(
+        ServiceQuotasResponse,
+        "list_aws_default_service_quotas",
+        service_quotas.list_aws_default_service_quotas,
+        "no EC2 quotas",
+    ),
+    Replaced(LambdaFunction, "invoke", lambda_process.invoke, "needs Docker; an Event invocation blocks the caller"),
+    Replaced(LambdaFunction, "_invoke_lambda", lambda_process.invoke_lambda, "needs Docker"),
+    Replaced(LambdaFunction, "__init__", lambda_logging.init, "drops LoggingConfig"),
+    Replaced(LambdaFunction, "get_configuration", lambda_logging.get_configuration, "drops LoggingConfig"),
+    Replaced(LambdaFunction, "update_configuration", lambda_logging.update_configuration, "drops LoggingConfig"),
+    Replaced(AmiBackend, "_load_amis", neuron_images.load_amis, "no Neuron images"),
+    Replaced(ParameterDict, "_check_loading_status", neuron_images.check_loading_status, "no /aws/service/neuron"),
+    Replaced(FakeEndpointConfig, "validate_instance_type", sagemaker.accept_any_instance_type, "list ends in 2021"),
+    Replaced(
+        FakeSagemakerNotebookInstance, "validate_instance_type", sagemaker.accept_any_instance_type, "list ends in 2021"
+    ),
+    Replaced(SageMakerModelBackend, "create_cluster", sagemaker.create_cluster, "takes ThreadsPerCore to be required"),
+)
+
+
+def install(*, endpoint: str) -> None:
+    """Replace everything in the table; Lambda functions call back to `endpoint`."""
+    for replaced in REPLACED:
+        setattr(replaced.owner, replaced.name, replaced.by)
+    lambda_process.use_endpoint(endpoint)

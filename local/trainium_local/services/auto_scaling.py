@@ -1,0 +1,141 @@
+"""How an Auto Scaling group launches its instances, and what it tells when EC2 refuses.
+
+moto launches the *default* version of the launch template whatever the group says, puts everything into one subnet, and
+lets a refusal fail the call. On AWS a launch that EC2 refuses leaves the call alone and shows as a failed scaling
+activity; a launch template that cannot be launched at all is refused at the call.
+"""
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from moto.autoscaling.exceptions import ValidationError
+from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
+from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult
+from moto.core.utils import utcnow
+
+# Refusals that depend on the moment or the place; any other means that the launch template is wrong.
+REFUSED_AT_LAUNCH = re.compile(r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|Insufficient.*")
+
+_moto_launch_template: Any = InstanceState.launch_template
+_listeners: list[Callable[[Any], None]] = []
+
+
+def when_launched(listener: Callable[[Any], None]) -> None:
+    """Call `listener` with every instance that an Auto Scaling group launches from now on."""
+    _listeners.append(listener)
+
+
+def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
+    """Launch one by one, each where the group has fewest; stop at the first that no subnet takes."""
+    tags = {**propagated_tags, ASG_NAME_TAG: group.name}
+    for _ in range(count_needed):
+        instance = _launch_where_possible(group, tags)
+        if instance is None:
+            return
+        for listener in _listeners:
+            listener(instance)
+
+
+def instance_launch_template(state: Any) -> dict[str, Any] | None:
+    """The template with the version the instance was launched from, where moto shows the default version."""
+    template = _moto_launch_template.fget(state)
+    version = vars(state).get("launch_template_version")
+    return template | {"Version": version} if template and version else template
+
+
+def describe_scaling_activities(response: Any) -> ActionResult:
+    name = response._get_param("AutoScalingGroupName")
+    ids = response._get_param("ActivityIds", []) or []
+    groups = response.autoscaling_backend.describe_auto_scaling_groups([name] if name else [])
+    activities = [a for group in groups for a in _activities(group) if not ids or a["ActivityId"] in ids]
+    return ActionResult({"Activities": sorted(activities, key=lambda a: a["StartTime"], reverse=True)})
+
+
+def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
+    refusal: ServiceException | None = None
+    for place in _places(group):
+        try:
+            instance = _launch(group, place, tags)
+        except ServiceException as error:
+            if not REFUSED_AT_LAUNCH.fullmatch(error.code):
+                raise ValidationError(f"You must use a valid fully-formed launch template. {error.message}") from error
+            refusal = error
+            continue
+        _record(group, instance_id=instance.id)
+        return instance
+    if refusal:
+        _record(group, refusal=refusal.message)
+    return None
+
+
+def _places(group: Any) -> list[dict[str, str]]:
+    """The subnets (or zones) of the group, those with fewest of its instances first."""
+    if group.vpc_zone_identifier:
+        used = Counter(state.instance.subnet_id for state in group.instance_states)
+        subnets = group.vpc_zone_identifier.split(",")
+        return [{"subnet_id": subnet} for subnet in sorted(subnets, key=lambda subnet: used[subnet])]
+    used = Counter(state.instance.availability_zone for state in group.instance_states)
+    return [{"placement": zone} for zone in sorted(group.availability_zones, key=lambda zone: used[zone])]
+
+
+def _launch(group: Any, place: dict[str, str], tags: dict[str, str]) -> Any:
+    template, version = group.ec2_launch_template, None
+    if template:
+        version = template.get_version(group.launch_template_version).number
+    reservation = group.autoscaling_backend.ec2_backend.run_instances(
+        group.image_id,
+        1,
+        group.user_data,
+        group.security_groups,
+        instance_type=group.instance_type,
+        is_instance_type_default=False,
+        tags={"instance": tags},
+        launch_config=group.launch_config,
+        launch_template={"LaunchTemplateId": template.id, "Version": version} if template else None,
+        associate_public_ip=group.launch_config.associate_public_ip_address if group.launch_config else None,
+        placement_group=group.placement_group,
+        **place,
+    )
+    instance = reservation.instances[0]
+    instance.autoscaling_group = group
+    state = InstanceState(instance, protected_from_scale_in=group.new_instances_protected_from_scale_in)
+    vars(state)["launch_template_version"] = str(version) if version else None
+    group.instance_states.append(state)
+    return instance
+
+
+def _activities(group: Any) -> list[dict[str, Any]]:
+    return vars(group).setdefault("scaling_activities", [])
+
+
+def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
+    now = utcnow() + timedelta(milliseconds=len(_activities(group)))
+    running = len(group.instance_states)
+    outcome = (
+        {
+            "Description": f"Launching a new EC2 instance.  Status Reason: {refusal} Launching EC2 instance failed.",
+            "StatusCode": "Failed",
+            "StatusMessage": f"{refusal} Launching EC2 instance failed.",
+        }
+        if refusal
+        else {"Description": f"Launching a new EC2 instance: {instance_id}", "StatusCode": "Successful"}
+    )
+    _activities(group).append(
+        {
+            "ActivityId": str(uuid.uuid4()),
+            "AutoScalingGroupName": group.name,
+            "AutoScalingGroupARN": group.arn,
+            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
+            f"and actual capacity, with {running} running and {group.desired_capacity} desired.",
+            "StartTime": now,
+            "EndTime": now,
+            "Progress": 100,
+            "Details": "{}",
+        }
+        | outcome
+    )

@@ -1,0 +1,90 @@
+"""EC2 instances as a launch template describes them, and their end: what a terminated instance leaves behind is gone.
+
+The launch itself stays moto's; around it the request is checked as AWS checks it and what moto drops is put on.
+"""
+
+from copy import copy
+from typing import Any
+
+from moto.ec2.models.instances import Instance, InstanceBackend
+
+from trainium_local.services.launch_checks import refuse_what_ec2_refuses
+from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
+
+_moto_run_instances = InstanceBackend.run_instances
+_moto_terminate = Instance.terminate
+
+
+def run_instances(
+    backend: Any, image_id: str, count: int, user_data: Any, security_group_names: list[str], **asked: Any
+) -> Any:
+    request = launch_request(backend, image_id=image_id, count=count, asked=asked)
+    refuse_what_ec2_refuses(backend, request)
+    # A subnet decides the zone; moto would compare the two.
+    zone = None if request.subnet_id else request.zone
+    # The name is only for the request: moto knows no such argument.
+    asked.pop("placement_group", None)
+    # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
+    volumes = {"block_device_mappings": list(request.block_devices)} if request.block_devices else {}
+    reservation = _moto_run_instances(
+        backend,
+        request.image_id,
+        count,
+        user_data,
+        security_group_names,
+        **asked
+        | volumes
+        | {
+            "region_name": backend.region_name,
+            "instance_type": request.instance_type,
+            "nics": list(request.interfaces),
+            "subnet_id": request.subnet_id,
+            "placement": zone,
+            "metadata_options": dict(request.metadata_options),
+            "monitoring_state": "enabled" if request.monitoring else "disabled",
+        },
+    )
+    for instance in reservation.instances:
+        _complete(backend, instance, request)
+    return reservation
+
+
+def terminate(instance: Any) -> Any:
+    if instance.state == "terminated":
+        return copy(instance.instance_state)
+    volumes = [volume.volume_id for volume in instance.block_device_mapping.values()]
+    previous = _moto_terminate(instance)
+    for volume_id in volumes:
+        if volume_id not in instance.ec2_backend.volumes:
+            instance.ec2_backend.tags.pop(volume_id, None)
+    for interface in instance.nics.values():
+        if interface.delete_on_termination:
+            instance.ec2_backend.tags.pop(interface.id, None)
+        else:
+            interface.instance, interface.attachment_id, interface.status = None, None, "available"
+    # moto reads the addresses of the instance from the first.
+    instance.nics = {key: interface for key, interface in instance.nics.items() if key == 0}
+    # AWS shows a terminated instance for about an hour, as moto does; but what is left of a cluster is looked for by
+    # tags, and that must not find it.
+    instance.ec2_backend.tags.pop(instance.id, None)
+    return previous
+
+
+def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:
+    instance.lifecycle = None if request.market == ON_DEMAND else request.market
+    if request.placement_group:
+        instance.placement.group_name = request.placement_group
+    for _, volume in instance.get_block_device_mapping:
+        backend.get_volume(volume.volume_id).add_tags(dict(request.tags.get("volume", {})))
+    for interface in instance.nics.values():
+        interface.add_tags(dict(request.tags.get("network-interface", {})))
+    profile = request.instance_profile
+    if profile and not instance.iam_instance_profile:
+        backend.associate_iam_instance_profile(
+            instance_id=instance.id,
+            iam_instance_profile_arn=profile.get("Arn"),
+            iam_instance_profile_name=profile.get("Name"),
+        )
+    groups = [set(interface.group_set) for interface in instance.nics.values()]
+    if not instance.security_groups and all(group == groups[0] for group in groups):
+        instance.security_groups = sorted(groups[0], key=lambda group: group.id)

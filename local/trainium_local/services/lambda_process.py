@@ -1,0 +1,174 @@
+"""Lambda functions as processes of this machine, where moto wants Docker.
+
+Python only: the function runs with this interpreter and finds boto3 as the real runtime has it. It gets none of the
+caller's AWS settings, and the embedded AWS as its only endpoint. It is not sandboxed.
+"""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+import zipfile
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moto.core.utils import unix_time_millis, utcnow
+
+from trainium_local.environment import safe_environment
+
+BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+
+_endpoint: list[str] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """What an invocation gave: `payload` is JSON (the handler's result, or the error), `logs` all that it printed."""
+
+    payload: str
+    failed: bool
+    logs: str
+
+
+def use_endpoint(endpoint: str) -> None:
+    """Functions call the embedded AWS at `endpoint` from now on."""
+    _endpoint[:] = [endpoint]
+
+
+def run(function: Any, event: Any) -> Invocation:
+    """Invoke `function` (moto's LambdaFunction) with `event` and wait for it; its log goes to its log group."""
+    request_id = str(uuid.uuid4())
+    group = _log_group(function)
+    invocation = (
+        _run_python(function, event, request_id)
+        if str(function.run_time).startswith("python") and function.package_type == "Zip"
+        else _failure(
+            "Runtime.NotSupported",
+            f"the embedded AWS runs Python functions only; {function.function_name} has the runtime "
+            f"{function.run_time or function.package_type}",
+        )
+    )
+    if group:
+        _write_logs(function, group, request_id, invocation.logs)
+    return invocation
+
+
+def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str | bytes:
+    """The Invoke API: RequestResponse waits, Event returns at once, DryRun runs nothing."""
+    event = json.loads(body) if body else {}
+    kind = request_headers.get("x-amz-invocation-type") or "RequestResponse"
+    if kind == "DryRun":
+        return ""
+    if kind == "Event":
+        threading.Thread(
+            target=run, args=(function, event), daemon=True, name=f"lambda {function.function_name}"
+        ).start()
+        return ""
+    invocation = run(function, event)
+    if invocation.failed:
+        response_headers["x-amz-function-error"] = "Unhandled"
+    return invocation.payload.encode()
+
+
+def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
+    """What other services of moto call: topics, queues, rules."""
+    invocation = run(function, event or {})
+    return invocation.payload, invocation.failed, invocation.logs
+
+
+def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
+    with _task(function) as (root, result):
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(BOOTSTRAP)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=root,
+            env=_environment(function, root, result, request_id),
+            start_new_session=True,
+        )
+        try:
+            printed, _ = process.communicate(json.dumps(event).encode(), timeout=float(function.timeout))
+        except subprocess.TimeoutExpired:
+            # The group: a handler may have started processes of its own.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            printed, _ = process.communicate()
+            return _failure(
+                "Sandbox.Timedout",
+                f"{request_id} Task timed out after {float(function.timeout):.2f} seconds",
+                printed=printed.decode(errors="replace"),
+            )
+        logs = printed.decode(errors="replace")
+        try:
+            return Invocation(**json.loads(result.read_text()), logs=logs)
+        except (OSError, ValueError):
+            return _failure(
+                "Runtime.ExitError", f"{request_id} ended with exit code {process.returncode}, no result", printed=logs
+            )
+
+
+@contextlib.contextmanager
+def _task(function: Any) -> Generator[tuple[Path, Path]]:
+    """The function's code unpacked into a folder of its own, and the file its result goes to."""
+    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as folder:
+        root = Path(folder) / "task"
+        with zipfile.ZipFile(io.BytesIO(function.code_bytes)) as code:
+            code.extractall(root)
+        yield root, Path(folder) / "result.json"
+
+
+def _environment(function: Any, root: Path, result: Path, request_id: str) -> dict[str, str]:
+    own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    own |= {name: str(value) for name, value in (function.environment_vars or {}).items()}
+    # Last, so that no variable of the function leads it elsewhere.
+    return safe_environment(own, endpoint=_endpoint[0], region=function.region) | {
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",
+        "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
+        "AWS_LAMBDA_FUNCTION_VERSION": str(function.version),
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
+        "AWS_LAMBDA_LOG_GROUP_NAME": function.logs_group_name,
+        "AWS_LAMBDA_LOG_STREAM_NAME": request_id,
+        "LAMBDA_TASK_ROOT": str(root),
+        "_HANDLER": str(function.handler),
+        "HOME": str(root),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TRN_LAMBDA_ARN": function.function_arn,
+        "TRN_LAMBDA_REQUEST_ID": request_id,
+        "TRN_LAMBDA_RESULT": str(result),
+        "TRN_LAMBDA_TIMEOUT": str(function.timeout),
+    }
+
+
+def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:
+    payload = json.dumps({"errorMessage": message, "errorType": kind})
+    return Invocation(payload=payload, failed=True, logs=f"{printed}{message}\n")
+
+
+def _log_group(function: Any) -> str | None:
+    """The group to write to. Lambda makes the default one at the first invocation; a configured one it only uses."""
+    name = function.logs_group_name
+    if not vars(function).get("logging_config"):
+        function.logs_backend.ensure_log_group(name)
+    return name if name in function.logs_backend.groups else None
+
+
+def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
+    now = unix_time_millis()
+    lines = [f"START RequestId: {request_id}", *logs.splitlines(), f"END RequestId: {request_id}"]
+    stream = f"{utcnow():%Y/%m/%d}/[{function.version}]{request_id.replace('-', '')}"
+    # The group may have been deleted while the function ran, by the function itself or with its stack.
+    if group in function.logs_backend.groups:
+        function.logs_backend.create_log_stream(group, stream)
+        function.logs_backend.put_log_events(
+            group, stream, [{"timestamp": now, "message": line or " "} for line in lines]
+        )

@@ -1,0 +1,77 @@
+"""What is asked of EC2 when it launches instances: a RunInstances call with its launch template merged in.
+
+moto reads only a few fields of a launch template at launch; network interfaces, placement, metadata options, the
+market, the instance profile and the tags of volumes and interfaces are lost.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from moto.ec2.utils import convert_tag_spec
+
+from trainium_local.services.network_interfaces import card_and_device
+
+ON_DEMAND = "on-demand"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRequest:
+    """One launch: `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`."""
+
+    image_id: str
+    instance_type: str
+    count: int
+    market: str
+    subnet_id: str | None
+    zone: str | None
+    interfaces: tuple[dict[str, Any], ...]
+    block_devices: tuple[Mapping[str, Any], ...]
+    placement_group: str | None
+    instance_profile: Mapping[str, str] | None
+    metadata_options: Mapping[str, Any]
+    monitoring: bool
+    tags: Mapping[str, Mapping[str, str]]
+
+    @property
+    def addresses(self) -> int:
+        """IPv4 addresses that one instance takes from its subnet; an efa-only interface takes none."""
+        own = [spec for spec in self.interfaces if card_and_device(spec) != (0, 0)]
+        return 1 + sum(spec.get("InterfaceType") != "efa-only" for spec in own)
+
+
+def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Mapping[str, Any]) -> LaunchRequest:
+    """Merge a RunInstances call (`asked`: its arguments as moto has them) with its launch template; the call wins."""
+    template = _template(backend, asked.get("launch_template"))
+    placement = template.get("Placement") or {}
+    interfaces = [
+        {key: value for key, value in spec.items() if value is not None}
+        for spec in copy.deepcopy(asked.get("nics") or template.get("NetworkInterfaces") or [])
+    ]
+    default_type = asked.get("is_instance_type_default") and template.get("InstanceType")
+    tags = convert_tag_spec(template.get("TagSpecifications") or [])
+    for resource_type, given in (asked.get("tags") or {}).items():
+        tags[resource_type] = tags.get(resource_type, {}) | given
+    return LaunchRequest(
+        image_id=image_id or template.get("ImageId") or "",
+        instance_type=default_type or asked.get("instance_type") or "m1.small",
+        count=count,
+        market=asked.get("instance_market_options")
+        or (template.get("InstanceMarketOptions") or {}).get("MarketType")
+        or ON_DEMAND,
+        subnet_id=asked.get("subnet_id") or next((s["SubnetId"] for s in interfaces if s.get("SubnetId")), None),
+        zone=asked.get("placement") or placement.get("AvailabilityZone"),
+        interfaces=tuple(interfaces),
+        block_devices=tuple(asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()),
+        placement_group=asked.get("placement_group") or placement.get("GroupName"),
+        instance_profile=template.get("IamInstanceProfile"),
+        metadata_options=asked.get("metadata_options") or template.get("MetadataOptions") or {},
+        monitoring=asked.get("monitoring_state") == "enabled"
+        or str((template.get("Monitoring") or {}).get("Enabled")).lower() == "true",
+        tags=tags,
+    )
+
+
+def _template(backend: Any, reference: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return backend._get_template_from_args(reference).data if reference else {}

@@ -1,0 +1,94 @@
+"""EC2 placement groups, which moto does not have: create, describe, delete, and the refusal to delete one in use.
+
+The groups of a region live on its EC2 backend, so that they go when the backend is reset.
+"""
+
+from typing import Any
+
+from moto.core.responses import ActionResult, EmptyResult
+from moto.ec2 import ec2_backends
+from moto.ec2.utils import convert_tag_spec
+from moto.moto_api._internal import mock_random
+
+from trainium_local.services.errors import Refused
+
+GONE = ("terminated", "shutting-down")
+
+
+def placement_groups(backend: Any) -> dict[str, dict[str, Any]]:
+    """The placement groups of one region, by name, as DescribePlacementGroups shows them."""
+    return vars(backend).setdefault("placement_groups", {})
+
+
+def existing(backend: Any, name: str) -> dict[str, Any]:
+    """The group called `name`. Raises AWS's InvalidPlacementGroup.Unknown."""
+    group = placement_groups(backend).get(name)
+    if group is None:
+        raise Refused("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+    return group
+
+
+def create_placement_group(response: Any) -> ActionResult:
+    backend, name = _backend(response), response._get_param("GroupName")
+    if name in placement_groups(backend):
+        raise Refused("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
+    tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("placement-group", {})
+    group: dict[str, Any] = {
+        "GroupName": name,
+        "GroupId": "pg-" + mock_random.get_random_hex(17),
+        "GroupArn": f"arn:aws:ec2:{response.region}:{response.current_account}:placement-group/{name}",
+        "State": "available",
+        "Strategy": response._get_param("Strategy") or "cluster",
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+    }
+    if partitions := response._get_param("PartitionCount"):
+        group["PartitionCount"] = int(partitions)
+    if level := response._get_param("SpreadLevel"):
+        group["SpreadLevel"] = level
+    placement_groups(backend)[name] = group
+    return ActionResult({"PlacementGroup": group})
+
+
+def describe_placement_groups(response: Any) -> ActionResult:
+    backend = _backend(response)
+    names = response._get_param("GroupNames", []) or []
+    ids = response._get_param("GroupIds", []) or []
+    filters = response._filters_from_querystring()
+    groups = [existing(backend, name) for name in names] or list(placement_groups(backend).values())
+    return ActionResult(
+        {
+            "PlacementGroups": [
+                group for group in groups if (not ids or group["GroupId"] in ids) and _matches(group, filters)
+            ]
+        }
+    )
+
+
+def delete_placement_group(response: Any) -> EmptyResult:
+    backend, name = _backend(response), response._get_param("GroupName")
+    existing(backend, name)
+    if any(
+        instance.placement.group_name == name and instance.state not in GONE for instance in backend.all_instances()
+    ):
+        raise Refused("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
+    del placement_groups(backend)[name]
+    return EmptyResult()
+
+
+def _backend(response: Any) -> Any:
+    return ec2_backends[response.current_account][response.region]
+
+
+def _matches(group: dict[str, Any], filters: dict[str, list[str]]) -> bool:
+    tags = {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+    shown = {
+        "group-name": group["GroupName"],
+        "group-arn": group["GroupArn"],
+        "state": group["State"],
+        "strategy": group["Strategy"],
+        **{f"tag:{key}": value for key, value in tags.items()},
+    }
+    return all(
+        bool(set(wanted) & set(tags)) if name == "tag-key" else shown.get(name) in wanted
+        for name, wanted in filters.items()
+    )

@@ -1,0 +1,46 @@
+"""Every kind of plan that the catalogue allows, and what else a plan can choose."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.constructs.synth import OWN_NETWORK
+from trainium_core import Plan, builtin_catalog
+from trainium_core.settings import AT_DESTROY, CARD_INTERFACE_TYPES, EGRESS
+
+RESERVATION = "cr-0123456789abcdef0"
+
+OFFERED = [
+    (entry.name, region, capacity)
+    for entry in builtin_catalog().values()
+    for region in entry.zones
+    for capacity in (*entry.usage_classes, "reservation")
+]
+"""Instance type, region and capacity, as they go together."""
+
+_WHERE: list[dict[str, Any]] = [*({"egress": egress} for egress in (None, *EGRESS)), dict(OWN_NETWORK)]
+
+
+def reserved(capacity: str) -> dict[str, str]:
+    """The settings that a capacity takes with it."""
+    return {"reservation_id": RESERVATION} if capacity in ("capacity-block", "reservation") else {}
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Plans of any size that fits a Capacity Block and the smallest subnet, with every choice there is."""
+    instance_type, region, capacity = draw(st.sampled_from(OFFERED))
+    entry = builtin_catalog()[instance_type]
+    return Plan(
+        instance_type=instance_type,
+        region=region,
+        nodes=draw(st.integers(1, 64)) if entry.efa_interfaces else 1,
+        capacity=capacity,
+        **reserved(capacity),
+        **draw(st.sampled_from(_WHERE)),
+        availability_zone_id=draw(st.sampled_from([None, *entry.zones[region]])),
+        ami=draw(st.sampled_from(["ami-0123456789abcdef0", "/aws/service/ami"])),
+        secondary_interface_type=draw(st.sampled_from(CARD_INTERFACE_TYPES)),
+        logical_neuroncore_config=draw(st.sampled_from([None, *entry.logical_neuroncore_configs])),
+        **draw(st.sampled_from([{"cache_bucket": "my-cache"}, *({"cache_at_destroy": at} for at in AT_DESTROY)])),
+    )

@@ -1,0 +1,145 @@
+"""What the CDK makes of constructs and of plans, as plain JSON."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App, Environment, Stack
+
+from stacks.trn_cluster_stack import TrnClusterStack
+from trainium_core import Plan
+from trainium_core.naming import STACK_NAME
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).parents[2]
+REGION = "us-west-2"
+PLAN: Mapping[str, Any] = {"instance_type": "trn1.32xlarge", "region": REGION, "nodes": 2}
+OWN_NETWORK: Mapping[str, Any] = {
+    "vpc_id": "vpc-0123456789abcdef0",
+    "subnet_id": "subnet-0123456789abcdef0",
+    "route_table_id": "rtb-0123456789abcdef0",
+}
+
+_assemblies = tempfile.TemporaryDirectory(prefix="trn-synth-")
+
+
+class Template:
+    """A synthesised template. `file` is where it was written, beside its assets."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.json: Json = json.loads(file.read_text())
+
+    def resources(self, resource_type: str | None = None) -> dict[str, Json]:
+        """Resources by logical id: those of a type, or all."""
+        resources: dict[str, Json] = self.json.get("Resources", {})
+        return {name: r for name, r in resources.items() if resource_type in (None, r["Type"])}
+
+    def properties(self, resource_type: str) -> Json:
+        """The properties of the only resource of a type."""
+        (resource,) = self.resources(resource_type).values()
+        return resource["Properties"]
+
+    def logical_id(self, resource_type: str) -> str:
+        """The logical id of the only resource of a type."""
+        (logical_id,) = self.resources(resource_type)
+        return logical_id
+
+    def before(self, logical_id: str) -> set[str]:
+        """Logical ids of everything that CloudFormation creates before a resource, and deletes after it."""
+        resources = self.resources()
+        found: set[str] = set()
+        ahead = [logical_id]
+        while ahead:
+            resource = resources[ahead.pop()]
+            new = ({*as_list(resource.get("DependsOn", [])), *references(resource)} & resources.keys()) - found
+            found |= new
+            ahead += new
+        return found
+
+
+def feature_flags() -> Json:
+    """The context of cdk.json without our settings: what decides how the CDK synthesises."""
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    return {key: value for key, value in context.items() if not key.startswith("trn:")}
+
+
+def new_app() -> App:
+    """An app with the feature flags of this repository that writes into a folder of its own."""
+    return App(context=feature_flags(), outdir=tempfile.mkdtemp(dir=_assemblies.name))
+
+
+def new_stack() -> Stack:
+    """An empty stack to try a construct in."""
+    return Stack(new_app(), "Stack", env=Environment(region=REGION))
+
+
+def synthesize(stack: Stack) -> Template:
+    """The template of a stack. Raises RuntimeError when a validation refuses it."""
+    app = stack.node.root
+    assert isinstance(app, App)
+    return Template(Path(app.synth().directory) / stack.template_file)
+
+
+def a_plan(**settings: Any) -> Plan:
+    """A plan of two trn1.32xlarge, with other settings where given."""
+    return Plan(**{**PLAN, **settings})
+
+
+@cache
+def cluster_template(**settings: Any) -> Template:
+    """The template of TrnClusterStack for `a_plan`, synthesised once for each set of settings."""
+    return plan_template(a_plan(**settings))
+
+
+def plan_template(plan: Plan) -> Template:
+    """The template of TrnClusterStack for a plan."""
+    return synthesize(TrnClusterStack(new_app(), STACK_NAME, plan=plan))
+
+
+def statements(template: Template) -> Iterator[Json]:
+    """Every statement of every IAM policy, whether of its own or in a role."""
+    for policy in template.resources("AWS::IAM::Policy").values():
+        yield from policy["Properties"]["PolicyDocument"]["Statement"]
+    for role in template.resources("AWS::IAM::Role").values():
+        for policy in role["Properties"].get("Policies", []):
+            yield from policy["PolicyDocument"]["Statement"]
+
+
+def as_list(value: Any) -> list[Any]:
+    """IAM writes a list of one as the one."""
+    return value if isinstance(value, list) else [value]
+
+
+def as_text(value: Any) -> str:
+    """Text in which `${LogicalId}` and `${LogicalId.Attribute}` stand for what CloudFormation fills in."""
+    match value:
+        case str():
+            return value
+        case {"Ref": name}:
+            return f"${{{name}}}"
+        case {"Fn::GetAtt": [name, attribute]}:
+            return f"${{{name}.{attribute}}}"
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(as_text(part) for part in parts)
+        case {"Fn::Base64": text} | {"Fn::Sub": text}:
+            return as_text(text)
+        case _:
+            raise ValueError(f"no text: {value!r}")
+
+
+def references(value: Any) -> set[str]:
+    """Every name that a part of a template refers to by Ref or Fn::GetAtt."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
+            return {name}
+        case dict():
+            return {name for part in value.values() for name in references(part)}
+        case list():
+            return {name for part in value for name in references(part)}
+        case _:
+            return set()

@@ -1,0 +1,77 @@
+"""CompileCache: a bucket, or one's own, and what nodes may do there."""
+
+from functools import cache
+from typing import Any
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+
+from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
+from trainium_cdk import CompileCache
+
+
+@cache
+def new_cache(**arguments: Any) -> Template:
+    stack = new_stack()
+    CompileCache(stack, "Cache", **arguments)
+    return synthesize(stack)
+
+
+def used(*, own_bucket: bool) -> tuple[str, Template]:
+    """The URL of a cache, and the template with a role that may use it."""
+    stack = new_stack()
+    bucket = s3.Bucket.from_bucket_name(stack, "Own", "my-cache") if own_bucket else None
+    cache = CompileCache(stack, "Cache", bucket=bucket, retain=True)
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    cache.grant_use(role)
+    return as_text(stack.resolve(cache.url)), synthesize(stack)
+
+
+def test_graphs_expire_after_90_days_and_broken_uploads_after_one() -> None:
+    (rule,) = new_cache().properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    assert rule == {
+        "Status": "Enabled",
+        "Prefix": "neuron-compile-cache/",
+        "ExpirationInDays": 90,
+        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+    }
+
+
+def test_the_days_until_graphs_expire_can_be_chosen() -> None:
+    (rule,) = new_cache(expiration_days=7).properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    assert rule["ExpirationInDays"] == 7
+
+
+def test_a_new_cache_goes_with_its_stack() -> None:
+    (bucket,) = new_cache().resources("AWS::S3::Bucket").values()
+    assert bucket["DeletionPolicy"] == "Delete"
+    assert len(new_cache().resources("Custom::TrnBucketContent")) == 1
+
+
+def test_a_retained_cache_outlives_its_stack_contents_and_all() -> None:
+    (bucket,) = new_cache(retain=True).resources("AWS::S3::Bucket").values()
+    assert bucket["DeletionPolicy"] == "Retain"
+    assert not new_cache(retain=True).resources("Custom::TrnBucketContent")
+
+
+def test_a_bucket_of_ones_own_is_used_and_none_made() -> None:
+    url, template = used(own_bucket=True)
+    assert url == "s3://my-cache/neuron-compile-cache"
+    assert not template.resources("AWS::S3::Bucket")
+    assert {as_text(statement["Resource"]) for statement in statements(template)} == {
+        "arn:aws:s3:::my-cache",
+        "arn:aws:s3:::my-cache/neuron-compile-cache/*",
+    }
+
+
+def test_the_url_is_the_prefix_in_the_new_bucket() -> None:
+    url, template = used(own_bucket=False)
+    assert url == f"s3://${{{template.logical_id('AWS::S3::Bucket')}}}/neuron-compile-cache"
+
+
+def test_a_role_may_use_objects_under_the_prefix_and_no_others() -> None:
+    objects, listing = statements(used(own_bucket=False)[1])
+    assert objects["Action"] == ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
+    assert as_text(objects["Resource"]).endswith(".Arn}/neuron-compile-cache/*")
+    assert listing["Action"] == "s3:ListBucket"
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}

@@ -1,0 +1,128 @@
+"""DisposableBucket: private, and gone with its stack unless kept."""
+
+from functools import cache
+
+from aws_cdk import Duration
+from aws_cdk import aws_s3 as s3
+
+from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
+from trainium_cdk.disposable_bucket import DisposableBucket
+from trainium_cdk.handlers.empty_bucket import CONSENT_TAG
+
+CONTENT = "Custom::TrnBucketContent"
+
+
+@cache
+def bucket(*, retain: bool = False) -> Template:
+    stack = new_stack()
+    rule = s3.LifecycleRule(prefix="old/", expiration=Duration.days(7))
+    DisposableBucket(stack, "Kept" if retain else "Gone", retain=retain, lifecycle_rules=[rule])
+    return synthesize(stack)
+
+
+def tags(template: Template) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in template.properties("AWS::S3::Bucket").get("Tags", [])}
+
+
+def test_objects_are_encrypted() -> None:
+    assert bucket().properties("AWS::S3::Bucket")["BucketEncryption"] == {
+        "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]
+    }
+
+
+def test_every_kind_of_public_access_is_blocked() -> None:
+    block = bucket().properties("AWS::S3::Bucket")["PublicAccessBlockConfiguration"]
+    assert block == dict.fromkeys(
+        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+    )
+
+
+def test_access_lists_are_off() -> None:
+    (rule,) = bucket().properties("AWS::S3::Bucket")["OwnershipControls"]["Rules"]
+    assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}
+
+
+def test_requests_without_tls_are_denied_to_everybody() -> None:
+    name = bucket().logical_id("AWS::S3::Bucket")
+    (statement,) = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"]
+    arn = {"Fn::GetAtt": [name, "Arn"]}
+    assert statement == {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "s3:*",
+        "Resource": [arn, {"Fn::Join": ["", [arn, "/*"]]}],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+
+
+def test_lifecycle_rules_are_the_ones_given() -> None:
+    (rule,) = bucket().properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("old/", 7, "Enabled")
+
+
+def test_a_bucket_goes_with_its_stack() -> None:
+    (resource,) = bucket().resources("AWS::S3::Bucket").values()
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Delete", "Delete")
+
+
+def test_a_bucket_that_goes_is_emptied_before() -> None:
+    name = bucket().logical_id("AWS::S3::Bucket")
+    (content,) = bucket().resources(CONTENT).values()
+    assert content["Properties"]["BucketName"] == {"Ref": name}
+    assert name in content["DependsOn"]
+
+
+def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
+    (content,) = bucket().resources(CONTENT).values()
+    (emptier,) = bucket().resources("AWS::Lambda::Function")
+    assert {
+        emptier,
+        bucket().logical_id("AWS::IAM::Policy"),
+        bucket().logical_id("AWS::S3::BucketPolicy"),
+        bucket().logical_id("AWS::Logs::LogGroup"),
+    } <= set(content["DependsOn"])
+    assert content["Properties"]["ServiceToken"] == {"Fn::GetAtt": [emptier, "Arn"]}
+
+
+def test_consent_to_be_emptied_is_a_tag() -> None:
+    assert tags(bucket())[CONSENT_TAG] == "true"
+
+
+def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
+    arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
+    on_s3 = [s for s in statements(bucket()) if not str(s["Action"]).startswith("['logs:")]
+    assert on_s3 == [
+        {
+            "Effect": "Allow",
+            "Action": ["s3:GetBucketTagging", "s3:ListBucket", "s3:ListBucketVersions"],
+            "Resource": arn,
+        },
+        {
+            "Effect": "Allow",
+            "Action": ["s3:DeleteObject", "s3:DeleteObjectVersion"],
+            "Resource": {"Fn::Join": ["", [arn, "/*"]]},
+        },
+    ]
+
+
+def test_a_kept_bucket_stays_when_its_stack_goes() -> None:
+    (resource,) = bucket(retain=True).resources("AWS::S3::Bucket").values()
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_nothing_empties_a_kept_bucket() -> None:
+    assert {resource["Type"] for resource in bucket(retain=True).resources().values()} == {
+        "AWS::S3::Bucket",
+        "AWS::S3::BucketPolicy",
+    }
+    assert CONSENT_TAG not in tags(bucket(retain=True))
+
+
+def test_the_buckets_of_a_stack_share_one_emptier() -> None:
+    stack = new_stack()
+    for name in ("One", "Two"):
+        DisposableBucket(stack, name)
+    template = synthesize(stack)
+    tokens: list[Json] = [content["Properties"]["ServiceToken"] for content in template.resources(CONTENT).values()]
+    assert len(tokens) == 2
+    assert tokens[0] == tokens[1] == {"Fn::GetAtt": [template.logical_id("AWS::Lambda::Function"), "Arn"]}

@@ -1,0 +1,189 @@
+"""NeuronFleet in a VPC of somebody else's, as in an app of their own."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+from aws_cdk import aws_ec2 as ec2
+
+from tests.constructs.plans import RESERVATION, reserved
+from tests.constructs.synth import Json, Template, a_plan, as_list, as_text, new_stack, references, synthesize
+from trainium_cdk import CompileCache, NeuronFleet
+
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+
+
+@cache
+def fleet(**settings: Any) -> Template:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
+    NeuronFleet(
+        stack,
+        "Fleet",
+        plan=a_plan(**settings),
+        vpc=vpc,
+        subnet=vpc.private_subnets[0],
+        cache=CompileCache(stack, "Cache"),
+    )
+    return synthesize(stack)
+
+
+def group(**settings: Any) -> Json:
+    return fleet(**settings).properties(GROUP)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 1000])
+def test_the_group_has_exactly_the_nodes_asked_for(nodes: int) -> None:
+    properties = group(nodes=nodes, secondary_interface_type="efa-only")
+    assert {properties[size] for size in ("MinSize", "MaxSize", "DesiredCapacity")} == {str(nodes)}
+
+
+def test_nodes_go_into_the_subnet_given() -> None:
+    (subnet,) = group()["VPCZoneIdentifier"]
+    assert "PrivateSubnet1" in subnet["Ref"]
+
+
+def test_nodes_are_launched_from_the_latest_version_of_the_template() -> None:
+    name = fleet().logical_id("AWS::EC2::LaunchTemplate")
+    assert group()["LaunchTemplate"] == {
+        "LaunchTemplateId": {"Ref": name},
+        "Version": {"Fn::GetAtt": [name, "LatestVersionNumber"]},
+    }
+
+
+@pytest.mark.parametrize(
+    "resource_type",
+    [
+        "AWS::IAM::InstanceProfile",
+        "AWS::EC2::SecurityGroupIngress",
+        "AWS::EC2::SecurityGroupEgress",
+        "AWS::S3::BucketPolicy",
+        "AWS::EC2::Route",
+        "AWS::EC2::SubnetRouteTableAssociation",
+    ],
+)
+def test_nodes_start_after_what_they_need_at_boot_and_go_before_it(resource_type: str) -> None:
+    template = fleet()
+    of_fleet = {name for name in template.resources(resource_type) if "PublicSubnet" not in name}
+    assert of_fleet
+    assert of_fleet <= template.before(template.logical_id(GROUP))
+
+
+def test_nodes_start_with_their_permissions() -> None:
+    template = fleet()
+    (policy,) = [name for name in template.resources("AWS::IAM::Policy") if name.startswith("FleetRole")]
+    assert policy in template.before(template.logical_id(GROUP))
+
+
+def test_nodes_are_gone_before_the_buckets_they_write_to_are_emptied() -> None:
+    template = fleet()
+    contents = set(template.resources("Custom::TrnBucketContent"))
+    assert len(contents) == 2
+    assert contents <= template.before(template.logical_id(GROUP))
+
+
+def test_the_gate_comes_after_the_group_and_nothing_after_the_gate() -> None:
+    template = fleet()
+    gate = template.logical_id("Custom::TrnFleetGate")
+    assert template.logical_id(GROUP) in template.before(gate)
+    assert not [name for name, resource in template.resources().items() if gate in references(resource)]
+
+
+def test_the_gate_waits_for_this_group_and_notices_new_nodes() -> None:
+    properties = fleet(node_timeout_minutes=12).properties("Custom::TrnFleetGate")
+    assert properties["GroupName"] == {"Ref": fleet().logical_id(GROUP)}
+    assert properties["LaunchTemplateVersion"] == group()["LaunchTemplate"]["Version"]
+    assert (properties["Nodes"], properties["TimeoutMinutes"]) == (2, 12)
+
+
+def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> None:
+    template = fleet()
+    (policy,) = [p for name, p in template.resources("AWS::IAM::Policy").items() if name.startswith("FleetRole")]
+    cache, records = (
+        next(name for name in template.resources("AWS::S3::Bucket") if part in name) for part in ("Cache", "Records")
+    )
+    statements = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert {(tuple(as_list(s["Action"])), as_text(s["Resource"])) for s in statements} == {
+        (
+            (
+                "ssm:UpdateInstanceInformation",
+                "ssmmessages:CreateControlChannel",
+                "ssmmessages:CreateDataChannel",
+                "ssmmessages:OpenControlChannel",
+                "ssmmessages:OpenDataChannel",
+            ),
+            "*",
+        ),
+        (("s3:DeleteObject", "s3:GetObject", "s3:PutObject"), f"${{{cache}.Arn}}/neuron-compile-cache/*"),
+        (("s3:ListBucket",), f"${{{cache}.Arn}}"),
+        (("s3:PutObject",), f"${{{records}.Arn}}/nodes/*"),
+    }
+    (role,) = [role["Properties"] for name, role in template.resources("AWS::IAM::Role").items() if "Role" in name[:9]]
+    assert not {"ManagedPolicyArns", "Policies"} & set(role)
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot"])
+def test_efa_nodes_are_placed_close_together(capacity: str) -> None:
+    template = fleet(capacity=capacity)
+    assert template.properties("AWS::EC2::PlacementGroup")["Strategy"] == "cluster"
+    data = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
+    name = template.logical_id("AWS::EC2::PlacementGroup")
+    assert data["Placement"] == {"GroupName": {"Fn::GetAtt": [name, "GroupName"]}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"capacity": "capacity-block", **reserved("capacity-block")},
+        {"capacity": "reservation", **reserved("reservation")},
+        {"instance_type": "trn1.2xlarge", "nodes": 1},
+    ],
+    ids=["capacity-block", "reservation", "without EFA"],
+)
+def test_no_placement_group_is_made_where_none_belongs(settings: dict[str, Any]) -> None:
+    template = fleet(**settings)
+    assert not template.resources("AWS::EC2::PlacementGroup")
+    assert "Placement" not in template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
+
+
+def test_a_placement_group_of_ones_own_is_used() -> None:
+    template = fleet(placement_group="ours", capacity="reservation", reservation_id=RESERVATION)
+    assert not template.resources("AWS::EC2::PlacementGroup")
+    data = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
+    assert data["Placement"] == {"GroupName": "ours"}
+
+
+@pytest.mark.parametrize(("nodes", "batch"), [(1, 1), (40, 40), (1000, 100)])
+def test_a_changed_template_replaces_all_nodes_at_once_as_far_as_cloudformation_can(nodes: int, batch: int) -> None:
+    (resource,) = fleet(nodes=nodes, secondary_interface_type="efa-only").resources(GROUP).values()
+    update = resource["UpdatePolicy"]["AutoScalingRollingUpdate"]
+    assert (update["MinInstancesInService"], update["MaxBatchSize"]) == (0, batch)
+
+
+def test_the_efa_group_is_on_every_interface_with_those_given() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
+    NeuronFleet(
+        stack,
+        "Fleet",
+        plan=a_plan(),
+        vpc=vpc,
+        subnet=vpc.private_subnets[0],
+        cache=CompileCache(stack, "Cache"),
+        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, "Ours", "sg-0123456789abcdef0")],
+    )
+    template = synthesize(stack)
+    own = {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
+    interfaces = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"]
+    assert [interface["Groups"] for interface in interfaces] == [[own, "sg-0123456789abcdef0"]] * 8
+
+
+def test_user_data_names_the_cache_and_where_to_report() -> None:
+    template = fleet()
+    script = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
+    cache, records = (
+        next(name for name in template.resources("AWS::S3::Bucket") if part in name) for part in ("Cache", "Records")
+    )
+    assert script.startswith("#!")
+    assert f"s3://${{{cache}}}/neuron-compile-cache" in script
+    assert f"\nTRN_REPORT_URL=s3://${{{records}}}/nodes\n" in script

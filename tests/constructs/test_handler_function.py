@@ -1,0 +1,85 @@
+"""HandlerFunction: what Lambda gets, and what is left of it afterwards."""
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import trainium_cdk.handlers
+from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
+from trainium_cdk.handler_function import HandlerFunction
+
+HANDLERS = ("empty_bucket", "fleet_gate")
+
+
+@cache
+def function(handler: str) -> Template:
+    stack = new_stack()
+    HandlerFunction(stack, "Function", handler=handler, timeout_minutes=7)
+    return synthesize(stack)
+
+
+def asset(template: Template) -> Path:
+    (folder,) = template.file.parent.glob("asset.*")
+    return folder
+
+
+def test_every_handler_is_tried_here() -> None:
+    folder = Path(trainium_cdk.handlers.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "custom_resource"}
+    assert modules == set(HANDLERS)
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_the_handler_is_there_under_its_name_with_nothing_but_pythons_own_library(handler: str) -> None:
+    template = function(handler)
+    entry = template.properties("AWS::Lambda::Function")["Handler"]
+    module, attribute = entry.rsplit(".", 1)
+    look = f"import sys; sys.path.insert(0, {str(asset(template))!r}); import {module}; {module}.{attribute}"
+    # -I -S: neither this repository nor any installed package can be imported.
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", look], check=True)
+
+
+def test_lambda_gets_source_and_data_only() -> None:
+    suffixes = {path.suffix for path in asset(function("fleet_gate")).rglob("*") if path.is_file()}
+    assert suffixes - {".typed"} == {".py", ".toml"}
+
+
+def test_lambda_gets_no_adapter_that_asks_an_account() -> None:
+    assert not list(asset(function("fleet_gate")).rglob("adapters"))
+
+
+def test_the_same_sources_make_the_same_asset() -> None:
+    again = new_stack()
+    HandlerFunction(again, "Function", handler="fleet_gate", timeout_minutes=7)
+    assert asset(synthesize(again)).name == asset(function("fleet_gate")).name
+
+
+def test_the_runtime_is_pythons() -> None:
+    assert function("fleet_gate").properties("AWS::Lambda::Function")["Runtime"].startswith("python3.")
+
+
+def test_the_time_out_is_the_one_asked_for() -> None:
+    assert function("fleet_gate").properties("AWS::Lambda::Function")["Timeout"] == 7 * 60
+
+
+def test_the_log_goes_with_the_stack() -> None:
+    (log,) = function("fleet_gate").resources("AWS::Logs::LogGroup").values()
+    assert log["DeletionPolicy"] == "Delete"
+    assert log["Properties"]["RetentionInDays"] == 30
+
+
+def test_the_function_logs_there() -> None:
+    template = function("fleet_gate")
+    logging = template.properties("AWS::Lambda::Function")["LoggingConfig"]
+    assert logging == {"LogGroup": {"Ref": template.logical_id("AWS::Logs::LogGroup")}}
+
+
+def test_the_function_may_write_its_log_and_create_no_other() -> None:
+    template = function("fleet_gate")
+    (statement,) = statements(template)
+    assert statement["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]
+    assert as_text(statement["Resource"]) == f"${{{template.logical_id('AWS::Logs::LogGroup')}.Arn}}"
+    assert "ManagedPolicyArns" not in template.properties("AWS::IAM::Role")

@@ -1,0 +1,142 @@
+"""NeuronLaunchTemplate, for every plan the catalogue allows: AWS refuses the wrong ones only at launch."""
+
+from typing import Any
+
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from hypothesis import given, settings
+
+from tests.constructs.plans import RESERVATION, plans
+from tests.constructs.synth import Json, a_plan, new_stack, synthesize
+from trainium_cdk import NeuronLaunchTemplate
+from trainium_core import Plan
+
+USER_DATA = "#!/bin/bash\necho node\n"
+
+
+def launch_template(plan: Plan, **arguments: Any) -> Json:
+    """The properties of the launch template alone, with two security groups that exist already."""
+    stack = new_stack()
+    ids = ("sg-0000000000000000a", "sg-0000000000000000b")
+    NeuronLaunchTemplate(
+        stack,
+        "Template",
+        plan=plan,
+        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids],
+        instance_profile=iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node"),
+        user_data=USER_DATA,
+        **arguments,
+    )
+    return synthesize(stack).properties("AWS::EC2::LaunchTemplate")
+
+
+def data_of(**settings: Any) -> Json:
+    return launch_template(a_plan(**settings))["LaunchTemplateData"]
+
+
+@given(plan=plans())
+@settings(max_examples=40, deadline=None)
+def test_what_holds_for_every_plan(plan: Plan) -> None:
+    data = launch_template(plan)["LaunchTemplateData"]
+    interfaces = data["NetworkInterfaces"]
+    assert [interface["NetworkCardIndex"] for interface in interfaces] == list(range(max(plan.type.efa_interfaces, 1)))
+    assert [interface["DeviceIndex"] for interface in interfaces] == [0] + [1] * (len(interfaces) - 1)
+    assert all(interface["Groups"] == ["sg-0000000000000000a", "sg-0000000000000000b"] for interface in interfaces)
+    assert all(interface["DeleteOnTermination"] is True for interface in interfaces)
+    types = [interface.get("InterfaceType") for interface in interfaces]
+    assert types[0] == ("efa" if plan.uses_efa else None)
+    assert set(types[1:]) <= {plan.secondary_interface_type}
+    public = [interface.get("AssociatePublicIpAddress") for interface in interfaces]
+    assert public == ([False] if len(interfaces) == 1 else [None] * len(interfaces))
+    assert not {"SecurityGroupIds", "SecurityGroups", "KeyName"} & set(data)
+    market = data.get("InstanceMarketOptions", {}).get("MarketType")
+    assert market == (plan.capacity if plan.capacity in ("spot", "capacity-block") else None)
+    target = data.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
+    assert target.get("CapacityReservationId") == plan.reservation_id
+    assert data["InstanceType"] == plan.instance_type
+
+
+def test_metadata_takes_tokens_only_and_containers_reach_it() -> None:
+    assert data_of()["MetadataOptions"] == {
+        "HttpEndpoint": "enabled",
+        "HttpTokens": "required",
+        "HttpPutResponseHopLimit": 2,
+    }
+
+
+def test_the_root_volume_is_encrypted_gp3_of_the_plans_size() -> None:
+    assert data_of(root_volume_gib=700, root_device_name="/dev/xvda")["BlockDeviceMappings"] == [
+        {
+            "DeviceName": "/dev/xvda",
+            "Ebs": {"VolumeSize": 700, "VolumeType": "gp3", "Encrypted": True, "DeleteOnTermination": True},
+        }
+    ]
+
+
+@pytest.mark.parametrize("resource_type", ["instance", "volume", "network-interface"])
+def test_what_a_launch_creates_is_tagged(resource_type: str) -> None:
+    specifications = data_of(tags={"team": "ml"})["TagSpecifications"]
+    (tags,) = [spec["Tags"] for spec in specifications if spec["ResourceType"] == resource_type]
+    assert {tag["Key"]: tag["Value"] for tag in tags} == {
+        "team": "ml",
+        "trn:cluster": "trn-pilot",
+        "Name": "trn-pilot-node",
+    }
+
+
+def test_the_template_itself_is_tagged() -> None:
+    (specification,) = launch_template(a_plan())["TagSpecifications"]
+    assert specification["ResourceType"] == "launch-template"
+    assert {"Key": "trn:cluster", "Value": "trn-pilot"} in specification["Tags"]
+
+
+def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
+    name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
+    stack = new_stack()
+    NeuronLaunchTemplate(
+        stack,
+        "Template",
+        plan=a_plan(ami=name),
+        security_groups=[],
+        instance_profile=iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node"),
+        user_data=USER_DATA,
+    )
+    template = synthesize(stack)
+    parameter = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["ImageId"]["Ref"]
+    assert template.json["Parameters"][parameter] == {
+        "Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
+        "Default": name,
+    }
+
+
+def test_an_image_id_pins_the_image() -> None:
+    assert data_of(ami="ami-0123456789abcdef0")["ImageId"] == "ami-0123456789abcdef0"
+
+
+def test_spot_asks_for_nothing_but_spot() -> None:
+    data = data_of(capacity="spot")
+    assert data["InstanceMarketOptions"] == {"MarketType": "spot"}
+    assert "CapacityReservationSpecification" not in data
+
+
+def test_a_capacity_block_is_a_market_of_its_own() -> None:
+    data = data_of(capacity="capacity-block", reservation_id=RESERVATION)
+    assert data["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
+    assert data["CapacityReservationSpecification"] == {
+        "CapacityReservationTarget": {"CapacityReservationId": RESERVATION}
+    }
+
+
+def test_a_reservation_is_on_demand_capacity() -> None:
+    assert "InstanceMarketOptions" not in data_of(capacity="reservation", reservation_id=RESERVATION)
+
+
+def test_a_placement_group_is_named_only_when_given() -> None:
+    assert "Placement" not in data_of()
+    data = launch_template(a_plan(), placement_group_name="close")["LaunchTemplateData"]
+    assert data["Placement"] == {"GroupName": "close"}
+
+
+def test_user_data_is_handed_over_in_base64() -> None:
+    assert data_of()["UserData"] == {"Fn::Base64": USER_DATA}

@@ -1,0 +1,126 @@
+"""ClusterNetwork and ExistingNetwork."""
+
+from functools import cache
+from typing import get_args
+
+import pytest
+
+from tests.constructs.synth import OWN_NETWORK, Template, as_text, new_stack, synthesize
+from trainium_cdk import ClusterNetwork, EfaSecurityGroup, ExistingNetwork
+from trainium_cdk.network import Egress
+
+EGRESSES: tuple[Egress, ...] = get_args(Egress)
+CLOSED: tuple[Egress, ...] = ("vpc-endpoints", "none")
+WAYS_OUT = ("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway", "AWS::EC2::EIP", "AWS::EC2::Route")
+
+
+@cache
+def network(egress: Egress, cidr: str = "10.42.0.0/16") -> Template:
+    stack = new_stack()
+    ClusterNetwork(stack, "Network", zone_id="usw2-az4", cidr=cidr, egress=egress)
+    return synthesize(stack)
+
+
+def endpoints(template: Template, kind: str) -> dict[str, str]:
+    """Logical id by service, such as `ssm`, of the endpoints of one kind."""
+    return {
+        as_text(resource["Properties"]["ServiceName"]).split(".")[-1]: logical_id
+        for logical_id, resource in template.resources("AWS::EC2::VPCEndpoint").items()
+        if resource["Properties"]["VpcEndpointType"] == kind
+    }
+
+
+@pytest.mark.parametrize("egress", EGRESSES)
+def test_every_subnet_is_in_the_zone_by_its_id(egress: Egress) -> None:
+    subnets = network(egress).resources("AWS::EC2::Subnet").values()
+    assert {subnet["Properties"].get("AvailabilityZoneId") for subnet in subnets} == {"usw2-az4"}
+
+
+@pytest.mark.parametrize("egress", EGRESSES)
+def test_no_subnet_names_a_zone(egress: Egress) -> None:
+    subnets = network(egress).resources("AWS::EC2::Subnet").values()
+    assert not [subnet for subnet in subnets if "AvailabilityZone" in subnet["Properties"]]
+
+
+@pytest.mark.parametrize("egress", EGRESSES)
+def test_no_subnet_gives_out_public_addresses(egress: Egress) -> None:
+    subnets = network(egress).resources("AWS::EC2::Subnet").values()
+    assert {subnet["Properties"]["MapPublicIpOnLaunch"] for subnet in subnets} == {False}
+
+
+@pytest.mark.parametrize("egress", EGRESSES)
+def test_nodes_reach_s3_over_a_gateway_endpoint(egress: Egress) -> None:
+    template = network(egress)
+    gateway = template.resources()[endpoints(template, "Gateway")["s3"]]["Properties"]
+    tables = {
+        association["Properties"]["RouteTableId"]["Ref"]
+        for name, association in template.resources("AWS::EC2::SubnetRouteTableAssociation").items()
+        if "NodesSubnet" in name
+    }
+    assert tables <= {table["Ref"] for table in gateway["RouteTableIds"]}
+    assert len(tables) == 1
+
+
+@pytest.mark.parametrize("egress", CLOSED)
+@pytest.mark.parametrize("resource_type", WAYS_OUT)
+def test_nothing_leads_to_the_internet_unless_chosen(egress: Egress, resource_type: str) -> None:
+    assert not network(egress).resources(resource_type)
+
+
+def test_with_a_nat_gateway_the_nodes_default_route_leads_there() -> None:
+    template = network("nat-gateway")
+    routes = {name: r["Properties"] for name, r in template.resources("AWS::EC2::Route").items()}
+    (route,) = [route for name, route in routes.items() if "NodesSubnet" in name]
+    assert route["DestinationCidrBlock"] == "0.0.0.0/0"
+    assert route["NatGatewayId"] == {"Ref": template.logical_id("AWS::EC2::NatGateway")}
+
+
+def test_the_nat_gateway_is_not_in_the_nodes_subnet() -> None:
+    assert "NatSubnet" in network("nat-gateway").properties("AWS::EC2::NatGateway")["SubnetId"]["Ref"]
+
+
+@pytest.mark.parametrize(
+    ("egress", "services"), [("vpc-endpoints", {"ssm", "ssmmessages"}), ("nat-gateway", set()), ("none", set())]
+)
+def test_only_a_closed_network_pays_for_session_endpoints(egress: Egress, services: set[str]) -> None:
+    assert set(endpoints(network(egress), "Interface")) == services
+
+
+def test_session_endpoints_take_https_from_the_vpc_and_nothing_else() -> None:
+    template = network("vpc-endpoints", "10.9.0.0/20")
+    group = template.properties("AWS::EC2::SecurityGroup")
+    (rule,) = group["SecurityGroupIngress"]
+    assert (rule["CidrIp"], rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("10.9.0.0/20", "tcp", 443, 443)
+    for logical_id in endpoints(template, "Interface").values():
+        endpoint = template.resources()[logical_id]["Properties"]
+        assert endpoint["SecurityGroupIds"] == [
+            {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
+        ]
+        assert endpoint["PrivateDnsEnabled"] is True
+
+
+@pytest.mark.parametrize(("cidr", "nodes"), [("10.42.0.0/16", "10.42.0.0/17"), ("192.168.7.0/24", "192.168.7.0/25")])
+@pytest.mark.parametrize("egress", EGRESSES)
+def test_nodes_get_the_lower_half_of_the_block(egress: Egress, cidr: str, nodes: str) -> None:
+    subnets = network(egress, cidr).resources("AWS::EC2::Subnet")
+    (block,) = [subnet["Properties"]["CidrBlock"] for name, subnet in subnets.items() if "NodesSubnet" in name]
+    assert block == nodes
+
+
+def test_a_network_of_ones_own_gains_an_s3_endpoint_and_nothing_else() -> None:
+    stack = new_stack()
+    ExistingNetwork(stack, "Network", **OWN_NETWORK)
+    template = synthesize(stack)
+    assert list(endpoints(template, "Gateway")) == ["s3"]
+    assert len(template.resources()) == 1
+    endpoint = template.properties("AWS::EC2::VPCEndpoint")
+    assert (endpoint["VpcId"], endpoint["RouteTableIds"]) == (OWN_NETWORK["vpc_id"], [OWN_NETWORK["route_table_id"]])
+
+
+def test_a_network_of_ones_own_without_its_route_table_is_left_alone() -> None:
+    stack = new_stack()
+    network = ExistingNetwork(stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"])
+    EfaSecurityGroup(stack, "Group", vpc=network.vpc)
+    template = synthesize(stack)
+    assert not template.resources("AWS::EC2::VPCEndpoint")
+    assert template.properties("AWS::EC2::SecurityGroup")["VpcId"] == OWN_NETWORK["vpc_id"]

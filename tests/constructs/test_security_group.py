@@ -1,0 +1,55 @@
+"""EfaSecurityGroup: what lets EFA traffic through and nothing else in."""
+
+from functools import cache
+
+from aws_cdk import aws_ec2 as ec2
+
+from tests.constructs.synth import Json, Template, new_stack, synthesize
+from trainium_cdk import EfaSecurityGroup
+
+ALL_PROTOCOLS = "-1"
+
+
+@cache
+def group(*ports: int) -> Template:
+    stack = new_stack()
+    vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["any"])
+    if ports:
+        EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=ports)
+    else:
+        EfaSecurityGroup(stack, "Group", vpc=vpc)
+    return synthesize(stack)
+
+
+def itself(template: Template) -> Json:
+    return {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
+
+
+def test_all_protocols_come_in_from_the_group_itself() -> None:
+    rule = group().properties("AWS::EC2::SecurityGroupIngress")
+    assert rule["IpProtocol"] == ALL_PROTOCOLS
+    assert rule["GroupId"] == rule["SourceSecurityGroupId"] == itself(group())
+
+
+def test_all_protocols_go_out_to_the_group_itself() -> None:
+    rule = group().properties("AWS::EC2::SecurityGroupEgress")
+    assert rule["IpProtocol"] == ALL_PROTOCOLS
+    assert rule["GroupId"] == rule["DestinationSecurityGroupId"] == itself(group())
+
+
+def test_nothing_else_comes_in() -> None:
+    assert "SecurityGroupIngress" not in group().properties("AWS::EC2::SecurityGroup")
+    assert len(group().resources("AWS::EC2::SecurityGroupIngress")) == 1
+
+
+def test_https_alone_goes_out_unless_told() -> None:
+    (rule,) = group().properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
+    assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
+
+
+def test_exactly_the_ports_asked_for_go_out() -> None:
+    rules = group(80, 443).properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
+    assert {(rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) for rule in rules} == {
+        ("tcp", 80, 80),
+        ("tcp", 443, 443),
+    }

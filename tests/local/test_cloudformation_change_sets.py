@@ -1,0 +1,115 @@
+"""Change sets: what `cdk diff` and `cdk deploy` are told."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, parameter, template
+
+
+@pytest.fixture
+def stacks(embedded_aws: EmbeddedAws) -> Stacks:
+    return Stacks(embedded_aws)
+
+
+def changes(change_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {change["ResourceChange"]["LogicalResourceId"]: change["ResourceChange"] for change in change_set["Changes"]}
+
+
+def details(change: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [
+        (detail["Target"]["Name"], detail["Target"]["RequiresRecreation"], detail["Evaluation"])
+        for detail in change["Details"]
+    ]
+
+
+def test_it_says_what_is_added_modified_and_removed(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old"), "R": parameter(), "Same": parameter()}))
+    change_set = stacks.change_set(name, template({"M": parameter("new"), "A": parameter(), "Same": parameter()}))
+    actions = {logical_id: change["Action"] for logical_id, change in changes(change_set).items()}
+    assert actions == {"M": "Modify", "A": "Add", "R": "Remove"}
+
+
+def test_it_names_the_changed_properties_and_whether_they_replace(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    renamed = parameter("new")
+    renamed["Properties"]["Name"] = "another"
+    change = changes(stacks.change_set(name, template({"M": renamed})))["M"]
+    assert details(change) == [("Name", "Always", "Static"), ("Value", "Never", "Static")]
+    assert change["Replacement"] == "True"
+
+
+def test_what_depends_on_a_replaced_resource_changes_too(stacks: Stacks) -> None:
+    renamed = parameter()
+    renamed["Properties"]["Name"] = "renamed"
+    name = stacks.deploy(template({"A": parameter(), "B": parameter({"Ref": "A"})}))
+    change = changes(stacks.change_set(name, template({"A": renamed, "B": parameter({"Ref": "A"})})))["B"]
+    assert details(change) == [("Value", "Never", "Dynamic")]
+
+
+def test_it_touches_nothing(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    stacks.change_set(name, template({"M": parameter("new")}))
+    assert stacks.value_of(name, "M") == "old"
+
+
+def test_executing_it_does_what_it_says(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    change_set = stacks.change_set(name, template({"M": parameter("new")}))
+    stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
+    assert stacks.settled(name) == "UPDATE_COMPLETE"
+    assert stacks.value_of(name, "M") == "new"
+
+
+def test_without_a_change_it_fails_in_the_words_that_clients_look_for(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter()}))
+    change_set = stacks.change_set(name, template({"M": parameter()}))
+    assert change_set["Status"] == "FAILED"
+    assert change_set["StatusReason"].startswith("The submitted information didn't contain changes.")
+
+
+def test_a_changed_output_alone_is_a_change(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter()}))
+    change_set = stacks.change_set(name, template({"M": parameter()}, Outputs={"O": {"Value": "o"}}))
+    assert (change_set["Status"], change_set["Changes"]) == ("CREATE_COMPLETE", [])
+
+
+def test_invalid_properties_fail_it_all_at_once_with_path_and_reason(stacks: Stacks) -> None:
+    wrong = {"Type": "AWS::SSM::Parameter", "Properties": {"Typ": "String", "Value": "x"}}
+    change_set = stacks.change_set("early", template({"X": wrong}), ChangeSetType="CREATE")
+    assert "AWS::EarlyValidation" in change_set["StatusReason"]
+    events = stacks.api.describe_events(
+        StackName="early", ChangeSetName=change_set["ChangeSetId"], Filters={"FailedEvents": True}
+    )["OperationEvents"]
+    assert [(event["LogicalResourceId"], event["ValidationPath"]) for event in events] == [
+        ("X", "/Resources/X/Properties"),
+        ("X", "/Resources/X/Properties"),
+    ]
+    assert "extraneous key [Typ] is not permitted (did you mean Type?)" in {
+        event["ValidationStatusReason"] for event in events
+    }
+
+
+def test_one_name_serves_every_stack(stacks: Stacks) -> None:
+    first, second = (stacks.deploy(template({"M": parameter("old")})) for _ in range(2))
+    for name, value in ((first, "one"), (second, "two")):
+        stacks.change_set(name, template({"M": parameter(value)}), ChangeSetName="cdk")
+    for name in (first, second):
+        stacks.api.execute_change_set(ChangeSetName="cdk", StackName=name)
+        stacks.settled(name)
+    assert (stacks.value_of(first, "M"), stacks.value_of(second, "M")) == ("one", "two")
+
+
+def test_a_change_set_for_creation_makes_a_stack_in_review(stacks: Stacks) -> None:
+    change_set = stacks.change_set("in-review", template({"M": parameter()}), ChangeSetType="CREATE")
+    assert stacks.describe("in-review")["StackStatus"] == "REVIEW_IN_PROGRESS"
+    stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
+    assert stacks.settled("in-review") == "CREATE_COMPLETE"
+
+
+def test_one_that_does_not_exist_is_not_found(stacks: Stacks) -> None:
+    with pytest.raises(ClientError) as refusal:
+        stacks.api.describe_change_set(ChangeSetName="none", StackName="none")
+    assert refusal.value.response["Error"]["Code"] == "ChangeSetNotFound"

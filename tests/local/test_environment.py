@@ -1,0 +1,242 @@
+"""Whatever the user's environment is, a command in the safe one reaches the embedded AWS and nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.local.conftest import EmbeddedAws
+from trainium_local.environment import (
+    ACCOUNT_ID,
+    FAKE_ACCESS_KEY_ID,
+    NotTheEmbeddedAwsError,
+    refuse_unless_embedded,
+    refuse_unless_loopback,
+    safe_environment,
+    tool_folders,
+)
+
+ENDPOINT = "http://127.0.0.1:4599"
+SERVICES = ("sts", "s3", "budgets")
+
+DANGEROUS = {
+    "AWS_PROFILE": "production",
+    "AWS_DEFAULT_PROFILE": "production",
+    "AWS_ACCESS_KEY_ID": "AKIAREALREALREALREAL",
+    "AWS_SECRET_ACCESS_KEY": "a-real-secret",
+    "AWS_SESSION_TOKEN": "a-real-token",
+    "AWS_SECURITY_TOKEN": "a-real-token",
+    "AWS_ENDPOINT_URL": "https://ec2.us-west-2.amazonaws.com",
+    "AWS_ENDPOINT_URL_EC2": "https://ec2.us-west-2.amazonaws.com",
+    "AWS_ENDPOINT_URL_S3": "https://s3.us-west-2.amazonaws.com",
+    "AWS_ENDPOINT_URL_CLOUDFORMATION": "https://cloudformation.us-west-2.amazonaws.com",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+    "AWS_CONFIG_FILE": "{home}/config",
+    "AWS_SHARED_CREDENTIALS_FILE": "{home}/credentials",
+    "AWS_ROLE_ARN": "arn:aws:iam::999999999999:role/admin",
+    "AWS_WEB_IDENTITY_TOKEN_FILE": "{home}/credentials",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1/credentials",
+    "AWS_REGION": "eu-west-1",
+    "AWS_USE_FIPS_ENDPOINT": "true",
+    "AWS_USE_DUALSTACK_ENDPOINT": "true",
+    "AWS_DATA_PATH": "{home}",
+    "AWS_CA_BUNDLE": "{home}/nothing.pem",
+    "HTTP_PROXY": "http://proxy.invalid:3128",
+    "HTTPS_PROXY": "http://proxy.invalid:3128",
+    "http_proxy": "http://proxy.invalid:3128",
+    "ALL_PROXY": "http://proxy.invalid:3128",
+    "NO_PROXY": "example.org",
+    "no_proxy": "example.org",
+}
+
+# Resolves what boto3 would do, for many environments in one process: imports once, sends nothing.
+PROBE = f"""
+import json, os, sys
+import botocore.session
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+def seen():
+    session = botocore.session.Session()
+    credentials = session.get_credentials()
+    urls = {{session.create_client(s).meta.endpoint_url for s in {SERVICES!r}}}
+    return {{
+        "urls": sorted(urls),
+        "key": credentials.access_key,
+        "token": credentials.token,
+        "proxies": get_environ_proxies({ENDPOINT!r}),
+    }}
+
+for line in sys.stdin:
+    os.environ.clear()
+    os.environ.update(json.loads(line))
+    print(json.dumps(seen()), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def resolve() -> Iterator[Callable[[dict[str, str]], dict[str, object]]]:
+    """What botocore resolves in an environment: endpoints of many services, credentials, proxies for the endpoint."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROBE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as probe:
+        assert probe.stdin is not None
+        assert probe.stdout is not None
+
+        def resolve(environment: dict[str, str]) -> dict[str, object]:
+            assert probe.stdin is not None
+            assert probe.stdout is not None
+            print(json.dumps(environment), file=probe.stdin, flush=True)
+            return json.loads(probe.stdout.readline())
+
+        yield resolve
+        probe.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with credentials and a configuration that lead to AWS."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".aws").mkdir()
+    secret = "[default]\naws_access_key_id = AKIAREALREALREALREAL\naws_secret_access_key = a-real-secret\n"
+    config = (
+        "[default]\nregion = eu-west-1\n[profile production]\nregion = eu-west-1\nendpoint_url = https://aws.invalid\n"
+    )
+    for folder in (home, home / ".aws"):
+        (folder / "credentials").write_text(secret)
+        (folder / "config").write_text(config)
+    return home
+
+
+@settings(max_examples=12, deadline=None)
+@given(names=st.sets(st.sampled_from(sorted(DANGEROUS))))
+def test_boto3_in_the_safe_environment_resolves_to_loopback_with_no_credentials_of_the_user(
+    resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path, names: set[str]
+) -> None:
+    own = {"HOME": str(real_home), "PATH": os.environ["PATH"]}
+    own |= {name: DANGEROUS[name].format(home=real_home) for name in names}
+    safe = safe_environment(own, endpoint=ENDPOINT, region="us-west-2")
+    assert resolve(safe) == {"urls": [ENDPOINT], "key": FAKE_ACCESS_KEY_ID, "token": None, "proxies": {}}
+
+
+def test_the_probe_can_fail(resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path) -> None:
+    unsafe = {"HOME": str(real_home), "PATH": os.environ["PATH"], "AWS_REGION": "us-west-2"}
+    assert resolve(unsafe)["key"] == "AKIAREALREALREALREAL"
+
+
+@given(own=st.dictionaries(st.from_regex(r"(?i)\A(aws|cdk)_[a-z_]{1,20}\Z"), st.text("ab", max_size=3)))
+def test_nothing_of_the_users_aws_and_cdk_settings_is_passed_on(own: dict[str, str]) -> None:
+    assert safe_environment(own, endpoint=ENDPOINT, region="us-west-2") == safe_environment(
+        {}, endpoint=ENDPOINT, region="us-west-2"
+    )
+
+
+def test_other_variables_are_passed_on() -> None:
+    assert safe_environment({"EDITOR": "vi"}, endpoint=ENDPOINT, region="us-west-2")["EDITOR"] == "vi"
+
+
+def test_the_users_own_no_proxy_is_kept() -> None:
+    safe = safe_environment({"no_proxy": "corp.example"}, endpoint=ENDPOINT, region="us-west-2")
+    assert safe["NO_PROXY"] == safe["no_proxy"] == "127.0.0.1,localhost,::1,corp.example"
+
+
+def test_a_bare_cdk_variable_is_dropped() -> None:
+    assert "CDK" not in safe_environment({"CDK": "1"}, endpoint=ENDPOINT, region="us-west-2")
+
+
+def test_the_proxy_and_profile_of_a_cdk_json_in_the_home_are_overridden() -> None:
+    safe = safe_environment({"CDK_PROXY": "http://proxy.invalid:3128"}, endpoint=ENDPOINT, region="us-west-2")
+    assert (safe["CDK_PROXY"], safe["CDK_PROFILE"]) == ("", "")
+
+
+def test_pinned_tools_come_before_those_of_the_machine() -> None:
+    safe = safe_environment({"PATH": "/usr/bin"}, endpoint=ENDPOINT, region="us-west-2", tools=(Path("/p/bin"),))
+    assert safe["PATH"] == "/p/bin:/usr/bin"
+
+
+def test_the_cdk_cli_of_the_project_is_a_pinned_tool(tmp_path: Path) -> None:
+    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
+    assert tool_folders(tmp_path)[0] == tmp_path / "node_modules" / ".bin"
+
+
+def test_the_scripts_of_this_python_are_pinned_tools(tmp_path: Path) -> None:
+    assert Path(sys.executable).parent in tool_folders(tmp_path)
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:4599", "http://127.9.9.9:1", "http://[::1]:80"])
+def test_a_loopback_address_is_accepted(endpoint: str) -> None:
+    refuse_unless_loopback(endpoint)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://sts.amazonaws.com",
+        "http://10.0.0.1:4599",
+        "http://localhost:4599",
+        "http://127.0.0.1.example.org",
+        "http://user@example.org",
+        "https://127.0.0.1:4599",
+        "127.0.0.1:4599",
+        "",
+    ],
+)
+def test_anything_but_a_loopback_address_is_refused(endpoint: str) -> None:
+    with pytest.raises(NotTheEmbeddedAwsError):
+        refuse_unless_loopback(endpoint)
+
+
+def test_the_safe_environment_is_only_made_for_loopback() -> None:
+    with pytest.raises(NotTheEmbeddedAwsError):
+        safe_environment({}, endpoint="https://sts.amazonaws.com", region="us-west-2")
+
+
+def test_the_embedded_aws_is_recognised(embedded_aws: EmbeddedAws) -> None:
+    refuse_unless_embedded(embedded_aws.endpoint)
+
+
+@pytest.fixture
+def impostor() -> Iterator[str]:
+    """Something on loopback that answers for another account, as a tunnel to AWS would."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = b"<GetCallerIdentityResult><Account>999999999999</Account></GetCallerIdentityResult>"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_another_account_on_loopback_is_refused(impostor: str) -> None:
+    with pytest.raises(
+        NotTheEmbeddedAwsError, match=f"999999999999 answered, the embedded AWS is account {ACCOUNT_ID}"
+    ):
+        refuse_unless_embedded(impostor)
+
+
+def test_an_address_where_nothing_answers_is_refused() -> None:
+    with pytest.raises(NotTheEmbeddedAwsError, match="nothing that speaks AWS answers"):
+        refuse_unless_embedded("http://127.0.0.1:1")
+
+
+def test_the_environment_module_imports_no_moto() -> None:
+    code = "import sys, trainium_local.lifecycle; sys.exit(bool({'moto', 'boto3'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

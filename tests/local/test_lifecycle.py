@@ -1,0 +1,99 @@
+"""Start, status and stop of the background process, and what can be in their way."""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trainium_local import lifecycle
+from trainium_local.lifecycle import LocalError
+from trainium_local.server import Settings
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state folder whose server is stopped in the end."""
+    made = tmp_path_factory.mktemp("home")
+    yield made
+    lifecycle.stop(made)
+
+
+def test_the_state_folder_is_the_one_named_for_it() -> None:
+    assert lifecycle.home({"TRN_LOCAL_HOME": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/a")
+
+
+def test_the_state_folder_is_in_the_state_home() -> None:
+    assert lifecycle.home({"XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/b/trn")
+
+
+def test_the_state_folder_is_in_the_home_by_default() -> None:
+    assert lifecycle.home({"HOME": "/c"}) == Path("/c/.local/state/trn")
+
+
+def test_a_started_server_answers_with_its_settings(folder: Path) -> None:
+    started = lifecycle.start(folder, Settings(region="us-east-2", quotas={"L-2C3B7624": 384}))
+    assert not started.already
+    assert (started.health.region, started.health.quotas["L-2C3B7624"]) == ("us-east-2", 384)
+
+
+def test_starting_again_finds_the_one_that_runs(folder: Path) -> None:
+    first = lifecycle.start(folder, Settings())
+    again = lifecycle.start(folder, Settings())
+    assert again.already
+    assert again.health == first.health
+
+
+def test_status_is_what_the_server_says(folder: Path) -> None:
+    assert lifecycle.status(folder) == lifecycle.start(folder, Settings()).health
+
+
+def test_the_port_of_an_embedded_aws_of_another_folder_is_not_taken_over(folder: Path, tmp_path: Path) -> None:
+    port = int(lifecycle.start(folder, Settings()).health.endpoint.rsplit(":", 1)[1])
+    with pytest.raises(LocalError, match="is taken by an embedded AWS of another state folder"):
+        lifecycle.start(tmp_path, Settings(port=port))
+
+
+def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
+    pid = lifecycle.start(tmp_path, Settings()).health.pid
+    stopped = lifecycle.stop(tmp_path)
+    assert stopped is not None
+    assert stopped.pid == pid
+    assert lifecycle.status(tmp_path) is None
+    assert lifecycle.stop(tmp_path) is None
+
+
+def test_a_server_that_was_killed_does_not_run(tmp_path: Path) -> None:
+    os.kill(lifecycle.start(tmp_path, Settings()).health.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while lifecycle.status(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert lifecycle.status(tmp_path) is None
+
+
+def test_a_state_file_of_a_pid_that_another_server_answers_for_is_stale(folder: Path, tmp_path: Path) -> None:
+    endpoint = lifecycle.start(folder, Settings()).health.endpoint
+    (tmp_path / "server.json").write_text(json.dumps({"endpoint": endpoint, "pid": 1}))
+    assert lifecycle.status(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
+def test_a_damaged_state_file_means_that_nothing_runs(tmp_path: Path, text: str) -> None:
+    (tmp_path / "server.json").write_text(text)
+    assert lifecycle.status(tmp_path) is None
+
+
+def test_a_port_taken_by_another_program_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(LocalError, match=f"port {port} is taken by another program"):
+            lifecycle.start(tmp_path, Settings(port=port))
+
+
+def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    with pytest.raises(LocalError, match="could not convert string to float"):
+        lifecycle.start(tmp_path, Settings(quotas={"L-2C3B7624=many": 1}))

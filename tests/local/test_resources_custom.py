@@ -1,0 +1,181 @@
+"""Custom resources: functions of the user, run as local processes, and what becomes of their answers."""
+
+import json
+import threading
+import time
+import urllib.request
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, function, template
+
+ANSWER = """
+import json, os, time, urllib.request
+
+def answer(event, status="SUCCESS", **more):
+    body = {"Status": status, "StackId": event["StackId"], "RequestId": event["RequestId"],
+            "LogicalResourceId": event["LogicalResourceId"], "PhysicalResourceId": "mine", **more}
+    request = urllib.request.Request(event["ResponseURL"], json.dumps(body).encode(), method="PUT")
+    urllib.request.urlopen(request).read()
+
+def remember(event):
+    import boto3
+    ssm = boto3.client("ssm")
+    name = "/asked/" + event["ResourceProperties"]["Log"]
+    try:
+        before = ssm.get_parameter(Name=name)["Parameter"]["Value"] + " "
+    except ssm.exceptions.ParameterNotFound:
+        before = ""
+    word = event["RequestType"] + ":" + event.get("PhysicalResourceId", "")
+    ssm.put_parameter(Name=name, Value=before + word, Type="String", Overwrite=True)
+
+def handler(event, context):
+    properties = event["ResourceProperties"]
+"""
+
+
+@pytest.fixture
+def stacks(embedded_aws: EmbeddedAws) -> Stacks:
+    return Stacks(embedded_aws)
+
+
+def custom(body: str, **properties: Any) -> dict[str, Any]:
+    code = ANSWER + "".join(f"    {line}\n" for line in body.splitlines())
+    asked = {"ServiceToken": {"Fn::GetAtt": ["Fn", "Arn"]}, **properties}
+    resources = function(code) | {"C": {"Type": "Custom::Thing", "Properties": asked}}
+    return template(resources, Outputs={"O": {"Value": {"Fn::GetAtt": ["C", "Given"]}}})
+
+
+def asked(stacks: Stacks, log: str) -> list[str]:
+    return stacks.aws.client("ssm").get_parameter(Name=f"/asked/{log}")["Parameter"]["Value"].split(" ")
+
+
+def test_it_is_asked_to_create_update_and_delete(stacks: Stacks) -> None:
+    body = 'remember(event)\nanswer(event, Data={"Given": properties["N"]})'
+    name = stacks.deploy(custom(body, Log="life", N=1))
+    assert stacks.outputs(name) == {"O": "1"}
+    assert stacks.update(name, custom(body, Log="life", N=2)) == "UPDATE_COMPLETE"
+    assert stacks.outputs(name) == {"O": "2"}
+    stacks.delete(name)
+    assert asked(stacks, "life") == ["Create:", "Update:mine", "Delete:mine"]
+
+
+def test_every_scalar_arrives_as_text(stacks: Stacks) -> None:
+    body = 'answer(event, Data={"Given": json.dumps(properties["Deep"])})'
+    name = stacks.deploy(custom(body, Deep={"count": 3, "yes": True, "list": [1.5]}))
+    assert stacks.outputs(name) == {"O": '{"count": "3", "yes": "true", "list": ["1.5"]}'}
+
+
+def test_another_physical_id_in_an_update_deletes_the_old_one(stacks: Stacks) -> None:
+    body = 'remember(event)\nanswer(event, PhysicalResourceId="id-" + properties["N"], Data={"Given": "g"})'
+    name = stacks.deploy(custom(body, Log="moved", N=1))
+    stacks.update(name, custom(body, Log="moved", N=2))
+    assert asked(stacks, "moved") == ["Create:", "Update:id-1", "Delete:id-1"]
+
+
+def test_its_reason_is_the_reason_of_the_failure(stacks: Stacks) -> None:
+    body = (
+        'ok = event["RequestType"] == "Delete"\nanswer(event, "SUCCESS" if ok else "FAILED", Reason="15 of 16 devices")'
+    )
+    name = stacks.create(custom(body))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "Message returned: 15 of 16 devices" in stacks.failures(name)
+
+
+def test_a_failed_one_is_deleted_in_the_rollback(stacks: Stacks) -> None:
+    body = 'remember(event)\nanswer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS")'
+    stacks.settled(stacks.create(custom(body, Log="failed")))
+    assert asked(stacks, "failed") == ["Create:", "Delete:mine"]
+
+
+def test_a_failed_update_is_taken_back_with_the_old_properties(stacks: Stacks) -> None:
+    body = """remember(event)
+status = "FAILED" if properties["N"] == "2" else "SUCCESS"
+answer(event, status, Data={"Given": properties["N"]})"""
+    name = stacks.deploy(custom(body, Log="back", N=1))
+    assert stacks.update(name, custom(body, Log="back", N=2)) == "UPDATE_ROLLBACK_COMPLETE"
+    assert asked(stacks, "back") == ["Create:", "Update:mine", "Update:mine"]
+    assert stacks.outputs(name) == {"O": "1"}
+
+
+def test_a_crash_fails_at_once_with_the_error_and_the_log(stacks: Stacks) -> None:
+    body = (
+        'if event["RequestType"] == "Delete": return answer(event)\nprint("just before")\nraise ValueError("no luck")'
+    )
+    started = time.monotonic()
+    name = stacks.create(custom(body))
+    stacks.settled(name)
+    assert time.monotonic() - started < 10
+    assert "no luck" in stacks.failures(name)
+    assert "just before" in stacks.failures(name)
+
+
+def test_an_answer_may_come_long_after_the_function_returned(stacks: Stacks) -> None:
+    body = """
+import boto3
+if event["RequestType"] == "Delete": return answer(event)
+if "later" not in event:
+    payload = json.dumps({**event, "later": True}).encode()
+    boto3.client("lambda").invoke(FunctionName=context.function_name, InvocationType="Event", Payload=payload)
+else:
+    time.sleep(2)
+    answer(event, Data={"Given": "late"})
+""".strip()
+    name = stacks.deploy(custom(body))
+    assert stacks.outputs(name) == {"O": "late"}
+
+
+def test_no_answer_within_the_service_timeout_fails(stacks: Stacks) -> None:
+    name = stacks.create(custom('if event["RequestType"] == "Delete": answer(event)', ServiceTimeout=1))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "did not receive a response from your Custom Resource within 1 seconds" in stacks.failures(name)
+
+
+def test_an_attribute_that_the_answer_does_not_hold_fails(stacks: Stacks) -> None:
+    name = stacks.create(custom("answer(event)"))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "doesn't contain Given attribute" in stacks.reasons(name)
+
+
+def test_others_are_served_while_one_waits_and_deleting_the_stack_ends_the_wait(stacks: Stacks) -> None:
+    name = f"waiting-{time.monotonic_ns()}"
+    wanted = custom('if event["RequestType"] == "Delete": answer(event)')
+    client = stacks.api
+    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE")
+
+    waiting = threading.Thread(target=lambda: client.execute_change_set(ChangeSetName=change_set["ChangeSetId"]))
+    waiting.start()
+    while ("C", "CREATE_IN_PROGRESS") not in stacks.events(name):
+        time.sleep(0.05)
+    other = stacks.deploy(template({"A": {"Type": "AWS::SNS::Topic"}}))
+    assert stacks.describe(name)["StackStatus"] == "CREATE_IN_PROGRESS"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    stacks.delete(other)
+    waiting.join()
+
+
+def test_a_handler_for_node_of_cdk_is_stood_in_for(stacks: Stacks) -> None:
+    bucket = {"Type": "AWS::S3::Bucket"}
+    properties = {"ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:none", "BucketName": {"Ref": "B"}}
+    empties = {"Type": "Custom::S3AutoDeleteObjects", "Properties": properties}
+    name = stacks.deploy(template({"B": bucket, "E": empties}))
+    stacks.aws.client("s3").put_object(Bucket=stacks.physical_id(name, "B"), Key="k", Body=b"")
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_a_wait_condition_takes_signals_by_put(stacks: Stacks) -> None:
+    handle = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
+    condition = {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "H"}, "Timeout": "10"}}
+    wanted = template({"H": handle, "W": condition}, Outputs={"D": {"Value": {"Fn::GetAtt": ["W", "Data"]}}})
+    name = f"signalled-{time.monotonic_ns()}"
+    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE")
+    executing = threading.Thread(target=lambda: stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"]))
+    executing.start()
+    while ("W", "CREATE_IN_PROGRESS") not in stacks.events(name):
+        time.sleep(0.05)
+    signal = json.dumps({"Status": "SUCCESS", "UniqueId": "node-1", "Data": "up", "Reason": ""}).encode()
+    urllib.request.urlopen(urllib.request.Request(stacks.physical_id(name, "H"), signal, method="PUT"))
+    executing.join()
+    assert stacks.outputs(name) == {"D": '{"node-1": "up"}'}

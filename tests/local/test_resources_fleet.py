@@ -1,0 +1,143 @@
+"""Launch templates, placement groups and Auto Scaling groups, as EC2 shows them."""
+
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, template
+from tests.local.test_resources_network import network, resource
+
+AMI = "{{resolve:ssm:/aws/service/neuron/dlami/pytorch-2.9/ubuntu-24.04/latest/image_id}}"
+FEW_CORES = "trn1.2xlarge"  # eight vCPUs, so that many fit into the seeded quota
+CARDS = 8  # of trn1.32xlarge
+
+
+@pytest.fixture
+def stacks(embedded_aws: EmbeddedAws) -> Stacks:
+    return Stacks(embedded_aws)
+
+
+def interfaces(cards: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "NetworkCardIndex": card,
+            "DeviceIndex": 0 if card == 0 else 1,
+            "InterfaceType": "efa" if card == 0 else "efa-only",
+            "SubnetId": {"Ref": "S"},
+            "Groups": [{"Fn::GetAtt": ["G", "GroupId"]}],
+            "DeleteOnTermination": True,
+        }
+        for card in range(cards)
+    ]
+
+
+def fleet(nodes: int = 2, *, instance_type: str = FEW_CORES, user_data: str = "x", **group: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {"ImageId": AMI, "InstanceType": instance_type, "UserData": {"Fn::Base64": user_data}}
+    if instance_type != FEW_CORES:
+        data |= {"NetworkInterfaces": interfaces(CARDS), "Placement": {"GroupName": {"Ref": "P"}}}
+    launched = {"LaunchTemplateId": {"Ref": "L"}, "Version": {"Fn::GetAtt": ["L", "LatestVersionNumber"]}}
+    sizes = {"MinSize": str(nodes), "MaxSize": str(nodes), "DesiredCapacity": str(nodes)}
+    policy = group.pop("UpdatePolicy", {})
+    return network(
+        G=resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"}),
+        P=resource("PlacementGroup", Strategy="cluster"),
+        L=resource("LaunchTemplate", LaunchTemplateData=data),
+        F={
+            "Type": "AWS::AutoScaling::AutoScalingGroup",
+            "Properties": {**sizes, "LaunchTemplate": launched, "VPCZoneIdentifier": [{"Ref": "S"}], **group},
+            "UpdatePolicy": policy,
+        },
+    )
+
+
+def instances(stacks: Stacks, name: str) -> list[dict[str, Any]]:
+    group = stacks.physical_id(name, "F")
+    found = stacks.aws.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    ids = [instance["InstanceId"] for instance in found["AutoScalingGroups"][0]["Instances"]]
+    if not ids:
+        return []
+    reservations = stacks.aws.client("ec2").describe_instances(InstanceIds=ids)["Reservations"]
+    return [instance for reservation in reservations for instance in reservation["Instances"]]
+
+
+def test_the_nodes_of_a_group_have_an_interface_on_each_card(stacks: Stacks) -> None:
+    name = stacks.deploy(template(fleet(1, instance_type="trn1.32xlarge")))
+    (node,) = instances(stacks, name)
+    found = sorted((one["Attachment"]["NetworkCardIndex"], one["InterfaceType"]) for one in node["NetworkInterfaces"])
+    assert found == [(0, "efa"), *((card, "efa-only") for card in range(1, CARDS))]
+    assert node["Placement"]["GroupName"] == stacks.physical_id(name, "P")
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_a_group_grows_and_shrinks(stacks: Stacks) -> None:
+    name = stacks.deploy(template(fleet(2)))
+    for nodes in (4, 1):
+        assert stacks.update(name, template(fleet(nodes))) == "UPDATE_COMPLETE"
+        assert len(instances(stacks, name)) == nodes
+
+
+def test_tags_of_the_group_and_of_the_stack_reach_the_nodes(stacks: Stacks) -> None:
+    own = [{"Key": "own", "Value": "1", "PropagateAtLaunch": True}]
+    name = stacks.deploy(template(fleet(1, Tags=own)), Tags=[{"Key": "trn:cluster", "Value": "c"}])
+    (node,) = instances(stacks, name)
+    tags = {tag["Key"]: tag["Value"] for tag in node["Tags"]}
+    assert {"own": "1", "trn:cluster": "c"}.items() <= tags.items()
+
+
+def test_an_update_of_the_launch_template_adds_a_version(stacks: Stacks) -> None:
+    name = stacks.deploy(template(fleet(1)))
+    launch_template = stacks.physical_id(name, "L")
+    stacks.update(name, template(fleet(1, user_data="y")))
+    assert stacks.physical_id(name, "L") == launch_template
+    found = stacks.aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[launch_template])
+    assert found["LaunchTemplates"][0]["LatestVersionNumber"] == 2
+
+
+@pytest.mark.parametrize(("policy", "replaced"), [({}, False), ({"AutoScalingRollingUpdate": {}}, True)])
+def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
+    stacks: Stacks, policy: dict[str, Any], replaced: bool
+) -> None:
+    name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
+    before = {node["InstanceId"] for node in instances(stacks, name)}
+    stacks.update(name, template(fleet(2, user_data="y", UpdatePolicy=policy)))
+    after = {node["InstanceId"] for node in instances(stacks, name)}
+    assert len(after) == 2
+    assert (not before & after) is replaced
+
+
+def test_a_replacing_update_makes_a_new_group(stacks: Stacks) -> None:
+    policy = {"AutoScalingReplacingUpdate": {"WillReplace": True}}
+    name = stacks.deploy(template(fleet(1, UpdatePolicy=policy)))
+    before = stacks.physical_id(name, "F")
+    stacks.update(name, template(fleet(1, user_data="y", UpdatePolicy=policy)))
+    assert stacks.physical_id(name, "F") != before
+
+
+def test_sizes_that_a_schedule_changed_stay_if_the_update_policy_says_so(stacks: Stacks) -> None:
+    policy = {"AutoScalingScheduledAction": {"IgnoreUnmodifiedGroupSizeProperties": True}}
+    name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
+    stacks.aws.client("autoscaling").update_auto_scaling_group(
+        AutoScalingGroupName=stacks.physical_id(name, "F"), MinSize=0, DesiredCapacity=0
+    )
+    stacks.update(name, template(fleet(2, HealthCheckGracePeriod=10, UpdatePolicy=policy)))
+    assert instances(stacks, name) == []
+
+
+def test_a_fleet_goes_without_a_trace(stacks: Stacks) -> None:
+    ec2 = stacks.aws.client("ec2")
+
+    def left() -> tuple[int, ...]:
+        running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+        return (
+            len(ec2.describe_instances(Filters=running)["Reservations"]),
+            len(ec2.describe_launch_templates()["LaunchTemplates"]),
+            len(ec2.describe_placement_groups()["PlacementGroups"]),
+            len(ec2.describe_network_interfaces()["NetworkInterfaces"]),
+        )
+
+    before = left()
+    name = stacks.deploy(template(fleet(2)))
+    assert left() != before
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert left() == before

@@ -1,0 +1,210 @@
+"""The network of a cluster, as EC2 shows it after a deployment, and that nothing of it stays."""
+
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, template
+
+
+@pytest.fixture
+def stacks(embedded_aws: EmbeddedAws) -> Stacks:
+    return Stacks(embedded_aws)
+
+
+def resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": f"AWS::EC2::{kind}", "Properties": properties}
+
+
+def network(**more: Any) -> dict[str, Any]:
+    """A private subnet by zone id, with a gateway endpoint of S3."""
+    return {
+        "V": resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True),
+        "S": resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.0.0.0/20", AvailabilityZoneId="usw2-az4"),
+        "T": resource("RouteTable", VpcId={"Ref": "V"}),
+        "TS": resource("SubnetRouteTableAssociation", RouteTableId={"Ref": "T"}, SubnetId={"Ref": "S"}),
+        "E": resource(
+            "VPCEndpoint",
+            VpcId={"Ref": "V"},
+            ServiceName="com.amazonaws.us-west-2.s3",
+            VpcEndpointType="Gateway",
+            RouteTableIds=[{"Ref": "T"}],
+        ),
+        **more,
+    }
+
+
+def public(**more: Any) -> dict[str, Any]:
+    """The way out: internet gateway, address, NAT gateway and the routes to them."""
+    return network(
+        I=resource("InternetGateway"),
+        IA=resource("VPCGatewayAttachment", VpcId={"Ref": "V"}, InternetGatewayId={"Ref": "I"}),
+        A={**resource("EIP", Domain="vpc"), "DependsOn": "IA"},
+        N=resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId={"Fn::GetAtt": ["A", "AllocationId"]}),
+        R=resource("Route", RouteTableId={"Ref": "T"}, DestinationCidrBlock="0.0.0.0/0", NatGatewayId={"Ref": "N"}),
+        **more,
+    )
+
+
+def left(stacks: Stacks) -> dict[str, int]:
+    ec2 = stacks.aws.client("ec2")
+    return {
+        "vpcs": len(ec2.describe_vpcs()["Vpcs"]),
+        "subnets": len(ec2.describe_subnets()["Subnets"]),
+        "tables": len(ec2.describe_route_tables()["RouteTables"]),
+        "groups": len(ec2.describe_security_groups()["SecurityGroups"]),
+        "gateways": len(ec2.describe_internet_gateways()["InternetGateways"]),
+        "addresses": len(ec2.describe_addresses()["Addresses"]),
+        "interfaces": len(ec2.describe_network_interfaces()["NetworkInterfaces"]),
+        "endpoints": len(ec2.describe_vpc_endpoints()["VpcEndpoints"]),
+        "nat": len([one for one in ec2.describe_nat_gateways()["NatGateways"] if one["State"] != "deleted"]),
+    }
+
+
+def test_a_subnet_is_made_in_the_zone_of_its_zone_id(stacks: Stacks) -> None:
+    name = stacks.deploy(template(network()))
+    subnet = stacks.aws.client("ec2").describe_subnets(SubnetIds=[stacks.physical_id(name, "S")])["Subnets"][0]
+    assert subnet["AvailabilityZoneId"] == "usw2-az4"
+
+
+def test_a_zone_id_and_a_zone_together_are_refused(stacks: Stacks) -> None:
+    both = network()
+    both["S"]["Properties"]["AvailabilityZone"] = "us-west-2a"
+    name = stacks.create(template(both))
+    assert "[AvailabilityZone] and [AvailabilityZoneId] exclude each other" in stacks.failures(name)
+
+
+def test_dns_settings_of_a_vpc_are_set_and_change(stacks: Stacks) -> None:
+    name = stacks.deploy(template(network()))
+    ec2, vpc = stacks.aws.client("ec2"), stacks.physical_id(name, "V")
+
+    def host_names() -> bool:
+        found = ec2.describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
+        return found["EnableDnsHostnames"]["Value"]
+
+    assert host_names()
+    changed = network()
+    changed["V"]["Properties"]["EnableDnsHostnames"] = False
+    assert stacks.update(name, template(changed)) == "UPDATE_COMPLETE"
+    assert stacks.physical_id(name, "V") == vpc
+    assert not host_names()
+
+
+def test_tags_change_in_place(stacks: Stacks) -> None:
+    def tagged(*tags: tuple[str, str]) -> dict[str, Any]:
+        resources = network()
+        resources["S"]["Properties"]["Tags"] = [{"Key": key, "Value": value} for key, value in tags]
+        return template(resources)
+
+    name = stacks.deploy(tagged(("goes", "1"), ("stays", "1")))
+    subnet = stacks.physical_id(name, "S")
+    stacks.update(name, tagged(("stays", "2"), ("comes", "1")))
+    found = stacks.aws.client("ec2").describe_subnets(SubnetIds=[subnet])["Subnets"][0]["Tags"]
+    assert {tag["Key"]: tag["Value"] for tag in found} == {"stays": "2", "comes": "1"}
+
+
+def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: Stacks) -> None:
+    before = left(stacks)
+    name = stacks.deploy(template(public()))
+    created = left(stacks)
+    assert {kind: created[kind] - before[kind] for kind in before} == {
+        "vpcs": 1,
+        "subnets": 1,
+        "tables": 2,  # the VPC's main one too
+        "groups": 1,  # the VPC's default one
+        "gateways": 1,
+        "addresses": 1,
+        "interfaces": 1,  # of the NAT gateway
+        "endpoints": 1,
+        "nat": 1,
+    }
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert left(stacks) == before
+
+
+def test_interface_endpoints_have_interfaces_and_take_them_along(stacks: Stacks) -> None:
+    before = left(stacks)
+    group = resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"})
+    endpoint = resource(
+        "VPCEndpoint",
+        VpcId={"Ref": "V"},
+        ServiceName="com.amazonaws.us-west-2.ssm",
+        VpcEndpointType="Interface",
+        PrivateDnsEnabled=True,
+        SubnetIds=[{"Ref": "S"}],
+        SecurityGroupIds=[{"Ref": "G"}],
+    )
+    name = stacks.deploy(template(network(G=group, X=endpoint)))
+    assert left(stacks)["interfaces"] == before["interfaces"] + 1
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert left(stacks) == before
+
+
+class TestSecurityGroup:
+    def rules(self, stacks: Stacks, name: str) -> tuple[Any, Any]:
+        found = stacks.aws.client("ec2").describe_security_groups(GroupIds=[stacks.physical_id(name, "G")])
+        group = found["SecurityGroups"][0]
+        return group["IpPermissions"], group["IpPermissionsEgress"]
+
+    def with_group(self, **properties: Any) -> dict[str, Any]:
+        group = resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"}, **properties)
+        return network(G=group)
+
+    def test_without_rules_of_its_own_everything_may_go_out(self, stacks: Stacks) -> None:
+        _, outward = self.rules(stacks, stacks.deploy(template(self.with_group())))
+        assert [rule["IpRanges"][0]["CidrIp"] for rule in outward] == ["0.0.0.0/0"]
+
+    def test_its_own_outward_rules_replace_that(self, stacks: Stacks) -> None:
+        only = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": "10.0.0.0/16"}
+        _, outward = self.rules(stacks, stacks.deploy(template(self.with_group(SecurityGroupEgress=[only]))))
+        assert [rule["IpRanges"][0]["CidrIp"] for rule in outward] == ["10.0.0.0/16"]
+
+    def test_its_inline_rules_change_in_place(self, stacks: Stacks) -> None:
+        def opened(port: int) -> dict[str, Any]:
+            rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "CidrIp": "10.0.0.0/16"}
+            return template(self.with_group(SecurityGroupIngress=[rule]))
+
+        name = stacks.deploy(opened(1))
+        group = stacks.physical_id(name, "G")
+        stacks.update(name, opened(2))
+        assert stacks.physical_id(name, "G") == group
+        assert [rule["FromPort"] for rule in self.rules(stacks, name)[0]] == [2]
+
+    def test_rules_from_and_to_itself_are_resources_that_come_and_go(self, stacks: Stacks) -> None:
+        me = {"Fn::GetAtt": ["G", "GroupId"]}
+        closed = {"IpProtocol": "icmp", "FromPort": -1, "ToPort": -1, "CidrIp": "127.0.0.1/32"}
+        own = {
+            "In": resource("SecurityGroupIngress", GroupId=me, IpProtocol="-1", SourceSecurityGroupId=me),
+            "Out": resource("SecurityGroupEgress", GroupId=me, IpProtocol="-1", DestinationSecurityGroupId=me),
+        }
+        base = self.with_group(SecurityGroupEgress=[closed])
+        name = stacks.deploy(template({**base, **own}))
+        inward, outward = self.rules(stacks, name)
+        assert inward[0]["UserIdGroupPairs"][0]["GroupId"] == stacks.physical_id(name, "G")
+        assert any(rule["UserIdGroupPairs"] for rule in outward)
+        stacks.update(name, template(base))
+        inward, outward = self.rules(stacks, name)
+        assert inward == []
+        assert not any(rule["UserIdGroupPairs"] for rule in outward)
+
+    def test_it_is_not_deleted_while_an_interface_uses_it(self, stacks: Stacks) -> None:
+        name = stacks.deploy(template(self.with_group()))
+        ec2 = stacks.aws.client("ec2")
+        used = ec2.create_network_interface(
+            SubnetId=stacks.physical_id(name, "S"), Groups=[stacks.physical_id(name, "G")]
+        )["NetworkInterface"]["NetworkInterfaceId"]
+        assert stacks.delete(name) == "DELETE_FAILED"
+        assert "has a dependent object" in stacks.failures(name)
+        ec2.delete_network_interface(NetworkInterfaceId=used)
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_a_vpc_is_not_deleted_while_something_stands_in_it(stacks: Stacks) -> None:
+    name = stacks.deploy(template(network()))
+    ec2 = stacks.aws.client("ec2")
+    group = ec2.create_security_group(GroupName="other", Description="d", VpcId=stacks.physical_id(name, "V"))
+    assert stacks.delete(name) == "DELETE_FAILED"
+    assert "has dependencies and cannot be deleted" in stacks.failures(name)
+    ec2.delete_security_group(GroupId=group["GroupId"])
+    assert stacks.delete(name) == "DELETE_COMPLETE"

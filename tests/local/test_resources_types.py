@@ -1,0 +1,335 @@
+"""Types that are really created: what their service shows after creation, after a change, and after deletion."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, function, template
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"},
+    ],
+}
+
+
+def policy(action: str) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, "Resource": "*"}]}
+
+
+@pytest.fixture
+def stacks(embedded_aws: EmbeddedAws) -> Stacks:
+    return Stacks(embedded_aws)
+
+
+def one(resource_type: str, **properties: Any) -> dict[str, Any]:
+    return template({"X": {"Type": resource_type, "Properties": properties}})
+
+
+class TestIam:
+    def role(self, **properties: Any) -> dict[str, Any]:
+        return one("AWS::IAM::Role", AssumeRolePolicyDocument=TRUST, **properties)
+
+    def attached(self, stacks: Stacks, role: str) -> tuple[list[str], list[str]]:
+        iam = stacks.aws.client("iam")
+        managed = iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
+        return [one["PolicyName"] for one in managed], iam.list_role_policies(RoleName=role)["PolicyNames"]
+
+    def test_what_is_attached_to_a_role_changes_in_place(self, stacks: Stacks) -> None:
+        arn = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+        name = stacks.deploy(self.role(ManagedPolicyArns=[arn]))
+        role = stacks.physical_id(name, "X")
+        assert self.attached(stacks, role) == (["AmazonSSMManagedInstanceCore"], [])
+        inline = [{"PolicyName": "p", "PolicyDocument": policy("s3:GetObject")}]
+        assert stacks.update(name, self.role(Policies=inline)) == "UPDATE_COMPLETE"
+        assert stacks.physical_id(name, "X") == role
+        assert self.attached(stacks, role) == ([], ["p"])
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+
+    def test_a_policy_follows_its_document_and_its_roles(self, stacks: Stacks) -> None:
+        def wanted(action: str, *roles: str) -> dict[str, Any]:
+            resources: dict[str, Any] = {
+                role: {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}} for role in "AB"
+            }
+            properties = {
+                "PolicyName": "p",
+                "PolicyDocument": policy(action),
+                "Roles": [{"Ref": role} for role in roles],
+            }
+            return template({**resources, "P": {"Type": "AWS::IAM::Policy", "Properties": properties}})
+
+        name = stacks.deploy(wanted("s3:GetObject", "A"))
+        stacks.update(name, wanted("s3:PutObject", "B"))
+        a, b = stacks.physical_id(name, "A"), stacks.physical_id(name, "B")
+        assert self.attached(stacks, a) == ([], [])
+        document = stacks.aws.client("iam").get_role_policy(RoleName=b, PolicyName="p")["PolicyDocument"]
+        assert document["Statement"][0]["Action"] == "s3:PutObject"
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+
+    def test_a_managed_policy_gets_a_new_version_and_goes_with_all_of_them(self, stacks: Stacks) -> None:
+        def wanted(action: str) -> dict[str, Any]:
+            return one("AWS::IAM::ManagedPolicy", PolicyDocument=policy(action))
+
+        name = stacks.deploy(wanted("s3:GetObject"))
+        arn = stacks.physical_id(name, "X")
+        for number in range(6):
+            assert stacks.update(name, wanted(f"s3:Get{number}")) == "UPDATE_COMPLETE"
+        assert stacks.physical_id(name, "X") == arn
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+        with pytest.raises(ClientError, match="NoSuchEntity"):
+            stacks.aws.client("iam").get_policy(PolicyArn=arn)
+
+    def test_an_instance_profile_holds_its_role(self, stacks: Stacks) -> None:
+        resources = self.role()["Resources"]
+        profile = {"Type": "AWS::IAM::InstanceProfile", "Properties": {"Roles": [{"Ref": "X"}]}}
+        name = stacks.deploy(template({**resources, "P": profile}))
+        found = stacks.aws.client("iam").get_instance_profile(InstanceProfileName=stacks.physical_id(name, "P"))
+        assert [role["RoleName"] for role in found["InstanceProfile"]["Roles"]] == [stacks.physical_id(name, "X")]
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+class TestBucket:
+    def test_its_settings_are_set_changed_and_reset(self, stacks: Stacks) -> None:
+        s3 = stacks.aws.client("s3")
+        block = dict.fromkeys(
+            ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+        )
+        encryption = {
+            "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}}]
+        }
+        expire = {"Id": "old", "Status": "Enabled", "Prefix": "neuron/", "ExpirationInDays": 30}
+        name = stacks.deploy(
+            one(
+                "AWS::S3::Bucket",
+                PublicAccessBlockConfiguration=block,
+                BucketEncryption=encryption,
+                LifecycleConfiguration={"Rules": [expire]},
+                VersioningConfiguration={"Status": "Enabled"},
+                OwnershipControls={"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+                Tags=[{"Key": "k", "Value": "v"}],
+            )
+        )
+        bucket = stacks.physical_id(name, "X")
+        rules = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"]
+        assert rules[0]["ApplyServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+        (rule,) = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+        assert (rule["Expiration"]["Days"], rule["Filter"]["Prefix"]) == (30, "neuron/")
+        assert s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"] == block
+        assert s3.get_bucket_versioning(Bucket=bucket)["Status"] == "Enabled"
+        assert s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == [{"Key": "k", "Value": "v"}]
+
+        changed = one("AWS::S3::Bucket", VersioningConfiguration={"Status": "Suspended"})
+        assert stacks.update(name, changed) == "UPDATE_COMPLETE"
+        assert stacks.physical_id(name, "X") == bucket
+        assert s3.get_bucket_versioning(Bucket=bucket)["Status"] == "Suspended"
+        with pytest.raises(ClientError, match="NoSuchLifecycleConfiguration"):
+            s3.get_bucket_lifecycle_configuration(Bucket=bucket)
+
+    def test_a_policy_that_asks_for_tls_stops_no_upload_over_loopback(self, stacks: Stacks) -> None:
+        deny = {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": "s3:*",
+            "Resource": "*",
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        }
+        document = {"Version": "2012-10-17", "Statement": [deny]}
+        attached = {"Type": "AWS::S3::BucketPolicy", "Properties": {"Bucket": {"Ref": "B"}, "PolicyDocument": document}}
+        name = stacks.deploy(template({"B": {"Type": "AWS::S3::Bucket"}, "P": attached}))
+        s3, bucket = stacks.aws.client("s3"), stacks.physical_id(name, "B")
+        assert json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"]) == document
+        s3.put_object(Bucket=bucket, Key="k", Body=b"x")
+        assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"x"
+
+
+class TestLambda:
+    def test_code_and_configuration_change_in_place(self, stacks: Stacks) -> None:
+        def wanted(answer: str, timeout: int) -> dict[str, Any]:
+            resources = function(f"def handler(event, context): return {answer!r}")
+            resources["Fn"]["Properties"]["Timeout"] = timeout
+            return template(resources)
+
+        name = stacks.deploy(wanted("one", 5))
+        arn, client = stacks.physical_id(name, "Fn"), stacks.aws.client("lambda")
+        assert stacks.update(name, wanted("two", 9)) == "UPDATE_COMPLETE"
+        assert stacks.physical_id(name, "Fn") == arn
+        assert json.loads(client.invoke(FunctionName=arn)["Payload"].read()) == "two"
+        assert client.get_function_configuration(FunctionName=arn)["Timeout"] == 9
+
+    def test_a_log_group_of_ones_own_goes_with_the_stack(self, stacks: Stacks) -> None:
+        resources = function("def handler(event, context): print('seen')")
+        resources["Logs"] = {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 7}}
+        resources["Fn"]["Properties"]["LoggingConfig"] = {"LogGroup": {"Ref": "Logs"}}
+        logs = stacks.aws.client("logs")
+        before = {group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]}
+        name = stacks.deploy(template(resources))
+        group = stacks.physical_id(name, "Logs")
+        stacks.aws.client("lambda").invoke(FunctionName=stacks.physical_id(name, "Fn"))
+        assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"][0]["retentionInDays"] == 7
+        assert "seen" in str(logs.filter_log_events(logGroupName=group)["events"])
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+        assert {one["logGroupName"] for one in logs.describe_log_groups()["logGroups"]} == before
+
+
+SCHEDULE = {
+    "FlexibleTimeWindow": {"Mode": "OFF"},
+    "ScheduleExpression": "rate(1 hour)",
+    "Target": {"Arn": "arn:aws:sns:us-west-2:123456789012:t", "RoleArn": "arn:aws:iam::123456789012:role/r"},
+}
+ALARM = {
+    "ComparisonOperator": "LessThanThreshold",
+    "EvaluationPeriods": 1,
+    "MetricName": "m",
+    "Namespace": "n",
+    "Period": 60,
+}
+STATES = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+NETWORK = {
+    "V": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
+    "S": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "V"}, "CidrBlock": "10.0.0.0/24"}},
+}
+LUSTRE = {
+    "FileSystemType": "LUSTRE",
+    "StorageCapacity": 1200,
+    "SubnetIds": [{"Ref": "S"}],
+    "LustreConfiguration": {"DeploymentType": "SCRATCH_2"},
+}
+
+SEEN = [
+    # type, properties, other resources, how the service lists it: client, operation, key of the list
+    ("AWS::SNS::Topic", {"DisplayName": "d"}, {}, ("sns", "list_topics", "Topics")),
+    (
+        "AWS::SSM::Document",
+        {"Content": {"schemaVersion": "2.2", "mainSteps": []}},
+        {},
+        ("ssm", "list_documents", "DocumentIdentifiers"),
+    ),
+    (
+        "AWS::CloudWatch::Alarm",
+        ALARM | {"Threshold": 1, "Statistic": "Sum"},
+        {},
+        ("cloudwatch", "describe_alarms", "MetricAlarms"),
+    ),
+    (
+        "AWS::CloudWatch::Dashboard",
+        {"DashboardBody": '{"widgets": []}'},
+        {},
+        ("cloudwatch", "list_dashboards", "DashboardEntries"),
+    ),
+    ("AWS::Scheduler::ScheduleGroup", {}, {}, ("scheduler", "list_schedule_groups", "ScheduleGroups")),
+    ("AWS::Scheduler::Schedule", SCHEDULE, {}, ("scheduler", "list_schedules", "Schedules")),
+    (
+        "AWS::StepFunctions::StateMachine",
+        {"DefinitionString": STATES, "RoleArn": "arn:aws:iam::123456789012:role/r"},
+        {},
+        ("stepfunctions", "list_state_machines", "stateMachines"),
+    ),
+    ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}, ("ecr", "describe_repositories", "repositories")),
+    ("AWS::FSx::FileSystem", LUSTRE, NETWORK, ("fsx", "describe_file_systems", "FileSystems")),
+    (
+        "AWS::EFS::FileSystem",
+        {"Encrypted": True, "FileSystemTags": [{"Key": "k", "Value": "v"}]},
+        {},
+        ("efs", "describe_file_systems", "FileSystems"),
+    ),
+    (
+        "AWS::KMS::Alias",
+        {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}},
+        {"K": {"Type": "AWS::KMS::Key", "Properties": {}}},
+        ("kms", "list_aliases", "Aliases"),
+    ),
+    (
+        "AWS::EC2::FlowLog",
+        {
+            "ResourceId": {"Ref": "V"},
+            "ResourceType": "VPC",
+            "TrafficType": "ALL",
+            "LogDestinationType": "s3",
+            "LogDestination": {"Fn::GetAtt": ["B", "Arn"]},
+        },
+        {**NETWORK, "B": {"Type": "AWS::S3::Bucket"}},
+        ("ec2", "describe_flow_logs", "FlowLogs"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("resource_type", "properties", "others", "listing"), SEEN, ids=[row[0] for row in SEEN])
+def test_its_service_lists_it_until_the_stack_goes(
+    stacks: Stacks,
+    resource_type: str,
+    properties: dict[str, Any],
+    others: dict[str, Any],
+    listing: tuple[str, str, str],
+) -> None:
+    service, operation, key = listing
+
+    def count() -> int:
+        return len(getattr(stacks.aws.client(service), operation)().get(key, []))
+
+    before = count()
+    wanted = template({**others, "X": {"Type": resource_type, "Properties": properties}})
+    name = stacks.deploy(wanted)
+    assert count() == before + 1
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert count() == before
+
+
+def test_a_budget_is_seen_by_its_account(stacks: Stacks) -> None:
+    budget = {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": 5, "Unit": "USD"}}
+    name = stacks.deploy(one("AWS::Budgets::Budget", Budget=budget))
+    budgets = stacks.aws.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]
+    assert [one["BudgetName"] for one in budgets] == [stacks.physical_id(name, "X")]
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
+    group = {
+        "InstanceGroupName": "workers",
+        "InstanceType": "ml.trn1.32xlarge",
+        "InstanceCount": 1,
+        "ExecutionRole": "arn:aws:iam::123456789012:role/r",
+        "LifeCycleConfig": {"OnCreate": "on_create.sh", "SourceS3Uri": "s3://sagemaker-x/lc/"},
+    }
+    name = stacks.deploy(one("AWS::SageMaker::Cluster", InstanceGroups=[group]))
+    clusters = stacks.aws.client("sagemaker").list_clusters()["ClusterSummaries"]
+    assert [one["ClusterArn"] for one in clusters] == [stacks.physical_id(name, "X")]
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+class TestSchemaCheckedStore:
+    """AWS::Batch::SchedulingPolicy stands for every type that no table names."""
+
+    TYPE = "AWS::Batch::SchedulingPolicy"
+
+    def test_it_is_kept_shown_by_cloud_control_and_forgotten(self, stacks: Stacks) -> None:
+        control = stacks.aws.client("cloudcontrol")
+        name = stacks.deploy(one(self.TYPE, Name="fair"))
+        identifier = stacks.physical_id(name, "X")
+        found = control.get_resource(TypeName=self.TYPE, Identifier=identifier)["ResourceDescription"]
+        assert json.loads(found["Properties"])["Name"] == "fair"
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+        assert control.list_resources(TypeName=self.TYPE)["ResourceDescriptions"] == []
+
+    def test_its_event_says_that_it_is_a_record_only(self, stacks: Stacks) -> None:
+        name = stacks.deploy(one(self.TYPE, Name="noted"))
+        assert "kept as a record" in stacks.reasons(name)
+
+    def test_its_properties_are_checked(self, stacks: Stacks) -> None:
+        name = stacks.create(one(self.TYPE, Nam="x"))
+        assert "extraneous key [Nam] is not permitted (did you mean Name?)" in stacks.failures(name)
+
+    def test_a_type_of_another_region_is_refused_where_it_does_not_exist(self, stacks: Stacks) -> None:
+        elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
+        with pytest.raises(ClientError, match="Unrecognized resource types"):
+            wanted = one("AWS::AppRunner::AutoScalingConfiguration")
+            elsewhere.create_stack(StackName="x", TemplateBody=json.dumps(wanted))
+
+
+def test_an_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:
+    cors = {"CorsRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
+    name = stacks.deploy(one("AWS::S3::Bucket", CorsConfiguration=cors))
+    assert "The embedded AWS does not apply [CorsConfiguration]." in stacks.reasons(name)

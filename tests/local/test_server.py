@@ -1,0 +1,47 @@
+"""The server as a whole: where it listens, who it says it is, and that its table of replacements is the truth."""
+
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from tests.local.conftest import EmbeddedAws
+
+
+def test_it_is_account_123456789012(embedded_aws: EmbeddedAws) -> None:
+    assert embedded_aws.client("sts").get_caller_identity()["Account"] == "123456789012"
+
+
+def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
+    port = int(embedded_aws.endpoint.rsplit(":", 1)[1])
+    sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    listening = {local for _, local, _, state, *_ in sockets if state == "0A"}
+    assert {address for address in listening if address.endswith(f":{port:04X}")} == {f"0100007F:{port:04X}"}
+
+
+def test_health_says_what_is_created_and_what_is_only_stored(embedded_aws: EmbeddedAws) -> None:
+    with urllib.request.urlopen(f"{embedded_aws.endpoint}/_trn_local/health") as answer:
+        health = answer.read().decode()
+    assert "AWS::EC2::VPC" in health
+    assert "checked against its schema and stored" in health
+
+
+def test_no_setting_of_its_caller_makes_it_another_account(chosen_aws: EmbeddedAws) -> None:
+    assert chosen_aws.client("sts").get_caller_identity()["Account"] == "123456789012"
+
+
+# In a process of their own: importing the table imports all of moto, installing it changes moto.
+INSPECT = """
+from trainium_local.services import REPLACED, install
+missing = [f"{r.owner.__name__}.{r.name}" for r in REPLACED if "absent" not in r.why and not hasattr(r.owner, r.name)]
+present = [f"{r.owner.__name__}.{r.name}" for r in REPLACED if r.why == "absent" and hasattr(r.owner, r.name)]
+twice = len({(r.owner, r.name) for r in REPLACED}) < len(REPLACED)
+install(endpoint="http://127.0.0.1:1")
+wrong = [r.name for r in REPLACED if r.owner.__dict__[r.name] is not r.by]
+print(missing, present, twice, wrong)
+"""
+
+
+def test_every_symbol_of_the_table_is_moto_s_and_those_called_absent_are() -> None:
+    printed = subprocess.run([sys.executable, "-c", INSPECT], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[] [] False []"

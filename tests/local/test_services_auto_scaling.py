@@ -1,0 +1,166 @@
+"""An Auto Scaling group launches what its template version says; a refused launch is told, not raised."""
+
+import time
+import uuid
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.ec2_network import Network, clear, make_network
+from trainium_core.node_record import NodeRecord
+
+
+@pytest.fixture
+def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
+    made = make_network(embedded_aws, zone_id="usw2-az4")
+    yield made
+    clear(made)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid.uuid4().hex[:8]}"
+
+
+def activities(network: Network, name: str) -> list[dict[str, Any]]:
+    return network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
+
+
+def test_a_group_has_the_nodes_it_asked_for(network: Network, name: str) -> None:
+    group = network.scale(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=2)
+    ids = [state["InstanceId"] for state in group["Instances"]]
+    assert [len(network.instance(i)["NetworkInterfaces"]) for i in ids] == [8, 8]
+
+
+def test_each_launch_is_a_successful_activity(network: Network, name: str) -> None:
+    network.scale(name, network.template(name), nodes=2)
+    assert [a["StatusCode"] for a in activities(network, name)] == ["Successful", "Successful"]
+
+
+def test_a_launch_over_the_quota_is_a_failed_activity_and_the_call_succeeds(network: Network, name: str) -> None:
+    group = network.scale(name, network.template(name), nodes=3)
+    assert len(group["Instances"]) == 2
+    newest = activities(network, name)[0]
+    assert newest["StatusCode"] == "Failed"
+    assert "current vCPU limit of 256" in newest["StatusMessage"]
+
+
+def test_a_zone_without_the_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
+    elsewhere = make_network(embedded_aws, zone_id="usw2-az2")
+    group = elsewhere.scale(name, elsewhere.template(name), nodes=1)
+    assert group["Instances"] == []
+    assert "not supported in your requested Availability Zone" in activities(elsewhere, name)[0]["StatusMessage"]
+    clear(elsewhere)
+
+
+def test_growing_over_the_quota_is_a_failed_activity(network: Network, name: str) -> None:
+    network.scale(name, network.template(name), nodes=2)
+    network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=3, DesiredCapacity=3)
+    assert activities(network, name)[0]["StatusCode"] == "Failed"
+
+
+def test_a_template_that_cannot_be_launched_at_all_fails_the_call(network: Network, name: str) -> None:
+    template = network.template(name, ImageId="ami-00000000000000000")
+    with pytest.raises(ClientError, match="valid fully-formed launch template"):
+        network.scale(name, template, nodes=1)
+
+
+def test_a_group_launches_the_version_it_names(network: Network, name: str) -> None:
+    template = network.template(name)
+    second = {"ImageId": network.image, "InstanceType": "trn1.2xlarge"}
+    network.ec2.create_launch_template_version(LaunchTemplateId=template, LaunchTemplateData=second)
+    (state,) = network.scale(name, template, nodes=1, version="2")["Instances"]
+    assert network.instance(state["InstanceId"])["InstanceType"] == "trn1.2xlarge"
+    assert state["LaunchTemplate"]["Version"] == "2"
+
+
+def test_the_placement_group_of_the_group_holds_its_instances(network: Network, name: str) -> None:
+    network.ec2.create_placement_group(GroupName=name, Strategy="cluster")
+    network.autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        LaunchTemplate={"LaunchTemplateId": network.template(name), "Version": "$Latest"},
+        MinSize=1,
+        MaxSize=1,
+        PlacementGroup=name,
+        VPCZoneIdentifier=network.subnet,
+    )
+    (state,) = network.group_named(name)["Instances"]
+    assert network.instance(state["InstanceId"])["Placement"]["GroupName"] == name
+
+
+def test_nodes_spread_over_the_subnets_of_the_group(network: Network, name: str) -> None:
+    other = network.ec2.create_subnet(VpcId=network.vpc, CidrBlock="10.0.1.0/24", AvailabilityZoneId="usw2-az1")
+    network.autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        LaunchTemplate={"LaunchTemplateId": network.template(name), "Version": "$Latest"},
+        MinSize=2,
+        MaxSize=2,
+        VPCZoneIdentifier=f"{network.subnet},{other['Subnet']['SubnetId']}",
+    )
+    zones = {state["AvailabilityZone"] for state in network.group_named(name)["Instances"]}
+    assert zones == {"us-west-2b", "us-west-2d"}
+
+
+def plain(bucket: str) -> str:
+    return f"#!/bin/bash\nexport TRN_REPORT_URL=s3://{bucket}/nodes\n"
+
+
+def multipart(bucket: str) -> str:
+    message = MIMEMultipart()
+    message.attach(MIMEText("#cloud-config\n", "cloud-config"))
+    message.attach(MIMEText(f'#!/bin/bash\nTRN_REPORT_URL="s3://{bucket}/nodes/"\n', "x-shellscript", "utf-8"))
+    return message.as_string()
+
+
+def record_of_the_only_node(aws: EmbeddedAws, user_data: Callable[[str], str]) -> NodeRecord:
+    bucket = f"records-{uuid.uuid4().hex[:8]}"
+    aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    network = make_network(aws, zone_id="usw2-az4")
+    template = network.template(bucket, UserData=b64encode(user_data(bucket).encode()).decode())
+    (state,) = network.scale(bucket, template, nodes=1)["Instances"]
+    try:
+        return wait_for_record(aws, bucket, f"nodes/{state['InstanceId']}.json")
+    finally:
+        clear(network)
+
+
+def wait_for_record(aws: EmbeddedAws, bucket: str, key: str) -> NodeRecord:
+    deadline = time.monotonic() + 10
+    s3 = aws.client("s3")
+    while True:
+        try:
+            return NodeRecord.from_json(s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+        except ClientError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("user_data", [plain, multipart])
+def test_a_stand_in_writes_the_record_of_a_launched_node(
+    embedded_aws: EmbeddedAws, user_data: Callable[[str], str]
+) -> None:
+    record = record_of_the_only_node(embedded_aws, user_data)
+    assert record.state == "proven"
+
+
+def test_a_record_of_a_stand_in_says_so(embedded_aws: EmbeddedAws) -> None:
+    record = record_of_the_only_node(embedded_aws, plain)
+    assert record.checks[0].found == "the embedded AWS: a stand-in, nothing ran on the instance"
+
+
+def test_the_nodes_told_to_fail_fail_with_a_reason_and_the_next_one_does_not(chosen_aws: EmbeddedAws) -> None:
+    first = record_of_the_only_node(chosen_aws, plain)
+    assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
+    assert record_of_the_only_node(chosen_aws, plain).state == "proven"
+
+
+def test_a_bucket_that_is_not_there_breaks_no_launch(network: Network, name: str) -> None:
+    user_data = b64encode(plain(f"nobody-has-{name}").encode()).decode()
+    assert len(network.scale(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1

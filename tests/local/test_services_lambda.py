@@ -1,0 +1,179 @@
+"""A Lambda function runs as a process here: its result, its errors, its logs, and what it can and cannot see."""
+
+import io
+import json
+import time
+import uuid
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import EmbeddedAws
+
+ROLE = "arn:aws:iam::123456789012:role/lambda"
+
+Create = Callable[..., str]
+
+
+@pytest.fixture
+def create(embedded_aws: EmbeddedAws) -> Create:
+    client = embedded_aws.client("lambda")
+    iam = embedded_aws.client("iam")
+    if not any(role["RoleName"] == "lambda" for role in iam.list_roles()["Roles"]):
+        iam.create_role(RoleName="lambda", AssumeRolePolicyDocument="{}")
+
+    def create(body: str, **more: Any) -> str:
+        name = f"f-{uuid.uuid4().hex[:8]}"
+        code = io.BytesIO()
+        with zipfile.ZipFile(code, "w") as archive:
+            archive.writestr("index.py", body)
+        given = {"Runtime": "python3.13", "Handler": "index.handler", "Timeout": 20} | more
+        client.create_function(FunctionName=name, Role=ROLE, Code={"ZipFile": code.getvalue()}, **given)
+        return name
+
+    return create
+
+
+def invoke(aws: EmbeddedAws, name: str, event: Any = None, kind: str = "RequestResponse") -> tuple[Any, str | None]:
+    answer = aws.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event or {}), InvocationType=kind)
+    return json.loads(answer["Payload"].read() or "null"), answer.get("FunctionError")
+
+
+def log_of(aws: EmbeddedAws, group: str) -> str:
+    events = aws.client("logs").filter_log_events(logGroupName=group)["events"]
+    return "\n".join(event["message"] for event in events)
+
+
+def log_groups(aws: EmbeddedAws) -> list[str]:
+    return [group["logGroupName"] for group in aws.client("logs").describe_log_groups()["logGroups"]]
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 10
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return true()
+
+
+def test_the_handlers_result_is_the_payload(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    print('noise')\n    return {'twice': event['n'] * 2}\n")
+    assert invoke(embedded_aws, name, {"n": 21}) == ({"twice": 42}, None)
+
+
+def test_an_exception_is_a_function_error_with_its_text(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    raise ValueError('no such node')\n")
+    payload, error = invoke(embedded_aws, name)
+    assert (payload["errorType"], payload["errorMessage"], error) == ("ValueError", "no such node", "Unhandled")
+
+
+def test_a_module_that_cannot_be_imported_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:
+    payload, error = invoke(embedded_aws, create("import nothing_of_that_name\n"))
+    assert (payload["errorType"], error) == ("ModuleNotFoundError", "Unhandled")
+
+
+def test_a_handler_that_ends_the_process_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:
+    payload, _ = invoke(embedded_aws, create("import os\ndef handler(event, context):\n    os._exit(9)\n"))
+    assert "exit code 9" in payload["errorMessage"]
+
+
+def test_the_timeout_ends_the_function(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("import time\ndef handler(event, context):\n    time.sleep(30)\n", Timeout=1)
+    before = time.monotonic()
+    payload, error = invoke(embedded_aws, name)
+    assert "Task timed out after 1.00 seconds" in payload["errorMessage"]
+    assert error == "Unhandled"
+    assert time.monotonic() - before < 5
+
+
+def test_the_function_reaches_the_embedded_aws_with_boto3(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import boto3\n"
+        "def handler(event, context):\n"
+        "    sts = boto3.client('sts')\n"
+        "    return [sts.get_caller_identity()['Account'], sts.meta.endpoint_url, sts.meta.region_name]\n"
+    )
+    assert invoke(embedded_aws, name)[0] == ["123456789012", embedded_aws.endpoint, "us-west-2"]
+
+
+def test_no_variable_of_the_function_leads_it_elsewhere(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import boto3\ndef handler(event, context):\n    return boto3.client('s3').meta.endpoint_url\n",
+        Environment={"Variables": {"AWS_ENDPOINT_URL_S3": "https://s3.us-west-2.amazonaws.com"}},
+    )
+    assert invoke(embedded_aws, name)[0] == embedded_aws.endpoint
+
+
+def test_the_function_sees_its_own_variables_and_its_context(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import os\ndef handler(event, context):\n"
+        "    return [os.environ['BUCKET'], context.function_name, context.get_remaining_time_in_millis() > 1000]\n",
+        Environment={"Variables": {"BUCKET": "b"}},
+    )
+    assert invoke(embedded_aws, name)[0] == ["b", name, True]
+
+
+def test_an_event_invocation_returns_before_the_function_ends(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("import time\ndef handler(event, context):\n    time.sleep(1)\n    print('done')\n")
+    before = time.monotonic()
+    invoke(embedded_aws, name, kind="Event")
+    assert time.monotonic() - before < 0.9
+    group = f"/aws/lambda/{name}"
+    assert wait_until(lambda: group in log_groups(embedded_aws) and "done" in log_of(embedded_aws, group))
+
+
+def test_a_function_can_invoke_itself_asynchronously(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import boto3, json\n"
+        "def handler(event, context):\n"
+        "    if event['left']:\n"
+        "        boto3.client('lambda').invoke(FunctionName=context.function_name, InvocationType='Event',\n"
+        "                                      Payload=json.dumps({'left': event['left'] - 1}))\n"
+        "    print('left', event['left'])\n"
+    )
+    invoke(embedded_aws, name, {"left": 2}, kind="Event")
+    group = f"/aws/lambda/{name}"
+    assert wait_until(lambda: group in log_groups(embedded_aws) and "left 0" in log_of(embedded_aws, group))
+
+
+def test_a_dry_run_runs_nothing(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    return 1\n")
+    answer = embedded_aws.client("lambda").invoke(FunctionName=name, InvocationType="DryRun")
+    assert answer["StatusCode"] == 204
+    assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
+
+
+def test_another_runtime_is_refused_with_its_name(embedded_aws: EmbeddedAws, create: Create) -> None:
+    payload, error = invoke(embedded_aws, create("", Runtime="nodejs22.x"))
+    assert "runs Python functions only" in payload["errorMessage"]
+    assert "nodejs22.x" in payload["errorMessage"]
+    assert error == "Unhandled"
+
+
+def test_the_default_log_group_appears_with_the_first_invocation(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    print('hello')\n")
+    assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
+    invoke(embedded_aws, name)
+    assert "hello" in log_of(embedded_aws, f"/aws/lambda/{name}")
+
+
+def test_a_configured_log_group_takes_the_log_and_no_other_is_made(embedded_aws: EmbeddedAws, create: Create) -> None:
+    group = f"own-{uuid.uuid4().hex[:8]}"
+    embedded_aws.client("logs").create_log_group(logGroupName=group)
+    name = create("def handler(event, context):\n    print('hello')\n", LoggingConfig={"LogGroup": group})
+    invoke(embedded_aws, name)
+    assert "hello" in log_of(embedded_aws, group)
+    assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
+
+
+def test_a_configured_log_group_that_is_gone_stays_gone(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    print('hello')\n", LoggingConfig={"LogGroup": "never-made"})
+    assert invoke(embedded_aws, name)[1] is None
+    assert "never-made" not in log_groups(embedded_aws)
+
+
+def test_the_configured_log_group_is_shown(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    pass\n", LoggingConfig={"LogGroup": "shown"})
+    shown = embedded_aws.client("lambda").get_function_configuration(FunctionName=name)
+    assert shown["LoggingConfig"]["LogGroup"] == "shown"

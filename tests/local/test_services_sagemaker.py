@@ -1,0 +1,28 @@
+"""SageMaker takes instance types and requests that AWS takes."""
+
+from tests.local.conftest import EmbeddedAws
+
+ROLE = "arn:aws:iam::123456789012:role/sagemaker"
+
+
+def test_an_endpoint_can_be_configured_on_a_trainium_type(embedded_aws: EmbeddedAws) -> None:
+    sagemaker = embedded_aws.client("sagemaker")
+    image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/model:1"
+    sagemaker.create_model(ModelName="m", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": image})
+    variant = {"VariantName": "v", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.trn1.32xlarge"}
+    sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
+    shown = sagemaker.describe_endpoint_config(EndpointConfigName="c")["ProductionVariants"][0]
+    assert shown["InstanceType"] == "ml.trn1.32xlarge"
+
+
+def test_a_cluster_needs_no_threads_per_core(embedded_aws: EmbeddedAws) -> None:
+    sagemaker = embedded_aws.client("sagemaker")
+    group = {
+        "InstanceCount": 1,
+        "InstanceGroupName": "nodes",
+        "InstanceType": "ml.trn1.32xlarge",
+        "ExecutionRole": ROLE,
+        "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-scripts/", "OnCreate": "on_create.sh"},
+    }
+    sagemaker.create_cluster(ClusterName="c", InstanceGroups=[group])
+    assert sagemaker.describe_cluster(ClusterName="c")["ClusterName"] == "c"

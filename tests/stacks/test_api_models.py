@@ -1,0 +1,98 @@
+"""AWS's own models of the calls that CloudFormation makes: would the API take what the template holds?"""
+
+from typing import Any
+
+import boto3
+import pytest
+from botocore.model import ListShape, OperationModel, Shape, StructureShape
+from botocore.validate import ParamValidator
+
+from tests.constructs.plans import OFFERED, reserved
+from tests.constructs.synth import Json, a_plan, cluster_template, plan_template
+from tests.stacks.variants import VARIANTS
+
+PLAUSIBLE = {
+    "ImageId": "ami-0123456789abcdef0",
+    "Arn": "arn:aws:iam::123456789012:instance-profile/node",
+    "Groups": "sg-0123456789abcdef0",
+    "GroupName": "placement-group",
+    "UserData": "IyEvYmluL2Jhc2gK",
+    "LaunchTemplateId": "lt-0123456789abcdef0",
+    "Version": "1",
+    "VPCZoneIdentifier": "subnet-0123456789abcdef0",
+}
+"""What CloudFormation would fill in, by the name of the property."""
+
+
+def filled_in(value: Any, name: str = "") -> Any:
+    match value:
+        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Base64": _}:
+            return PLAUSIBLE[name]
+        case dict():
+            return {key: filled_in(part, key) for key, part in value.items()}
+        case list():
+            return [filled_in(part, name) for part in value]
+        case _:
+            return value
+
+
+def refused(operation: OperationModel, parameters: Json) -> list[str]:
+    """What the model has against a call: unknown or missing parameters, wrong types, values that are no choice."""
+    shape = operation.input_shape
+    assert shape is not None
+    report = ParamValidator().validate(parameters, shape)
+    return ([report.generate_report()] if report.has_errors() else []) + _no_choices(parameters, shape)
+
+
+def _no_choices(value: Any, shape: Shape) -> list[str]:
+    # botocore leaves these to the service.
+    if isinstance(shape, StructureShape):
+        return [
+            no for key, part in value.items() if key in shape.members for no in _no_choices(part, shape.members[key])
+        ]
+    if isinstance(shape, ListShape):
+        return [no for part in value for no in _no_choices(part, shape.member)]
+    choices = getattr(shape, "enum", [])
+    return [f"{value!r} is none of {choices}"] if choices and value not in choices else []
+
+
+@pytest.fixture(scope="module")
+def create_launch_template() -> OperationModel:
+    return boto3.client("ec2", region_name="us-west-2").meta.service_model.operation_model("CreateLaunchTemplate")
+
+
+@pytest.mark.parametrize(("instance_type", "region", "capacity"), OFFERED)
+def test_create_launch_template_accepts_the_template(
+    create_launch_template: OperationModel, instance_type: str, region: str, capacity: str
+) -> None:
+    settings = {"instance_type": instance_type, "region": region, "nodes": 1, "capacity": capacity}
+    template = plan_template(a_plan(**settings, **reserved(capacity)))
+    parameters = {"LaunchTemplateName": "node", **filled_in(template.properties("AWS::EC2::LaunchTemplate"))}
+    assert refused(create_launch_template, parameters) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"MetadataOptions": {"HttpTokens": "mandatory"}}, "'mandatory' is none of"),
+        ({"NetworkInterfaces": [{"NetworkCard": 0}]}, "NetworkCard"),
+        ({"NetworkInterfaces": [{"DeviceIndex": "0"}]}, "DeviceIndex"),
+        ({"InstanceType": "trn1.31xlarge"}, "'trn1.31xlarge' is none of"),
+    ],
+)
+def test_the_model_would_refuse_a_wrong_template(
+    create_launch_template: OperationModel, change: Json, complaint: str
+) -> None:
+    (refusal,) = refused(create_launch_template, {"LaunchTemplateName": "node", "LaunchTemplateData": change})
+    assert complaint in refusal
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_create_auto_scaling_group_accepts_the_group(name: str) -> None:
+    """CloudFormation itself turns the texts and the list of the template into numbers and a text."""
+    client = boto3.client("autoscaling", region_name="us-west-2")
+    group = filled_in(cluster_template(**VARIANTS[name]).properties("AWS::AutoScaling::AutoScalingGroup"))
+    sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity")}
+    subnets = ",".join(group["VPCZoneIdentifier"])
+    parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
+    assert refused(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []

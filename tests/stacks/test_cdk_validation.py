@@ -1,0 +1,61 @@
+"""What the CDK itself checks at every synth, CloudFormation Validate, and cdk-nag, which plugs in there."""
+
+import json
+from pathlib import Path
+
+import pytest
+from aws_cdk import Validations
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.trn_cluster_stack import TrnClusterStack
+from tests.constructs.synth import a_plan, cluster_template, feature_flags, new_app, new_stack, synthesize
+from tests.stacks.variants import VARIANTS
+from trainium_core.naming import STACK_NAME
+
+every_variant = pytest.mark.parametrize("name", VARIANTS)
+
+
+def test_cloudformation_validate_is_on() -> None:
+    assert feature_flags()["@aws-cdk/core:validateAgainstDefaultRules"] is True
+
+
+def test_a_template_that_cloudformation_would_refuse_does_not_synthesise() -> None:
+    stack = new_stack()
+    ec2.CfnSubnet(stack, "Subnet", vpc_id="vpc-0123456789abcdef0").add_property_override("CidrBlok", "10.0.0.0/24")
+    with pytest.raises(RuntimeError, match="CidrBlok"):
+        synthesize(stack)
+
+
+@every_variant
+def test_no_finding_of_cloudformation_validate(name: str) -> None:
+    assert findings(cluster_template(**VARIANTS[name]).file.parent) == []
+
+
+def findings(assembly: Path) -> list[str]:
+    """What any validation has to say, but for the warnings that a plan itself asks for."""
+    report = json.loads((assembly / "validation-report.json").read_text())
+    return [
+        f"{plugin['pluginName']}: {violation['ruleName']}: {violation['description']}"
+        for plugin in report["pluginReports"]
+        for violation in plugin["violations"]
+        if not violation["ruleName"].startswith("Annotation::trn:")
+    ]
+
+
+@every_variant
+def test_no_finding_of_cdk_nag_without_a_reason(name: str) -> None:
+    app = new_app()
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    template = synthesize(TrnClusterStack(app, STACK_NAME, plan=a_plan(**VARIANTS[name])))
+    assert findings(template.file.parent) == []
+
+
+def test_cdk_nag_would_find_a_careless_bucket() -> None:
+    app = new_app()
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    stack = TrnClusterStack(app, STACK_NAME, plan=a_plan())
+    s3.Bucket(stack, "Careless")
+    with pytest.raises(RuntimeError):
+        synthesize(stack)

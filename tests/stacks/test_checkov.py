@@ -1,0 +1,57 @@
+"""checkov, from the environment of its own that `make checkov-env` prepares."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.constructs.synth import ROOT, Json, cluster_template
+from tests.stacks.variants import VARIANTS
+
+pytestmark = pytest.mark.xdist_group("checkov")
+
+CHECKOV = ROOT / ".venv-checkov" / "bin" / "checkov"
+PASS_RATE = 0.97
+
+
+@pytest.fixture(scope="module")
+def checkov(tmp_path_factory: pytest.TempPathFactory) -> Json:
+    """checkov's report on the templates of all variants, from one run without any look at the internet."""
+    if not CHECKOV.exists():
+        pytest.fail(f"there is no {CHECKOV.relative_to(ROOT)}; run: make checkov-env")
+    folder = tmp_path_factory.mktemp("checkov")
+    for name, settings in VARIANTS.items():
+        shutil.copy(cluster_template(**settings).file, folder / f"{name}.template.json")
+    command = [CHECKOV, "--directory", folder, "--framework", "cloudformation", "--output", "json", "--compact"]
+    result = subprocess.run(
+        [*command, "--skip-download", "--soft-fail"],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, "CKV_SKIP_PACKAGE_UPDATE_CHECK": "true", "LOG_LEVEL": "ERROR"},
+    )
+    return json.loads(result.stdout)
+
+
+def test_checkov_reads_every_template(checkov: Json) -> None:
+    assert checkov["summary"]["parsing_errors"] == 0
+    assert {Path(check["file_path"]).name for check in checkov["results"]["passed_checks"]} == {
+        f"{name}.template.json" for name in VARIANTS
+    }
+
+
+def test_checkov_passes_97_percent_or_better(checkov: Json) -> None:
+    passed, failed = checkov["summary"]["passed"], checkov["summary"]["failed"]
+    failures = {(check["check_id"], check["resource"]) for check in checkov["results"]["failed_checks"]}
+    print(f"checkov: {passed} of {passed + failed} checks passed")
+    assert passed / (passed + failed) >= PASS_RATE, failures
+
+
+def test_every_check_that_checkov_skips_has_its_reason_on_the_resource(checkov: Json) -> None:
+    reasons = {
+        check["check_id"]: check["check_result"]["suppress_comment"] for check in checkov["results"]["skipped_checks"]
+    }
+    assert reasons
+    assert all(len(reason) > 20 for reason in reasons.values()), reasons

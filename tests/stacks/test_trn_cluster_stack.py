@@ -1,0 +1,232 @@
+"""TrnClusterStack: what holds for the whole template, whatever the plan."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+from hypothesis import HealthCheck, given, settings
+
+from tests.constructs.plans import plans
+from tests.constructs.synth import (
+    OWN_NETWORK,
+    REGION,
+    Json,
+    Template,
+    as_list,
+    as_text,
+    cluster_template,
+    plan_template,
+    statements,
+)
+from tests.stacks.variants import VARIANTS
+from trainium_core import Plan
+from trainium_core.naming import CLUSTER_TAG
+
+SNAPSHOT = Path(__file__).parent / "logical_ids.txt"
+
+WITHOUT_RESOURCES = {
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeScalingActivities",
+}
+"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, the gate's look."""
+
+
+def kinds(template: Template) -> dict[str, str]:
+    return {name: resource["Type"] for name, resource in template.resources().items()}
+
+
+def rules(template: Template, direction: str) -> list[Json]:
+    """Every security group rule of one direction, Ingress or Egress, wherever it is written."""
+    within = [
+        rule
+        for group in template.resources("AWS::EC2::SecurityGroup").values()
+        for rule in group["Properties"].get(f"SecurityGroup{direction}", [])
+    ]
+    alone = [rule["Properties"] for rule in template.resources(f"AWS::EC2::SecurityGroup{direction}").values()]
+    return within + alone
+
+
+def tags(resource: Json) -> dict[str, str]:
+    """The tags a resource itself gets."""
+    properties = resource["Properties"]
+    if resource["Type"] == "AWS::EC2::LaunchTemplate":
+        (specification,) = properties["TagSpecifications"]
+        return {tag["Key"]: tag["Value"] for tag in specification["Tags"]}
+    return {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
+
+
+def is_taggable(resource_type: str) -> bool:
+    """Whether CloudFormation's own schema says that a resource takes tags."""
+    if resource_type.startswith("Custom::"):
+        return False
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
+    return schema.get("tagging", {}).get("taggable", "Tags" in schema["properties"])
+
+
+@given(plan=plans())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_holds_for_every_plan(plan: Plan) -> None:
+    template = plan_template(plan)
+    for rule in rules(template, "Ingress"):
+        itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
+        https_from_the_vpc = (rule.get("CidrIp"), rule.get("FromPort"), rule.get("ToPort")) == (plan.vpc_cidr, 443, 443)
+        assert itself or https_from_the_vpc, rule
+    assert all("KeyName" not in str(resource) for resource in template.resources().values())
+    assert all(action in WITHOUT_RESOURCES for action in actions_on_everything(template))
+    assert len(template.resources("AWS::EC2::NatGateway")) == (1 if plan.effective_egress == "nat-gateway" else 0)
+    if plan.capacity == "capacity-block":
+        assert not template.resources("AWS::EC2::PlacementGroup")
+    for logical_id, resource in template.resources().items():
+        if is_taggable(resource["Type"]):
+            assert tags(resource).get(CLUSTER_TAG) == plan.cluster_name, logical_id
+    kept = {r["Type"] for r in template.resources().values() if r.get("DeletionPolicy") == "Retain"}
+    new_cache_is_kept = plan.cache_bucket is None and plan.cache_outlives_cluster
+    assert kept == ({"AWS::S3::Bucket"} if new_cache_is_kept else set())
+    runtimes = {f["Properties"]["Runtime"] for f in template.resources("AWS::Lambda::Function").values()}
+    assert all(runtime.startswith("python3.") for runtime in runtimes)
+    assert len(template.resources("AWS::Logs::LogGroup")) == len(template.resources("AWS::Lambda::Function"))
+
+
+def actions_on_everything(template: Template) -> list[str]:
+    return [
+        action
+        for statement in statements(template)
+        if statement["Effect"] == "Allow" and "*" in as_list(statement["Resource"])
+        for action in as_list(statement["Action"])
+    ]
+
+
+def test_every_action_of_the_allow_list_is_used() -> None:
+    assert set(actions_on_everything(cluster_template())) == WITHOUT_RESOURCES
+
+
+def test_no_action_is_a_wildcard() -> None:
+    actions = [action for statement in statements(cluster_template()) for action in as_list(statement["Action"])]
+    assert not [action for action in actions if "*" in action]
+
+
+def test_roles_are_taken_by_instances_and_functions_only() -> None:
+    services = {
+        statement["Principal"]["Service"]
+        for role in cluster_template().resources("AWS::IAM::Role").values()
+        for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    }
+    assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
+
+
+def test_no_managed_policy_is_attached() -> None:
+    assert not [role for role in cluster_template().resources("AWS::IAM::Role").values() if "Managed" in str(role)]
+
+
+@pytest.mark.parametrize("few", [1, 2])
+def test_a_thousand_nodes_have_the_resources_of_a_few(few: int) -> None:
+    assert kinds(cluster_template(nodes=few)) == kinds(cluster_template(nodes=1000))
+
+
+def test_a_thousand_nodes_make_the_same_text_but_for_digits() -> None:
+    texts = {re.sub(r"\d+", "0", cluster_template(nodes=nodes).file.read_text()) for nodes in (2, 1000)}
+    assert len(texts) == 1
+
+
+def test_one_node_makes_the_same_resources_but_for_digits() -> None:
+    texts = {
+        re.sub(r"\d+", "0", json.dumps(cluster_template(nodes=nodes).resources(), indent=1)) for nodes in (1, 1000)
+    }
+    assert len(texts) == 1
+
+
+def test_logical_ids_stay_what_they_are() -> None:
+    """Another id makes CloudFormation replace the resource. UPDATE_SNAPSHOTS=1 renews the file."""
+    every = kinds(cluster_template()) | kinds(cluster_template(egress="nat-gateway"))
+    now = "".join(f"{name} {kind}\n" for name, kind in sorted(every.items()))
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        SNAPSHOT.write_text(now)
+    assert SNAPSHOT.read_text() == now
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_logical_ids_do_not_depend_on_settings(name: str) -> None:
+    known = dict(line.split() for line in SNAPSHOT.read_text().splitlines())
+    assert kinds(cluster_template(**VARIANTS[name])).items() <= known.items()
+
+
+def test_the_stack_is_for_the_plans_region() -> None:
+    manifest = json.loads((cluster_template().file.parent / "manifest.json").read_text())
+    assert manifest["artifacts"]["TrnClusterStack"]["environment"].endswith("/us-west-2")
+
+
+def test_tags_of_the_plan_are_on_everything() -> None:
+    template = cluster_template(cluster_name="bert")
+    untagged = [
+        name for name, r in template.resources().items() if is_taggable(r["Type"]) and tags(r)[CLUSTER_TAG] != "bert"
+    ]
+    assert not untagged
+
+
+def test_a_tag_of_ones_own_is_on_everything() -> None:
+    template = plan_template(Plan(instance_type="trn1.32xlarge", region=REGION, nodes=2, tags={"team": "ml"}))
+    taggable = [resource for resource in template.resources().values() if is_taggable(resource["Type"])]
+    assert len(taggable) > 10
+    assert all(tags(resource)["team"] == "ml" for resource in taggable)
+
+
+def outputs(**settings: Any) -> dict[str, str]:
+    return {name: as_text(output["Value"]) for name, output in cluster_template(**settings).json["Outputs"].items()}
+
+
+def test_outputs_are_what_a_person_does_next() -> None:
+    assert list(outputs()) == [
+        "Session",
+        "HeadNode",
+        "Torchrun",
+        "CompileCache",
+        "Sleep",
+        "Wake",
+        "Destroy",
+        "Fleet",
+    ]
+
+
+def test_outputs_name_this_fleet_and_this_cache() -> None:
+    group = cluster_template().logical_id("AWS::AutoScaling::AutoScalingGroup")
+    cache = next(name for name in cluster_template().resources("AWS::S3::Bucket") if "CompileCache" in name)
+    for name in ("Session", "HeadNode", "Sleep", "Wake"):
+        assert f"${{{group}}}" in outputs()[name]
+    assert outputs()["CompileCache"] == f"s3://${{{cache}}}/neuron-compile-cache"
+    assert outputs()["Destroy"] == "cdk destroy TrnClusterStack"
+
+
+def test_the_summary_is_what_the_gate_saw() -> None:
+    gate = cluster_template().logical_id("Custom::TrnFleetGate")
+    assert outputs()["Fleet"] == f"${{{gate}.Summary}}"
+
+
+def test_the_torchrun_line_is_for_this_cluster() -> None:
+    assert "--nnodes=4 --nproc_per_node=32" in outputs(nodes=4)["Torchrun"]
+
+
+def test_one_node_needs_no_head() -> None:
+    assert "HeadNode" not in outputs(nodes=1)
+    assert "nnodes" not in outputs(nodes=1)["Torchrun"]
+
+
+def test_no_session_is_offered_where_none_can_be_held() -> None:
+    assert "Session" not in outputs(egress="none")
+
+
+def test_the_whole_template_is_small() -> None:
+    assert cluster_template(nodes=1000).file.stat().st_size < 100_000  # CloudFormation takes up to 1 MB from S3
+
+
+def test_a_network_of_ones_own_gains_nothing_but_the_endpoint() -> None:
+    network = {kind for name, kind in kinds(cluster_template(**OWN_NETWORK)).items() if "ClusterNetwork" in name}
+    assert network == {"AWS::EC2::VPCEndpoint"}

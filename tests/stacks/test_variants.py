@@ -1,0 +1,31 @@
+"""The chosen plans stand for all others only as long as each value occurs among them."""
+
+from tests.stacks.variants import VARIANTS
+from trainium_core import builtin_catalog
+from trainium_core.settings import CAPACITY, CARD_INTERFACE_TYPES, EGRESS
+
+
+def values(setting: str) -> set[object]:
+    return {settings.get(setting) for settings in VARIANTS.values()}
+
+
+def test_every_type_occurs_in_every_region_that_offers_it() -> None:
+    offered = {(entry.name, region) for entry in builtin_catalog().values() for region in entry.zones}
+    assert {(settings["instance_type"], settings["region"]) for settings in VARIANTS.values()} == offered
+    assert len(VARIANTS) == len(offered)
+
+
+def test_every_capacity_occurs() -> None:
+    assert values("capacity") == set(CAPACITY)
+
+
+def test_every_way_out_occurs_and_so_do_networks_of_ones_own() -> None:
+    assert values("egress") == {*EGRESS, None}
+    assert len(values("route_table_id")) == 2
+
+
+def test_every_kind_of_cache_image_and_interface_occurs() -> None:
+    assert values("cache_at_destroy") == {None, "retain"}
+    assert values("cache_bucket") == {None, "my-cache"}
+    assert values("ami") == {None, "ami-0123456789abcdef0"}
+    assert values("secondary_interface_type") == set(CARD_INTERFACE_TYPES)

@@ -1,0 +1,50 @@
+"""Plans that stand for all others where trying every one would take minutes.
+
+Each instance type in each of its regions, with the other settings taken in turn, so that each value occurs.
+"""
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+from tests.constructs.plans import reserved
+from tests.constructs.synth import OWN_NETWORK
+from trainium_core import builtin_catalog
+from trainium_core.settings import CAPACITY, CARD_INTERFACE_TYPES, EGRESS
+
+_OWN_SUBNET_THAT_REACHES_S3 = {key: value for key, value in OWN_NETWORK.items() if key != "route_table_id"}
+
+_WHERE: list[dict[str, Any]] = [
+    *({"egress": egress} for egress in EGRESS),
+    dict(OWN_NETWORK),
+    _OWN_SUBNET_THAT_REACHES_S3,
+]
+_CACHE: list[dict[str, Any]] = [{}, {"cache_at_destroy": "retain"}, {"cache_bucket": "my-cache"}, {}]
+_IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_device_name": "/dev/xvda"}]
+
+
+def _variants() -> Iterator[dict[str, Any]]:
+    where, cache, image = cycle(_WHERE), cycle(_CACHE), cycle(_IMAGE)
+    interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
+    for entry in builtin_catalog().values():
+        for region in entry.zones:
+            sold = (*entry.usage_classes, "reservation")
+            capacity = next(capacity for capacity in capacities if capacity in sold)
+            yield {
+                "instance_type": entry.name,
+                "region": region,
+                "nodes": 2 if entry.efa_interfaces else 1,
+                "capacity": capacity,
+                **reserved(capacity),
+                "secondary_interface_type": next(interfaces),
+                **next(where),
+                **next(cache),
+                **next(image),
+            }
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "-".join([settings["instance_type"], settings["region"], settings["capacity"]]): settings
+    for settings in _variants()
+}
+"""Settings by a name to show."""

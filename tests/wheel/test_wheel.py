@@ -1,0 +1,108 @@
+"""The wheel: complete, and of use without this repository."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.constructs.synth import ROOT, Template
+from tests.wheel.environment import WheelEnvironment, synthesize_downstream_app
+
+pytestmark = pytest.mark.xdist_group("wheel")
+
+PACKAGES = {
+    "trainium_core": "core",
+    "trainium_userdata": "userdata",
+    "trainium_cdk": "constructs",
+    "trainium_local": "local",
+    "trainium_cli": "cli",
+}
+
+
+@pytest.fixture(scope="module")
+def content(wheel_environment: WheelEnvironment) -> set[str]:
+    return set(zipfile.ZipFile(wheel_environment.wheel).namelist())
+
+
+@pytest.fixture(scope="module")
+def downstream(wheel_environment: WheelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Template:
+    assembly = synthesize_downstream_app(wheel_environment, tmp_path_factory.mktemp("downstream"))
+    return Template(assembly / "Training.template.json")
+
+
+def test_the_wheel_holds_the_five_packages_and_nothing_else(content: set[str]) -> None:
+    assert {name.split("/")[0] for name in content if ".dist-info" not in name} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_wheel_holds_every_file_of_a_package(content: set[str], package: str) -> None:
+    """Templates and data files too: a careless line in .gitignore would drop them without a word."""
+    folder = ROOT / PACKAGES[package]
+    files = {
+        str(path.relative_to(folder))
+        for path in (folder / package).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert files == {name for name in content if name.startswith(f"{package}/")}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_says_that_it_is_typed(content: set[str], package: str) -> None:
+    assert f"{package}/py.typed" in content
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_are_imported_from_the_wheel(
+    wheel_environment: WheelEnvironment, package: str, tmp_path: Path
+) -> None:
+    line = f"import {package}; print({package}.__file__)"
+    place = wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path)
+    assert place.startswith(str(wheel_environment.python.parents[1]))
+
+
+def test_the_repositorys_own_stacks_are_not_there(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        wheel_environment.run(wheel_environment.python, "-c", "import stacks", folder=tmp_path)
+
+
+def test_a_script_is_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+    line = (
+        "from trainium_core import Plan; from trainium_userdata import NodePlaces, node_user_data; "
+        "places = NodePlaces(region='us-west-2', cache_url='s3://c/x', report_url='s3://r/x'); "
+        "print(node_user_data(Plan(instance_type='trn1.32xlarge', region='us-west-2'), places))"
+    )
+    assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("#!/bin/bash")
+
+
+def test_the_command_comes_with_it(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+    assert "Usage: trn" in wheel_environment.run(wheel_environment.trn, "--help", folder=tmp_path)
+
+
+def test_the_command_reads_its_catalogue(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+    assert "trn2.48xlarge" in wheel_environment.run(wheel_environment.trn, "types", "--json", folder=tmp_path)
+
+
+def test_a_fleet_goes_into_a_vpc_of_somebody_elses(downstream: Template) -> None:
+    (subnet,) = downstream.properties("AWS::AutoScaling::AutoScalingGroup")["VPCZoneIdentifier"]
+    (vpc,) = downstream.resources("AWS::EC2::VPC")
+    assert downstream.resources()[subnet["Ref"]]["Properties"]["VpcId"] == {"Ref": vpc}
+
+
+def test_the_fleet_of_a_downstream_app_has_efa(downstream: Template) -> None:
+    data = downstream.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
+    assert [interface["InterfaceType"] for interface in data["NetworkInterfaces"]] == ["efa"] * 8
+    assert downstream.properties("AWS::EC2::SecurityGroupEgress")["IpProtocol"] == "-1"
+
+
+def test_a_downstream_app_can_grant_the_nodes_more(downstream: Template) -> None:
+    (dataset,) = [name for name in downstream.resources("AWS::S3::Bucket") if name.startswith("Dataset")]
+    policies = downstream.resources("AWS::IAM::Policy")
+    (of_nodes,) = [policy for name, policy in policies.items() if name.startswith("FleetRole")]
+    assert dataset in json.dumps(of_nodes)
+
+
+def test_nodes_wait_for_what_a_downstream_app_grants(downstream: Template) -> None:
+    (policy,) = [name for name in downstream.resources("AWS::IAM::Policy") if name.startswith("FleetRole")]
+    assert policy in downstream.before(downstream.logical_id("AWS::AutoScaling::AutoScalingGroup"))
