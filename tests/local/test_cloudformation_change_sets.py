@@ -109,6 +109,13 @@ def test_a_change_set_for_creation_makes_a_stack_in_review(stacks: Stacks) -> No
     assert stacks.settled("in-review") == "CREATE_COMPLETE"
 
 
+def test_deleting_one_that_is_not_there_succeeds_if_the_stack_is(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter()}))
+    stacks.api.delete_change_set(ChangeSetName="none", StackName=name)
+    with pytest.raises(ClientError, match="does not exist"):
+        stacks.api.delete_change_set(ChangeSetName="none", StackName="none")
+
+
 def test_one_that_does_not_exist_is_not_found(stacks: Stacks) -> None:
     with pytest.raises(ClientError) as refusal:
         stacks.api.describe_change_set(ChangeSetName="none", StackName="none")

@@ -223,6 +223,13 @@ class TestExports:
         assert stacks.value_of(exporter, "A") == "v"
         assert "Export e3 cannot be updated as it is in use by" in stacks.reasons(exporter)
 
+    def test_an_output_can_be_taken_without_an_export(self, stacks: Stacks) -> None:
+        giver = stacks.deploy(template({"A": parameter()}, Outputs={"O": {"Value": "given"}}))
+        name = stacks.deploy(
+            template({"B": parameter({"Fn::GetStackOutput": {"StackName": giver, "OutputName": "O"}})})
+        )
+        assert stacks.value_of(name, "B") == "given"
+
     def test_a_name_is_exported_once(self, stacks: Stacks) -> None:
         self.exporting(stacks, "e4")
         outputs = {"O": {"Value": "x", "Export": {"Name": "e4"}}}

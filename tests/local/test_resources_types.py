@@ -95,9 +95,8 @@ class TestIam:
 class TestBucket:
     def test_its_settings_are_set_changed_and_reset(self, stacks: Stacks) -> None:
         s3 = stacks.aws.client("s3")
-        block = dict.fromkeys(
-            ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
-        )
+        blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+        block = dict.fromkeys(blocked, True)
         encryption = {
             "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}}]
         }
@@ -186,6 +185,8 @@ ALARM = {
     "MetricName": "m",
     "Namespace": "n",
     "Period": 60,
+    "Threshold": 1,
+    "Statistic": "Sum",
 }
 STATES = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
 NETWORK = {
@@ -199,73 +200,58 @@ LUSTRE = {
     "LustreConfiguration": {"DeploymentType": "SCRATCH_2"},
 }
 
-SEEN = [
-    # type, properties, other resources, how the service lists it: client, operation, key of the list
-    ("AWS::SNS::Topic", {"DisplayName": "d"}, {}, ("sns", "list_topics", "Topics")),
-    (
-        "AWS::SSM::Document",
-        {"Content": {"schemaVersion": "2.2", "mainSteps": []}},
-        {},
-        ("ssm", "list_documents", "DocumentIdentifiers"),
-    ),
-    (
-        "AWS::CloudWatch::Alarm",
-        ALARM | {"Threshold": 1, "Statistic": "Sum"},
-        {},
-        ("cloudwatch", "describe_alarms", "MetricAlarms"),
-    ),
-    (
-        "AWS::CloudWatch::Dashboard",
-        {"DashboardBody": '{"widgets": []}'},
-        {},
-        ("cloudwatch", "list_dashboards", "DashboardEntries"),
-    ),
-    ("AWS::Scheduler::ScheduleGroup", {}, {}, ("scheduler", "list_schedule_groups", "ScheduleGroups")),
-    ("AWS::Scheduler::Schedule", SCHEDULE, {}, ("scheduler", "list_schedules", "Schedules")),
-    (
-        "AWS::StepFunctions::StateMachine",
-        {"DefinitionString": STATES, "RoleArn": "arn:aws:iam::123456789012:role/r"},
-        {},
-        ("stepfunctions", "list_state_machines", "stateMachines"),
-    ),
-    ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}, ("ecr", "describe_repositories", "repositories")),
-    ("AWS::FSx::FileSystem", LUSTRE, NETWORK, ("fsx", "describe_file_systems", "FileSystems")),
-    (
-        "AWS::EFS::FileSystem",
-        {"Encrypted": True, "FileSystemTags": [{"Key": "k", "Value": "v"}]},
-        {},
-        ("efs", "describe_file_systems", "FileSystems"),
-    ),
-    (
-        "AWS::KMS::Alias",
-        {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}},
-        {"K": {"Type": "AWS::KMS::Key", "Properties": {}}},
-        ("kms", "list_aliases", "Aliases"),
-    ),
-    (
-        "AWS::EC2::FlowLog",
-        {
-            "ResourceId": {"Ref": "V"},
-            "ResourceType": "VPC",
-            "TrafficType": "ALL",
-            "LogDestinationType": "s3",
-            "LogDestination": {"Fn::GetAtt": ["B", "Arn"]},
-        },
-        {**NETWORK, "B": {"Type": "AWS::S3::Bucket"}},
-        ("ec2", "describe_flow_logs", "FlowLogs"),
-    ),
+ROLE_ARN = "arn:aws:iam::123456789012:role/r"
+FLOW_LOG = {
+    "ResourceId": {"Ref": "V"},
+    "ResourceType": "VPC",
+    "TrafficType": "ALL",
+    "LogDestinationType": "s3",
+    "LogDestination": {"Fn::GetAtt": ["B", "Arn"]},
+}
+KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
+BUCKET = {"B": {"Type": "AWS::S3::Bucket"}}
+DOCUMENT = {"schemaVersion": "2.2", "mainSteps": []}
+
+#: Type, properties, other resources that it needs.
+ROWS = [
+    ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
+    ("AWS::SSM::Document", {"Content": DOCUMENT}, {}),
+    ("AWS::CloudWatch::Alarm", ALARM, {}),
+    ("AWS::CloudWatch::Dashboard", {"DashboardBody": '{"widgets": []}'}, {}),
+    ("AWS::Scheduler::ScheduleGroup", {}, {}),
+    ("AWS::Scheduler::Schedule", SCHEDULE, {}),
+    ("AWS::StepFunctions::StateMachine", {"DefinitionString": STATES, "RoleArn": ROLE_ARN}, {}),
+    ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}),
+    ("AWS::FSx::FileSystem", LUSTRE, NETWORK),
+    ("AWS::EFS::FileSystem", {"FileSystemTags": [{"Key": "k", "Value": "v"}]}, {}),
+    ("AWS::KMS::Alias", {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}}, KEY),
+    ("AWS::EC2::FlowLog", FLOW_LOG, {**NETWORK, **BUCKET}),
 ]
+#: Type -> client, operation and key by which its service lists it.
+LISTINGS = {
+    "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
+    "AWS::SSM::Document": ("ssm", "list_documents", "DocumentIdentifiers"),
+    "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),
+    "AWS::CloudWatch::Dashboard": ("cloudwatch", "list_dashboards", "DashboardEntries"),
+    "AWS::Scheduler::ScheduleGroup": ("scheduler", "list_schedule_groups", "ScheduleGroups"),
+    "AWS::Scheduler::Schedule": ("scheduler", "list_schedules", "Schedules"),
+    "AWS::StepFunctions::StateMachine": ("stepfunctions", "list_state_machines", "stateMachines"),
+    "AWS::ECR::Repository": ("ecr", "describe_repositories", "repositories"),
+    "AWS::FSx::FileSystem": ("fsx", "describe_file_systems", "FileSystems"),
+    "AWS::EFS::FileSystem": ("efs", "describe_file_systems", "FileSystems"),
+    "AWS::KMS::Alias": ("kms", "list_aliases", "Aliases"),
+    "AWS::EC2::FlowLog": ("ec2", "describe_flow_logs", "FlowLogs"),
+}
 
 
-@pytest.mark.parametrize(("resource_type", "properties", "others", "listing"), SEEN, ids=[row[0] for row in SEEN])
+@pytest.mark.parametrize(("resource_type", "properties", "others"), ROWS, ids=[row[0] for row in ROWS])
 def test_its_service_lists_it_until_the_stack_goes(
     stacks: Stacks,
     resource_type: str,
     properties: dict[str, Any],
     others: dict[str, Any],
-    listing: tuple[str, str, str],
 ) -> None:
-    service, operation, key = listing
+    service, operation, key = LISTINGS[resource_type]
 
     def count() -> int:
         return len(getattr(stacks.aws.client(service), operation)().get(key, []))
@@ -276,6 +262,14 @@ def test_its_service_lists_it_until_the_stack_goes(
     assert count() == before + 1
     assert stacks.delete(name) == "DELETE_COMPLETE"
     assert count() == before
+
+
+def test_a_property_that_was_not_given_is_set_in_place(stacks: Stacks) -> None:
+    name = stacks.deploy(one("AWS::KMS::Key"))
+    key = stacks.physical_id(name, "X")
+    stacks.update(name, one("AWS::KMS::Key", Description="now"))
+    assert stacks.physical_id(name, "X") == key
+    assert stacks.aws.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Description"] == "now"
 
 
 def test_a_budget_is_seen_by_its_account(stacks: Stacks) -> None:
@@ -314,6 +308,12 @@ class TestSchemaCheckedStore:
         assert stacks.delete(name) == "DELETE_COMPLETE"
         assert control.list_resources(TypeName=self.TYPE)["ResourceDescriptions"] == []
 
+    def test_what_is_not_named_gets_a_name(self, stacks: Stacks) -> None:
+        model = {"Type": "AWS::SageMaker::Model", "Properties": {}}
+        outputs = {"Name": {"Value": {"Fn::GetAtt": ["M", "ModelName"]}}}
+        name = stacks.deploy(template({"M": model}, Outputs=outputs))
+        assert stacks.outputs(name)["Name"].startswith(f"{name}-M-")
+
     def test_its_event_says_that_it_is_a_record_only(self, stacks: Stacks) -> None:
         name = stacks.deploy(one(self.TYPE, Name="noted"))
         assert "kept as a record" in stacks.reasons(name)
@@ -324,9 +324,9 @@ class TestSchemaCheckedStore:
 
     def test_a_type_of_another_region_is_refused_where_it_does_not_exist(self, stacks: Stacks) -> None:
         elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
+        wanted = json.dumps(one("AWS::AppRunner::AutoScalingConfiguration"))
         with pytest.raises(ClientError, match="Unrecognized resource types"):
-            wanted = one("AWS::AppRunner::AutoScalingConfiguration")
-            elsewhere.create_stack(StackName="x", TemplateBody=json.dumps(wanted))
+            elsewhere.create_stack(StackName="x", TemplateBody=wanted)
 
 
 def test_an_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:

@@ -19,6 +19,7 @@ from trainium_core.node_record import NodeRecord
 @pytest.fixture
 def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
     made = make_network(embedded_aws, zone_id="usw2-az4")
+    clear(made)
     yield made
     clear(made)
 

@@ -13,6 +13,7 @@ from tests.local.ec2_network import Network, clear, make_network
 @pytest.fixture
 def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
     made = make_network(embedded_aws, zone_id="usw2-az4")
+    clear(made)
     yield made
     clear(made)
 

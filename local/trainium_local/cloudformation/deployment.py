@@ -8,7 +8,7 @@ from typing import Any
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
 from trainium_local.cloudformation.parameters import resolve
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
+from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.resources import schemas
@@ -72,6 +72,7 @@ def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Looku
         parameters=pseudo | {name: parameter.value for name, parameter in deployment.parameters.items()},
         lookup=lookup,
         exports={name: value for name, (_, value) in region.exports().items()},
+        stack_output=lambda other, name, key: region_of(stack.account, other).get(name).output(key),
         region=stack.region,
     )
 

@@ -34,13 +34,14 @@ class Resolver:
     """Resolves the values of one template for one stack.
 
     `parameters` holds template and pseudo parameters, `exports` what other stacks export, and `imports` collects what
-    was used of that.
+    was used of that. `stack_output` gives an output by region, stack and name.
     """
 
     template: Template
     parameters: Mapping[str, Any]
     lookup: Lookup
     exports: Mapping[str, str]
+    stack_output: Callable[[str, str, str], str]
     region: str
     imports: set[str] = field(default_factory=set[str])
     _conditions: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -147,6 +148,10 @@ class Resolver:
         self.imports.add(name)
         return self.exports[name]
 
+    def output_of(self, argument: dict[str, str]) -> str:
+        region = argument.get("Region") or self.region
+        return self.stack_output(region, argument["StackName"], argument["OutputName"])
+
 
 def _text(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -179,6 +184,7 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::Equals": lambda _, argument: _text(argument[0]) == _text(argument[1]),
     "Fn::FindInMap": Resolver.find_in_map,
     "Fn::GetAZs": Resolver.zones,
+    "Fn::GetStackOutput": Resolver.output_of,
     "Fn::ImportValue": Resolver.imported,
     "Fn::Join": lambda _, argument: argument[0].join(_text(item) for item in argument[1]),
     "Fn::Length": lambda _, argument: len(argument),

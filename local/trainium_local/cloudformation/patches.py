@@ -1,4 +1,7 @@
-"""Every symbol of moto that this package replaces, and why. moto is pinned: look here first when the pin moves."""
+"""Every symbol of moto that the CloudFormation side replaces, and why. moto is pinned: look here when the pin moves.
+
+Nothing else of moto is replaced there; `trainium_local.resources.cloud_control` adds a service that moto lacks.
+"""
 
 from __future__ import annotations
 

@@ -98,6 +98,13 @@ class Stack:
     cancelled: threading.Event = field(default_factory=threading.Event)
     worker: threading.Thread | None = None
 
+    def output(self, key: str) -> str:
+        """The value of an output. Raises ValidationError if there is none of the name."""
+        for output in self.outputs:
+            if output.key == key:
+                return output.value
+        raise ValidationError(f"Stack {self.name} has no output {key}")
+
     def record(self, status: str, reason: str | None = None) -> None:
         """The stack's own status changes."""
         self.status, self.status_reason = status, reason

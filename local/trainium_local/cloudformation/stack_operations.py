@@ -10,6 +10,7 @@ from trainium_local.cloudformation.convergence import CancelledError, Convergenc
 from trainium_local.cloudformation.deletion import delete_all
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, refuse_if_imported
+from trainium_local.resources import api
 
 #: Seconds that a request waits for the work it started: the CDK CLI asks at once, and then every five seconds.
 PATIENCE = 15.0
@@ -83,9 +84,9 @@ def run_create(region: Region, stack: Stack, deployment: Deployment, *, rollback
         if stack.cancelled.is_set():
             return
         if not rollback:
-            stack.record("CREATE_FAILED", str(error))
+            stack.record("CREATE_FAILED", api.words(error))
             return
-        stack.record("ROLLBACK_IN_PROGRESS", f"{error} Rollback requested by user.")
+        stack.record("ROLLBACK_IN_PROGRESS", f"{api.words(error)} Rollback requested by user.")
         stack.record("ROLLBACK_COMPLETE" if attempt.roll_back() else "ROLLBACK_FAILED")
 
 
@@ -102,9 +103,9 @@ def run_update(region: Region, stack: Stack, deployment: Deployment, *, rollback
             return
         if not rollback:
             stack.deployment = deployment
-            stack.record("UPDATE_FAILED", str(error))
+            stack.record("UPDATE_FAILED", api.words(error))
             return
-        stack.record("UPDATE_ROLLBACK_IN_PROGRESS", str(error))
+        stack.record("UPDATE_ROLLBACK_IN_PROGRESS", api.words(error))
         back = attempt.roll_back()
         stack.record("UPDATE_ROLLBACK_COMPLETE" if back else "UPDATE_ROLLBACK_FAILED")
         return

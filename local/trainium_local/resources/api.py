@@ -13,6 +13,7 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
+from moto.core.exceptions import ServiceException
 
 _endpoint: list[str] = []
 _lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
@@ -70,6 +71,8 @@ def words(error: Exception) -> str:
     """The reason of a failure as an event shows it."""
     if isinstance(error, ResponseParserError):
         return "the embedded AWS failed while it did this; its log has the traceback"
+    if isinstance(error, ServiceException):
+        return error.message
     if not isinstance(error, ClientError):
         return str(error) or type(error).__name__
     code, message = error.response["Error"].get("Code", ""), error.response["Error"].get("Message", "")

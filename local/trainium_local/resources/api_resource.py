@@ -73,7 +73,7 @@ class ApiResource:
         try:
             facts |= {"id": created.physical_id}
             created.attributes |= {key: _fill(text, facts) for key, text in self.attributes.items()}
-            self._apply_settings(request, created, {})
+            self._apply_settings(request, created, None)
             self.after_create(request, created, answer)
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
@@ -131,10 +131,11 @@ class ApiResource:
     def _identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
         return _fill(self.identified_by, _facts(request, current))
 
-    def _apply_settings(self, request: Request, current: Provisioned, previous: Properties) -> None:
+    def _apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
+        """Make the calls of the properties that have their own; `previous` is None when the resource is new."""
         for setting in (*self.settings, *self.empty_before_delete):
-            new, old = request.properties.get(setting.property_name), previous.get(setting.property_name)
-            if new == old or (setting.part_of_creation and not previous):
+            new, old = request.properties.get(setting.property_name), (previous or {}).get(setting.property_name)
+            if new == old or (setting.part_of_creation and previous is None):
                 continue
             for operation, arguments in setting.calls(old, new):
                 identity = self._identity(request, current)

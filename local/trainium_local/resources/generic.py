@@ -38,7 +38,10 @@ class GenericStore:
         schema = schemas.find(request.resource_type, request.region)
         assert schema is not None, "the registry gives this store only types with a schema"
         name = request.generated_name()
-        attributes = {path: _made_up(path, request, name) for path in schema.attributes}
+        # AWS names what is not named
+        kind = request.resource_type.rsplit("::", 1)[-1]
+        names = {"Name", f"{kind}Name"} & schema.properties - request.properties.keys()
+        attributes = {path: _made_up(path, request, name) for path in (*schema.attributes, *names)}
         identifiers = {path: request.properties.get(path) or attributes.get(path) for path in schema.primary_identifier}
         attributes |= {path: value or name for path, value in identifiers.items() if path not in request.properties}
         physical_id = "|".join(str(value or name) for value in identifiers.values()) or name

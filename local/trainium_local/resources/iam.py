@@ -53,7 +53,7 @@ class _InlinePolicy(ApiResource):
     def create(self, request: Request) -> Provisioned:
         created = Provisioned(physical_id=request.properties["PolicyName"], attributes={"Id": request.logical_id})
         try:
-            self._apply_settings(request, created, {})
+            self._apply_settings(request, created, None)
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
         return created
@@ -65,7 +65,7 @@ class _InlinePolicy(ApiResource):
             self._apply_settings(request, current, previous)
         else:
             self.delete(dataclasses.replace(request, properties=previous), current)
-            self._apply_settings(request, current, {})
+            self._apply_settings(request, current, None)
         return current
 
     def _identity(self, request: Request, current: Provisioned) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.awslambda.models import LambdaFunction
+from moto.cloudwatch.responses import CloudWatchResponse
 from moto.ec2.models.amis import AmiBackend
 from moto.ec2.models.elastic_network_interfaces import Attachment
 from moto.ec2.models.instances import Instance, InstanceBackend
@@ -25,6 +26,7 @@ from moto.ssm.models import ParameterDict
 from trainium_local.seeds import neuron_images
 from trainium_local.services import (
     auto_scaling,
+    capacity_reservations,
     deletions,
     instances,
     lambda_logging,
@@ -32,9 +34,11 @@ from trainium_local.services import (
     launch_templates,
     network_interfaces,
     placement_groups,
+    quota_requests,
     sagemaker,
     service_quotas,
     tags,
+    usage_metrics,
 )
 
 
@@ -52,6 +56,12 @@ REPLACED = (
     Replaced(EC2Response, "create_placement_group", placement_groups.create_placement_group, "absent"),
     Replaced(EC2Response, "describe_placement_groups", placement_groups.describe_placement_groups, "absent"),
     Replaced(EC2Response, "delete_placement_group", placement_groups.delete_placement_group, "absent"),
+    Replaced(
+        EC2Response,
+        "describe_capacity_reservations",
+        capacity_reservations.describe_capacity_reservations,
+        "absent",
+    ),
     Replaced(InstanceBackend, "run_instances", instances.run_instances, "refuses nothing, drops most of a template"),
     Replaced(Instance, "prep_nics", network_interfaces.prep_nics, "keeps one interface per device index"),
     Replaced(Attachment, "__init__", network_interfaces.attachment_init, "network card index is always 0"),
@@ -87,6 +97,16 @@ REPLACED = (
         service_quotas.list_aws_default_service_quotas,
         "no EC2 quotas",
     ),
+    Replaced(
+        ServiceQuotasResponse, "request_service_quota_increase", quota_requests.request_service_quota_increase, "absent"
+    ),
+    Replaced(
+        ServiceQuotasResponse,
+        "list_requested_service_quota_change_history_by_quota",
+        quota_requests.list_requested_service_quota_change_history_by_quota,
+        "absent",
+    ),
+    Replaced(CloudWatchResponse, "get_metric_statistics", usage_metrics.get_metric_statistics, "nothing in AWS/Usage"),
     Replaced(LambdaFunction, "invoke", lambda_process.invoke, "needs Docker; an Event invocation blocks the caller"),
     Replaced(LambdaFunction, "_invoke_lambda", lambda_process.invoke_lambda, "needs Docker"),
     Replaced(LambdaFunction, "__init__", lambda_logging.init, "drops LoggingConfig"),

@@ -11,7 +11,7 @@ from trainium_local.services.errors import Refused
 from trainium_local.services.launch_request import LaunchRequest
 from trainium_local.services.network_interfaces import card_and_device
 from trainium_local.services.placement_groups import existing
-from trainium_local.services.service_quotas import refuse_over_quota
+from trainium_local.services.vcpu_use import refuse_over_quota
 
 EFA = ("efa", "efa-only")
 

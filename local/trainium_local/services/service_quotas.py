@@ -1,102 +1,90 @@
-"""Service Quotas for EC2, which moto lacks, and the refusal of a launch that goes over a quota of vCPUs."""
+"""Service Quotas for EC2 and SageMaker, which moto lacks."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.servicequotas.exceptions import NoSuchResource
 from moto.servicequotas.models import ServiceQuotasBackend
 
-from trainium_local.seeds.vcpu_quotas import VcpuQuota, quota_for, vcpu_quotas
-from trainium_local.services.errors import Refused
-from trainium_local.services.launch_request import ON_DEMAND
-
-SERVICE = "ec2"
-COUNTED_STATES = ("pending", "running", "stopping", "shutting-down")
-# Which quota a Capacity Block counts against, if any, is not documented: it is not held against one here.
-LIMITED_MARKETS = (ON_DEMAND, "spot")
+from trainium_local.seeds.sagemaker_quotas import sagemaker_quotas
+from trainium_local.seeds.vcpu_quotas import vcpu_quotas
+from trainium_local.services.usage_metrics import usage_metric
 
 _moto_default_quotas = ServiceQuotasBackend.list_aws_default_service_quotas
 
-
-def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: int) -> None:
-    """Raise AWS's error when `count` more instances would go over the quota of their family and market."""
-    quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None
-    if quota is None:
-        return
-    used = sum(_vcpus(instance.instance_type) for instance in _counted(backend, quota))
-    if used + count * _vcpus(instance_type) <= quota.applied:
-        return
-    if market == "spot":
-        raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-    raise Refused(
-        "VcpuLimitExceeded",
-        f"You have requested more vCPU capacity than your current vCPU limit of {quota.applied:.0f} allows for the "
-        "instance bucket that the specified instance type belongs to. Please visit "
-        "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
-    )
+_NAMES = {"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "sagemaker": "Amazon SageMaker"}
 
 
 def get_service_quota(response: Any) -> str:
-    return json.dumps({"Quota": _find(response, _listed(response, applied=True))})
+    return json.dumps({"Quota": _asked_for(response, applied=True)})
 
 
 def get_aws_default_service_quota(response: Any) -> str:
-    return json.dumps({"Quota": _find(response, _listed(response, applied=False))})
+    return json.dumps({"Quota": _asked_for(response, applied=False)})
 
 
 def list_service_quotas(response: Any) -> str:
-    return _page(response, _listed(response, applied=True))
+    return page_of(response, "Quotas", quotas(response, parameters(response)["ServiceCode"], applied=True))
 
 
 def list_aws_default_service_quotas(response: Any) -> str:
-    return _page(response, _listed(response, applied=False))
+    return page_of(response, "Quotas", quotas(response, parameters(response)["ServiceCode"], applied=False))
 
 
-def _counted(backend: Any, quota: VcpuQuota) -> Iterator[Any]:
-    for instance in backend.all_instances():
-        market = instance.lifecycle or ON_DEMAND
-        if instance.state in COUNTED_STATES and quota_for(instance.instance_type, market) == quota:
-            yield instance
+def quotas(response: Any, service: str, *, applied: bool) -> list[dict[str, Any]]:
+    """Every quota of a service as the account has it, or as AWS gives it to a new account."""
+    if service == "ec2":
+        return [
+            _shown(response, service, quota.code, quota.name, quota.applied if applied else quota.default)
+            | {"UsageMetric": usage_metric(quota)}
+            for quota in vcpu_quotas()
+        ]
+    if service == "sagemaker":
+        return [
+            _shown(response, service, quota.code, quota.name, quota.default)
+            for quota in sagemaker_quotas()
+            if quota.is_applied or not applied
+        ]
+    return _moto_default_quotas(response.backend, service)
 
 
-def _vcpus(instance_type: str) -> int:
-    return INSTANCE_TYPES[instance_type]["VCpuInfo"]["DefaultVCpus"]
-
-
-def _listed(response: Any, *, applied: bool) -> list[dict[str, Any]]:
-    service = str(json.loads(response.body).get("ServiceCode"))
-    if service != SERVICE:
-        return _moto_default_quotas(response.backend, service)
-    return [
-        {
-            "ServiceCode": SERVICE,
-            "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
-            "QuotaArn": f"arn:aws:servicequotas:{response.region}:{response.current_account}:{SERVICE}/{quota.code}",
-            "QuotaCode": quota.code,
-            "QuotaName": quota.name,
-            "Value": quota.applied if applied else quota.default,
-            "Unit": "None",
-            "Adjustable": True,
-            "GlobalQuota": False,
-        }
-        for quota in vcpu_quotas()
-    ]
-
-
-def _find(response: Any, quotas: list[dict[str, Any]]) -> dict[str, Any]:
-    code = json.loads(response.body).get("QuotaCode")
+def quota_of(quotas: list[dict[str, Any]], code: str) -> dict[str, Any]:
+    """Raises AWS's NoSuchResourceException."""
     for quota in quotas:
         if quota["QuotaCode"] == code:
             return quota
     raise NoSuchResource
 
 
-def _page(response: Any, quotas: list[dict[str, Any]]) -> str:
-    asked = json.loads(response.body)
+def parameters(response: Any) -> dict[str, Any]:
+    """The parameters of a request."""
+    return json.loads(response.body)
+
+
+def page_of(response: Any, name: str, entries: list[dict[str, Any]]) -> str:
+    """One page of a list, with the token of the next."""
+    asked = parameters(response)
     start, size = int(asked.get("NextToken") or 0), int(asked.get("MaxResults") or 100)
-    page: dict[str, Any] = {"Quotas": quotas[start : start + size]}
-    if start + size < len(quotas):
+    page: dict[str, Any] = {name: entries[start : start + size]}
+    if start + size < len(entries):
         page["NextToken"] = str(start + size)
     return json.dumps(page)
+
+
+def _asked_for(response: Any, *, applied: bool) -> dict[str, Any]:
+    asked = parameters(response)
+    return quota_of(quotas(response, asked["ServiceCode"], applied=applied), asked["QuotaCode"])
+
+
+def _shown(response: Any, service: str, code: str, name: str, value: float) -> dict[str, Any]:
+    return {
+        "ServiceCode": service,
+        "ServiceName": _NAMES[service],
+        "QuotaArn": f"arn:aws:servicequotas:{response.region}:{response.current_account}:{service}/{code}",
+        "QuotaCode": code,
+        "QuotaName": name,
+        "Value": value,
+        "Unit": "None",
+        "Adjustable": True,
+        "GlobalQuota": False,
+    }
