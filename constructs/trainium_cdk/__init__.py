@@ -7,6 +7,7 @@ from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.launch_template import NeuronLaunchTemplate
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.security_group import EfaSecurityGroup
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "NeuronFleet",
     "NeuronLaunchTemplate",
     "NodeRecords",
+    "QuotaGate",
     "TrainiumCluster",
 ]

@@ -13,6 +13,7 @@ from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import NeuronLaunchTemplate
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.service_role import service_role
 from trainium_core.plan import Plan
@@ -74,6 +75,8 @@ class NeuronFleet(Construct):
         self.group.node.add_dependency(self.role, self.security_group, cache, records)
         if isinstance(vpc, ec2.Vpc):
             self.group.node.add_dependency(vpc)
+        if plan.quota_gate == "on":
+            self.group.node.add_dependency(QuotaGate(self, "QuotaGate", plan=plan))
         self.gate = FleetGate(
             self,
             "Gate",

@@ -17,7 +17,7 @@ from trainium_cdk.service_role import service_role
 
 _HANDLERS = Path(__file__).parent / "handlers"
 _CORE = Path(trainium_core.__file__).parent
-_NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "adapters")
+_NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
 class HandlerFunction(Construct):

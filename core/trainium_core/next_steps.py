@@ -35,14 +35,13 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
             value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
             f"--parameters command='sudo -iu #1000' --target $({first})",
         )
-    if plan.nodes > 1:
-        yield NextStep(
-            name="HeadNode",
-            meaning="Sets HEAD_NODE for the torchrun line: run it once, use the value on every node",
-            value=f"HEAD_NODE=$(aws ec2 describe-instances --region {plan.region} --filters "
-            f"Name=tag:aws:autoscaling:groupName,Values={group_name} Name=instance-state-name,Values=running "
-            "--query 'sort(Reservations[].Instances[].PrivateIpAddress)[0]' --output text)",
-        )
+    yield NextStep(
+        name="HeadNode",
+        meaning="Sets HEAD_NODE for the torchrun line: run it once, use the value on every node",
+        value=f"HEAD_NODE=$(aws ec2 describe-instances --region {plan.region} --filters "
+        f"Name=tag:aws:autoscaling:groupName,Values={group_name} Name=instance-state-name,Values=running "
+        "--query 'sort(Reservations[].Instances[].PrivateIpAddress)[0]' --output text)",
+    )
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
     yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
     resize = f"aws autoscaling update-auto-scaling-group --region {plan.region} --auto-scaling-group-name {group_name}"

@@ -15,13 +15,10 @@ def steps(plan: Plan) -> dict[str, str]:
     return {step.name: step.value for step in found}
 
 
-def test_several_nodes_have_every_step_in_the_order_it_is_wanted() -> None:
-    told = steps(from_settings(nodes=2))
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_every_cluster_has_every_step_in_the_order_it_is_wanted(nodes: int) -> None:
+    told = steps(from_settings(nodes=nodes))
     assert list(told) == ["Session", "HeadNode", "Torchrun", "CompileCache", "Sleep", "Wake", "Destroy"]
-
-
-def test_one_node_needs_no_head_node() -> None:
-    assert "HeadNode" not in steps(from_settings())
 
 
 def test_without_a_way_out_no_session_is_promised() -> None:

@@ -81,18 +81,15 @@ def test_each_market_has_a_quota_of_its_own(capacity: str, code: str) -> None:
 def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan) -> None:
     words = shlex.split(torchrun_command(plan))
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
-    processes = int(given_options["nproc_per_node"]) * int(given_options.get("nnodes", "1"))
+    processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])
     assert processes * plan.lnc == plan.nodes * plan.type.physical_neuron_cores
 
 
-def test_one_node_needs_no_rendezvous() -> None:
-    assert torchrun_command(from_settings(), "my.py") == "torchrun --nproc_per_node=32 my.py"
-
-
-def test_several_nodes_meet_at_the_head_node() -> None:
-    assert torchrun_command(from_settings(nodes=4)) == (
-        "torchrun --nnodes=4 --nproc_per_node=32 --rdzv_id=trn-pilot --rdzv_backend=c10d "
-        "--rdzv_endpoint=$HEAD_NODE:41000 train.py"
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_all_nodes_meet_at_the_head_node(nodes: int) -> None:
+    assert torchrun_command(from_settings(nodes=nodes), "my.py") == (
+        f"torchrun --nnodes={nodes} --nproc_per_node=32 --rdzv_id=trn-pilot --rdzv_backend=c10d "
+        "--rdzv_endpoint=$HEAD_NODE:41000 my.py"
     )
 
 

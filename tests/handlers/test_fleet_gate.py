@@ -166,6 +166,14 @@ def test_an_update_counts_failed_launches_since_the_group_was_updated(
     assert OVER_QUOTA in cloudformation.answer["Reason"]
 
 
+def test_a_creation_counts_every_failed_launch_however_long_the_group_took(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
+    gate(Nodes="3")
+    assert OVER_QUOTA in cloudformation.answer["Reason"]
+
+
 def test_records_of_instances_that_left_the_group_do_not_count(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:

@@ -11,8 +11,6 @@ import pytest
 from tests.constructs.synth import ROOT, Json, cluster_template
 from tests.stacks.variants import VARIANTS
 
-pytestmark = pytest.mark.xdist_group("checkov")
-
 CHECKOV = ROOT / ".venv-checkov" / "bin" / "checkov"
 PASS_RATE = 0.97
 

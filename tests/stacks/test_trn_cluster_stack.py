@@ -132,15 +132,8 @@ def test_a_thousand_nodes_have_the_resources_of_a_few(few: int) -> None:
     assert kinds(cluster_template(nodes=few)) == kinds(cluster_template(nodes=1000))
 
 
-def test_a_thousand_nodes_make_the_same_text_but_for_digits() -> None:
-    texts = {re.sub(r"\d+", "0", cluster_template(nodes=nodes).file.read_text()) for nodes in (2, 1000)}
-    assert len(texts) == 1
-
-
-def test_one_node_makes_the_same_resources_but_for_digits() -> None:
-    texts = {
-        re.sub(r"\d+", "0", json.dumps(cluster_template(nodes=nodes).resources(), indent=1)) for nodes in (1, 1000)
-    }
+def test_a_thousand_nodes_make_the_same_text_as_one_but_for_digits() -> None:
+    texts = {re.sub(r"\d+", "0", cluster_template(nodes=nodes).file.read_text()) for nodes in (1, 1000)}
     assert len(texts) == 1
 
 
@@ -212,11 +205,6 @@ def test_the_summary_is_what_the_gate_saw() -> None:
 
 def test_the_torchrun_line_is_for_this_cluster() -> None:
     assert "--nnodes=4 --nproc_per_node=32" in outputs(nodes=4)["Torchrun"]
-
-
-def test_one_node_needs_no_head() -> None:
-    assert "HeadNode" not in outputs(nodes=1)
-    assert "nnodes" not in outputs(nodes=1)["Torchrun"]
 
 
 def test_no_session_is_offered_where_none_can_be_held() -> None:

@@ -10,8 +10,6 @@ import pytest
 from tests.constructs.synth import ROOT, Template
 from tests.wheel.environment import WheelEnvironment, synthesize_downstream_app
 
-pytestmark = pytest.mark.xdist_group("wheel")
-
 PACKAGES = {
     "trainium_core": "core",
     "trainium_userdata": "userdata",

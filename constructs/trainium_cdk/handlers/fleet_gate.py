@@ -16,6 +16,7 @@ from .custom_resource import answer
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
+_REFUSALS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
 _SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
 
 
@@ -60,20 +61,28 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
     since: launches that failed before are of an earlier deployment.
     """
     import boto3
+    from botocore.exceptions import ClientError
 
     autoscaling: Any = boto3.client("autoscaling")
     s3: Any = boto3.client("s3")
-    pause = 0.5
+    pause, refusals = 0.5, 0
     records: dict[str, NodeRecord] = {}
     while True:
-        instances, activities = look_at_group(autoscaling, properties["GroupName"])
-        read_new_records(s3, properties["RecordsBucket"], properties["RecordsPrefix"], instances, records)
-        verdict = fleet_verdict(
-            nodes=int(properties["Nodes"]),
-            instances=instances,
-            records=records,
-            failed_launches=failed_launches(activities, since),
-        )
+        try:
+            instances, activities = look_at_group(autoscaling, properties["GroupName"])
+            read_new_records(s3, properties["RecordsBucket"], properties["RecordsPrefix"], instances, records)
+            verdict = fleet_verdict(
+                nodes=int(properties["Nodes"]),
+                instances=instances,
+                records=records,
+                failed_launches=failed_launches(activities, since),
+            )
+            refusals = 0
+        except ClientError as error:
+            refusals += 1
+            if refusals > _REFUSALS_IN_A_ROW:
+                raise
+            verdict = FleetVerdict(state="waiting", reason=f"AWS did not answer: {error}")
         print(f"{verdict.state}: {verdict.reason}")
         if verdict.state != "waiting" or time.time() + pause > until:
             return verdict
@@ -105,7 +114,11 @@ def read_new_records(s3: Any, bucket: str, prefix: str, instances: list[str], re
     for instance in instances:
         key = f"{prefix}/{instance}.json"
         if instance not in records and key in written:
-            records[instance] = NodeRecord.from_json(s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+            text = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+            try:
+                records[instance] = NodeRecord.from_json(text)
+            except ValueError as error:
+                raise ValueError(f"node {instance}: {error}") from error
 
 
 def _call_again(event: dict[str, Any], context: Any) -> None:

@@ -1,6 +1,6 @@
 """An app of somebody else's: a network they have already, a bucket of their data, and a Trainium fleet added to it."""
 
-from aws_cdk import App, Environment, Stack
+from aws_cdk import App, Environment, RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 
@@ -9,7 +9,7 @@ from trainium_core import Plan
 
 app = App(outdir="cdk.out")
 stack = Stack(app, "Training", env=Environment(region="us-west-2"))
-vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"])
+vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
 fleet = NeuronFleet(
     stack,
     "Fleet",
@@ -18,6 +18,6 @@ fleet = NeuronFleet(
     subnet=vpc.private_subnets[0],
     cache=CompileCache(stack, "Cache"),
 )
-dataset = s3.Bucket(stack, "Dataset")
+dataset = s3.Bucket(stack, "Dataset", removal_policy=RemovalPolicy.DESTROY)
 dataset.grant_read(fleet.role)
 app.synth()

@@ -1,0 +1,75 @@
+"""Quotas in memory: those of an account with room for two trn1.32xlarge, in which nothing runs, when told nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trainium_core.account import CannotTellError, Quota, QuotaRequest, RunningInstance, UsageMetric
+
+ON_DEMAND = "L-2C3B7624"
+METRIC = UsageMetric(
+    namespace="AWS/Usage",
+    name="ResourceCount",
+    dimensions={"Class": "Trn/OnDemand", "Resource": "vCPU", "Service": "EC2", "Type": "Resource"},
+    statistic="Maximum",
+)
+
+
+@dataclass(kw_only=True)
+class FakeQuotas:
+    """`silent` names the questions that get no answer. `limit`: of every quota of EC2, None where there is none.
+
+    sagemaker: quotas by code; those without a code that is known have a name as their key.
+    """
+
+    silent: Collection[str] = ()
+    limit: float | None = 256
+    is_default: bool = False
+    metered: float | None = None
+    running: Sequence[RunningInstance] = ()
+    ended: Sequence[RunningInstance] = ()
+    reserved: int = 0
+    requests: Sequence[QuotaRequest] = ()
+    sagemaker: Mapping[str, Quota] = field(default_factory=dict[str, Quota])
+
+    def _listen(self, question: str) -> None:
+        if question in self.silent:
+            raise CannotTellError(f"no answer about {question}")
+
+    def quota(self, service: str, code: str) -> Quota | None:
+        assert code.startswith("L-")
+        self._listen("quota")
+        if service == "sagemaker":
+            return self.sagemaker.get(code)
+        if self.limit is None:
+            return None
+        return Quota(code=code, name="x", limit=self.limit, is_default=self.is_default, usage_metric=METRIC)
+
+    def quota_named(self, service: str, name: str) -> Quota | None:
+        assert service == "sagemaker"
+        self._listen("names")
+        return self.sagemaker.get(name)
+
+    def quota_requests(self, service: str, code: str) -> Sequence[QuotaRequest]:
+        assert (service, code[:2]) == ("ec2", "L-")
+        self._listen("requests")
+        return self.requests
+
+    def metered_use(self, metric: UsageMetric) -> float | None:
+        assert metric == METRIC
+        self._listen("metric")
+        return self.metered
+
+    def running_instances(self, family: str) -> Sequence[RunningInstance]:
+        assert family == "trn"
+        self._listen("instances")
+        return self.running
+
+    def ended_instances(self, family: str) -> Sequence[RunningInstance]:
+        assert family == "trn"
+        self._listen("ended")
+        return self.ended
+
+    def unused_reserved_vcpus(self, family: str) -> int:
+        assert family == "trn"
+        self._listen("reservations")
+        return self.reserved

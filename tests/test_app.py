@@ -1,0 +1,94 @@
+"""app.py as the CDK CLI runs it: a mistake in the plan is told in the plan's words, before aws_cdk is even imported."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
+
+
+@pytest.fixture
+def run_app(tmp_path: Path) -> Any:
+    """Run app.py with a context where `import aws_cdk` ends the process with 99. Returns the finished process."""
+    (tmp_path / "aws_cdk.py").write_text("import os\nos._exit(99)\n")
+
+    def run(context: dict[str, Any] | None, **variables: str) -> subprocess.CompletedProcess[str]:
+        passed = {} if context is None else {"CDK_CONTEXT_JSON": json.dumps(context)}
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), **passed, **variables}
+        return subprocess.run(
+            [sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ({"trn:nodes": "four"}, ["trn:nodes: got 'four'", "a whole number"]),
+        ({"trn:nodes": "0"}, ["trn:nodes: got '0'"]),
+        ({"trn:node": "4"}, ["trn:node: got '4'", "nearest: nodes", "write trn:nodes"]),
+        ({"trn:instance_type": "trn1.32xl"}, ["trn:instance_type: got 'trn1.32xl'", "nearest: trn1.32xlarge"]),
+        ({"trn:instance_type": "p5.48xlarge"}, ["trn:instance_type: got 'p5.48xlarge'"]),
+        ({"trn:region": "eu-west-1"}, ["trn:region: got 'eu-west-1'"]),
+        ({"trn:availability_zone_id": "us-west-2a"}, ["trn:availability_zone_id: got 'us-west-2a'", "zone name"]),
+        ({"trn:capacity": "capacity-block"}, ["trn:reservation_id: got nothing"]),
+        ({"trn:setup_script": "no-such-file"}, ["trn:setup_script", "there is no file"]),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_mistake_is_told_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
+    result = run_app(GOOD | mistake)
+    assert result.returncode == 1
+    assert [word for word in words if word not in result.stderr] == [], result.stderr
+    assert "Traceback" not in result.stderr
+    assert "The plan has 1 problem; nothing was deployed." in result.stderr
+
+
+def test_all_mistakes_are_told_at_once(run_app: Any) -> None:
+    result = run_app({"trn:nodes": "four", "trn:capacity": "free"})
+    assert "The plan has 4 problems" in result.stderr
+    assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))
+
+
+def test_user_data_over_its_limit_is_a_mistake_like_any_other(run_app: Any, tmp_path: Path) -> None:
+    script = tmp_path / "setup.sh"
+    script.write_text("# long\n" * 4000)
+    result = run_app(GOOD | {"trn:setup_script": str(script)})
+    assert result.returncode == 1
+    assert "trn:setup_script: got" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_good_plan_goes_on_to_the_cdk(run_app: Any) -> None:
+    assert run_app(GOOD).returncode == 99
+
+
+def test_run_by_hand_the_plan_of_cdk_json_is_taken(run_app: Any) -> None:
+    assert run_app(None).returncode == 99
+
+
+def test_context_too_large_for_the_environment_is_read_from_its_file(run_app: Any, tmp_path: Path) -> None:
+    overflow = tmp_path / "context.json"
+    overflow.write_text(json.dumps({"trn:nodes": "many"}))
+    result = run_app(GOOD, CONTEXT_OVERFLOW_LOCATION=str(overflow))
+    assert "trn:nodes: got 'many'" in result.stderr
+
+
+def test_the_cdk_cli_shows_the_message(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true"}
+    cdk = ROOT / "node_modules" / ".bin" / "cdk"
+    command = [cdk, "synth", "--no-notices", "-c", "trn:nodes=four", "--output", tmp_path / "out"]
+    result = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.returncode == 1
+    assert "trn:nodes: got 'four'" in result.stderr
+    assert "Traceback" not in result.stderr
