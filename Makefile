@@ -11,7 +11,7 @@ setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 	@scripts/setup.sh
 
 demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
-	@.venv/bin/python -m scripts.demo
+	@.venv/bin/python -m demo
 
 test: setup checkov-env ## Run every check, and every test that needs no root
 	@scripts/check.sh test

@@ -20,6 +20,26 @@ COMMANDS = {
         attribute="preflight",
         summary="Ask the AWS account whether the plan can be deployed.",
     ),
+    "quota": LazyCommand(
+        module="trainium_cli.quota_command",
+        attribute="quota",
+        summary="Show what the plan lacks of a quota, and ask AWS for it.",
+    ),
+    "capacity": LazyCommand(
+        module="trainium_cli.capacity_command",
+        attribute="capacity",
+        summary="Show what could run when, where, for how much.",
+    ),
+    "estimate": LazyCommand(
+        module="trainium_cli.cost_command",
+        attribute="estimate",
+        summary="Show what the plan costs running, asleep and for a pilot.",
+    ),
+    "image": LazyCommand(
+        module="trainium_cli.image_command",
+        attribute="image",
+        summary="Show the image of the plan's nodes, and pin it.",
+    ),
     "local": LazyCommand(
         module="trainium_cli.local", attribute="local", summary="Run an AWS on this machine, and commands against it."
     ),

@@ -1,6 +1,6 @@
 """The options by which a command is given a plan, and how a mistake in it is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -20,7 +20,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 def plan_options(command: Command) -> Command:
     """-c, --file and --json."""
-    command = json_option(command)
+    return context_options(json_option(command))
+
+
+def context_options(command: Command) -> Command:
+    """-c and --file."""
     command = click.option(
         "--file",
         "cdk_json",
@@ -37,12 +41,17 @@ def plan_options(command: Command) -> Command:
     )(command)
 
 
-def read_plan(cdk_json: Path | None, overrides: tuple[str, ...], *, as_json: bool) -> Plan:
-    """The plan that the options describe; ends the command with every problem if it is not a good one."""
+def read_plan(
+    cdk_json: Path | None, overrides: tuple[str, ...], *, as_json: bool, ignoring: Collection[str] = ()
+) -> Plan:
+    """The plan that the options describe; ends the command with every problem if it is not a good one.
+
+    ignoring: settings that do not matter to the command; their defaults are taken.
+    """
     from trainium_userdata import check_user_data  # jinja2, which commands without a plan need not import
 
     try:
-        plan = plan_from_file(cdk_json, overrides)
+        plan = plan_from_file(cdk_json, overrides, ignoring=ignoring)
         check_user_data(plan)
         return plan
     except PlanError as error:

@@ -28,7 +28,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
     """The settings in effect, every projection, and the warnings."""
     need = quota_need(plan)
     return {
-        "plan": {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name != "catalog"},
+        "plan": {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name not in ("catalog", "prices")},
         "zone_id": plan.zone_id,
         "egress": plan.effective_egress,
         "neuron_cores_per_node": plan.neuron_cores_per_node,
@@ -37,7 +37,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "addresses_needed": addresses_needed(plan),
         "creates_placement_group": plan.creates_placement_group,
         "cache_outlives_cluster": plan.cache_outlives_cluster,
-        "quota_need": None if need is None else asdict(need),
+        "quota_need": {"code": need.code, "name": need.name, "vcpus": need.vcpus} if need else None,
         "torchrun": torchrun_command(plan),
         "warnings": dict(plan_warnings(plan)),
     }

@@ -1,52 +1,118 @@
 """`trn preflight`: whether the plan can be deployed to the account whose credentials are found."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
-from trainium_cli.terminal import console, print_json, table
+from trainium_cli.preflight_report import findings_as_json, show_findings, show_regions
+from trainium_cli.terminal import print_json
+from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.preflight import Finding, verdict
+from trainium_core.adapters.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
+from trainium_core.plan import Plan
+from trainium_core.preflight import CHECKS, Verdict, verdict
 from trainium_core.preflight import preflight as ask_account
+from trainium_core.preflight.regions import preflight_in_regions
+from trainium_core.problems import nearest
 
 _EXIT_CODES = {
     "ready": ExitCode.OK,
     "not ready": ExitCode.NOT_READY,
     "could not tell": ExitCode.COULD_NOT_TELL,
 }
-_STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
 
 
-@click.command()
+def known_checks(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
+    for name in given:
+        if name not in CHECKS:
+            raise click.BadParameter(_unknown("check", name, tuple(CHECKS)))
+    return frozenset(given)
+
+
+@click.command(
+    epilog=f"""
+    All questions are asked at once. AWS has {CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer;
+    a question that fails or is throttled is asked {ATTEMPTS} times in all. What has no answer then is unknown.
+
+    With several regions, exit code 0 says that one of them is ready.
+    """
+)
 @plan_options
-def preflight(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+@click.option(
+    "--suppress",
+    "suppressed",
+    multiple=True,
+    callback=known_checks,
+    metavar="CHECK",
+    help=f"Do not ask this one, and say so. Repeatable. Checks: {', '.join(CHECKS)}.",
+)
+@click.option("--regions", metavar="REGION,...", help="Ask in these regions instead of the plan's.")
+@click.option("--every-region", is_flag=True, help="Ask in every region that offers the type.")
+def preflight(
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    as_json: bool,
+    suppressed: frozenset[str],
+    regions: str | None,
+    every_region: bool,
+) -> None:
     """Ask the AWS account whether the plan can be deployed.
 
     Only looks, with the credentials that boto3 finds. Says nothing about free capacity.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    findings = ask_account(plan, AwsAccount(plan.region))
-    outcome = verdict(findings)
-    if as_json:
-        print_json({"verdict": outcome, "findings": [asdict(finding) for finding in findings]})
+    if regions or every_region:
+        outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, as_json=as_json)
     else:
-        _show(findings)
-        counts = ", ".join(f"{n} {kind}" for kind in _STYLES if (n := sum(f.outcome == kind for f in findings)))
-        console().print(f"\n{outcome}: {plan.nodes} x {plan.instance_type} in {plan.region} ({counts})", style="bold")
+        outcome = _in_its_region(plan, suppressed, as_json=as_json)
     raise click.exceptions.Exit(_EXIT_CODES[outcome])
 
 
-def _show(findings: tuple[Finding, ...]) -> None:
-    rows = [
-        (
-            finding.check,
-            Text(finding.outcome, _STYLES[finding.outcome]),
-            finding.found + (f"\n-> {finding.fix}" if finding.fix else ""),
+def _in_its_region(plan: Plan, suppressed: frozenset[str], *, as_json: bool) -> Verdict:
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed)
+    if as_json:
+        print_json(findings_as_json(findings))
+    else:
+        show_findings(plan, findings)
+    return verdict(findings)
+
+
+def _in_regions(plan: Plan, regions: Sequence[str], suppressed: frozenset[str], *, as_json: bool) -> Verdict:
+    clients = Clients()
+    with waiting(f"Asking AWS in {len(regions)} regions ..."):
+        found = preflight_in_regions(
+            plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed
         )
-        for finding in findings
-    ]
-    console().print(table(["Check", "Outcome", "Found"], rows, wrapping=["Found"]))
+    if as_json:
+        print_json({"regions": {region: findings_as_json(findings) for region, findings in found.items()}})
+    else:
+        show_regions(plan, found)
+    outcomes = {verdict(findings) for findings in found.values()}
+    return next(outcome for outcome in _FROM_GOOD_TO_BAD if outcome in outcomes)
+
+
+_FROM_GOOD_TO_BAD: tuple[Verdict, ...] = ("ready", "could not tell", "not ready")
+
+
+def _chosen_regions(plan: Plan, given: str | None, every_region: bool) -> tuple[str, ...]:
+    offering = tuple(plan.type.zones)
+    if every_region and given:
+        raise click.UsageError("give --regions or --every-region, not both")
+    if not given:
+        return offering
+    chosen = tuple(dict.fromkeys(region.strip() for region in given.split(",") if region.strip()))
+    for region in chosen:
+        if region not in offering:
+            raise click.UsageError(_unknown(f"region that offers {plan.instance_type}", region, offering))
+    if not chosen:
+        raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
+    return chosen
+
+
+def _unknown(what: str, given: str, known: Sequence[str]) -> str:
+    close = nearest(given, known)
+    return f"no {what} is called {given!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"

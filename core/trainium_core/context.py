@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,10 +26,11 @@ def plan_from_cdk(folder: Path) -> Plan:
     return plan_from_context(context, folder)
 
 
-def plan_from_file(cdk_json: Path | None, overrides: Sequence[str]) -> Plan:
+def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring: Collection[str] = ()) -> Plan:
     """The plan that cdk.json describes with `key=value` overrides as `-c` takes them.
 
     cdk_json: default the one of the working directory, which may be missing when there are overrides.
+    ignoring: settings whose default is taken, whatever is given for them.
     Raises PlanError, also for a missing or broken file and for an override without `=`.
     """
     file = cdk_json or Path("cdk.json")
@@ -40,6 +41,8 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str]) -> Plan:
         if not separator:
             raise PlanError([_unclear_override(override)])
         context[key] = value
+    for name in ignoring:
+        context.pop(SETTING_PREFIX + name, None)
     return plan_from_context(context, file.parent)
 
 

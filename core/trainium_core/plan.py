@@ -1,6 +1,6 @@
 """The plan: what cluster is wanted, validated and immutable. Everything else is a projection of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +8,8 @@ from typing import Any, Literal
 from trainium_core.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
 from trainium_core.facts import facts
 from trainium_core.forms import UnreadableError
+from trainium_core.prices import PriceTable, no_prices
+from trainium_core.prices_file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
 from trainium_core.settings import SETTINGS, Egress, zone_name_hint
 
@@ -16,7 +18,7 @@ from trainium_core.settings import SETTINGS, Egress, zone_name_hint
 class Plan:
     """What cluster is wanted. Each field is a setting: settings.SETTINGS tells its form, default and meaning.
 
-    `setup_script` is the script's text and `catalog` the loaded catalogue, where the settings are paths.
+    `setup_script` is the script's text, `catalog` and `prices` what the files hold, where the settings are paths.
     Raises PlanError with every problem found.
     """
 
@@ -27,6 +29,7 @@ class Plan:
     reservation_id: str | None = None
     availability_zone_id: str | None = None
     ami: str = field(default_factory=lambda: facts()["image"]["ssm_parameter"])
+    ami_parameter: str | None = None
     cluster_name: str = "trn-pilot"
     vpc_id: str | None = None
     subnet_id: str | None = None
@@ -42,8 +45,10 @@ class Plan:
     cache_at_destroy: str | None = None
     cache_expiration_days: int = 90
     node_timeout_minutes: int = 30
+    quota_gate: str = "on"
     setup_script: str | None = None
     catalog: Catalog = field(default_factory=builtin_catalog, repr=False)
+    prices: PriceTable = field(default_factory=no_prices, repr=False)
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -73,8 +78,8 @@ class Plan:
             raw = str(folder / str(settings[name])) if name in _LOADED else settings[name]
             try:
                 value = setting.form.read(raw)
-                values[name] = load_catalog(value) if name == "catalog" else value
-            except CatalogError as error:
+                values[name] = _LOADED[name](value) if name in _LOADED else value
+            except (CatalogError, PricesError) as error:
                 problems.append(Problem(key=name, got=settings[name], allowed=setting.form.allowed, fix=str(error)))
             except UnreadableError as error:
                 problems.append(_malformed(name, settings[name], str(error)))
@@ -134,8 +139,14 @@ class Plan:
     def ami_is_parameter(self) -> bool:
         return self.ami.startswith("/")
 
+    @property
+    def image_parameter(self) -> str | None:
+        """The SSM parameter that names the image, or that a pinned image was taken from; None when there is none."""
+        return self.ami if self.ami_is_parameter else self.ami_parameter
 
-_LOADED = ("setup_script", "catalog")
+
+_LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}
+"""What is made of a file; the settings are its path."""
 
 
 def _form_problems(name: str, value: Any) -> list[Problem]:

@@ -228,6 +228,13 @@ def vpc_cidr_is_of_use(plan: Plan) -> Iterator[Problem]:
         yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)
 
 
+@rule("ami", "ami_parameter")
+def pinned_image_is_an_id(plan: Plan) -> Iterator[Problem]:
+    if plan.ami_parameter is not None and plan.ami_is_parameter:
+        fix = "remove it, or let `trn image pin` write the id of the image into trn:ami"
+        yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an id", fix=fix)
+
+
 @rule("cache_bucket", "cache_at_destroy")
 def own_cache_bucket_is_kept(plan: Plan) -> Iterator[Problem]:
     if plan.cache_bucket is not None and plan.cache_at_destroy == "destroy":

@@ -14,6 +14,7 @@ CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
 EGRESS: tuple[Egress, ...] = get_args(Egress)
 AT_DESTROY = ("destroy", "retain")
+SWITCH = ("on", "off")
 CARD_INTERFACE_TYPES = ("efa", "efa-only")
 
 _HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
@@ -63,6 +64,11 @@ def _settings() -> Mapping[str, Setting]:
             form=Pattern(f"/[A-Za-z0-9_./-]+|ami-{_HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
             default=f"the SSM parameter {facts()['image']['ssm_parameter']}",
             meaning="image of the nodes",
+        ),
+        "ami_parameter": Setting(
+            form=Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
+            default="none",
+            meaning="parameter that the AMI id in trn:ami was taken from; preflight tells when it has moved on",
         ),
         "cluster_name": Setting(
             form=Pattern(r"[a-z][a-z0-9-]{0,31}", "1 to 32 lower-case letters, digits and hyphens, a letter first"),
@@ -135,6 +141,11 @@ def _settings() -> Mapping[str, Setting]:
             default="30",
             meaning="minutes the deployment waits for every node to prove itself",
         ),
+        "quota_gate": Setting(
+            form=Choice(SWITCH),
+            default="on",
+            meaning="whether a deployment asks for the quota before any instance, and fails if there is no room",
+        ),
         "setup_script": Setting(
             form=TextFile("a bash script, by its path from the folder of cdk.json"),
             default="none",
@@ -144,6 +155,11 @@ def _settings() -> Mapping[str, Setting]:
             form=FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
             default="the built-in catalogue",
             meaning="instance types of your own, laid over the built-in ones",
+        ),
+        "prices": Setting(
+            form=FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
+            default="what AWS says, else the snapshot",
+            meaning="prices of your own for `trn estimate`, such as negotiated ones or a Capacity Block you bought",
         ),
         "tags": Setting(form=TagMap(), default="none", meaning="tags on every resource, besides trn:cluster"),
     }

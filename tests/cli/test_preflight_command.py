@@ -55,7 +55,7 @@ def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
 
 def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = ask(monkeypatch, NOT_READY).stdout
-    assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack"))
+    assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack", "cost"))
     assert "-> ask Service Quotas for 128 or more" in shown
 
 

@@ -1,23 +1,36 @@
 """An account in memory that answers what a test tells it, and counts as ready when told nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from tests.core.fake_network import FakeNetwork
+from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.account import Identity, Image
 
-IMAGE = Image(image_id="ami-0123456789abcdef0", state="available", root_device_name="/dev/sda1", root_volume_gib=100)
+IMAGE = Image(
+    image_id="ami-0123456789abcdef0",
+    name="Deep Learning AMI Neuron PyTorch 2.9 (Ubuntu 24.04) 20260817",
+    description="PyTorch 2.9. Neuron SDK 2.31.1.",
+    owner="amazon",
+    architecture="x86_64",
+    state="available",
+    root_device_name="/dev/sda1",
+    root_volume_gib=100,
+)
+VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(kw_only=True)
-class FakeAccount(FakeQuotas):
+class FakeAccount(FakeNetwork, FakeQuotas, FakePrices):
     """`silent` names the questions that get no answer."""
 
     endpoint: str | None = None
     zones: Collection[str] = ("usw2-az1", "usw2-az4")
-    zone_of_subnet: str | None = "usw2-az4"
     parameter_value: str | None = IMAGE.image_id
     found_image: Image | None = IMAGE
+    other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
+    bootstrap_version: str | None = "21"
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     def identity(self) -> Identity:
@@ -29,21 +42,15 @@ class FakeAccount(FakeQuotas):
         self._listen("offering")
         return self.zones
 
-    def subnet_zone(self, *, subnet_id: str, vpc_id: str) -> str | None:
-        assert subnet_id
-        assert vpc_id
-        self._listen("subnet")
-        return self.zone_of_subnet
-
     def parameter(self, name: str) -> str | None:
         assert name.startswith("/")
-        self._listen("parameter")
-        return self.parameter_value
+        self._listen("version" if name == VERSION_PARAMETER else "parameter")
+        return self.bootstrap_version if name == VERSION_PARAMETER else self.parameter_value
 
     def image(self, image_id: str) -> Image | None:
         assert image_id.startswith("ami-")
         self._listen("image")
-        return self.found_image
+        return self.other_images.get(image_id, self.found_image)
 
     def stack_status(self, name: str) -> str | None:
         self._listen("stack" if name == "TrnClusterStack" else "bootstrap")

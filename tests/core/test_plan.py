@@ -68,7 +68,8 @@ def test_what_the_catalogue_says_is_sold_can_be_planned(name: str, region: str, 
 
 def as_text(plan: Plan) -> dict[str, str]:
     """The plan as `-c` options would have it: text only, and what is left out left out."""
-    given = {field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in ("catalog", "prices", "tags")}
+    no_text = ("catalog", "prices", "tags")
+    given = {field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in no_text}
     tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
     return {name: str(value) for name, value in given.items() if value is not None} | ({"tags": tags} if tags else {})
 

@@ -195,6 +195,17 @@ def test_a_terminated_instance_leaves_no_interface_volume_or_tag(network: Networ
     assert network.ec2.describe_tags(Filters=[{"Name": "tag:trn:cluster", "Values": [name]}])["Tags"] == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"), [("trn*", 1), ("trn1.32xlarg?", 1), ("trn1.32xlarge", 1), ("trn", 0), ("inf*", 0)]
+)
+def test_instances_can_be_asked_for_with_wildcards(network: Network, name: str, asked: str, found: int) -> None:
+    (instance,) = network.run(network.template(name))
+    by_type = [{"Name": "instance-type", "Values": [asked]}, {"Name": "instance-state-name", "Values": ["running"]}]
+    pages = network.ec2.get_paginator("describe_instances").paginate(Filters=by_type)
+    ids = [i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"]]
+    assert ids.count(instance["InstanceId"]) == found
+
+
 def test_the_root_volume_is_the_one_of_the_template(network: Network, name: str) -> None:
     volume = {"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 500, "VolumeType": "gp3", "Encrypted": True}}
     (instance,) = network.run(network.template(name, BlockDeviceMappings=[volume]))

@@ -1,4 +1,7 @@
-"""Service Quotas answers for EC2, with the seeded values or those chosen at the start."""
+"""Service Quotas answers for EC2 and SageMaker, with the seeded values or those chosen at the start."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -6,9 +9,11 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import make_network
 from trainium_core.catalog import builtin_catalog
+from trainium_core.facts import facts
 from trainium_local.seeds.vcpu_quotas import quota_for, seeded_quotas
 
 TRN = "L-2C3B7624"
+TRN_SPOT = "L-6B0D517C"
 
 
 @pytest.mark.parametrize("region", builtin_catalog().regions)
@@ -67,3 +72,97 @@ def test_an_inferentia_type_does_not_count_against_the_trn_quotas() -> None:
     quota = quota_for("inf2.48xlarge", "on-demand")
     assert quota is not None
     assert quota.code == "L-1945791B"
+
+
+def used(aws: EmbeddedAws, code: str) -> float:
+    """What the metric that Service Quotas names for a quota says."""
+    quota = aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]
+    metric, now = quota["UsageMetric"], datetime.now(UTC)
+    (point,) = aws.client("cloudwatch").get_metric_statistics(
+        Namespace=metric["MetricNamespace"],
+        MetricName=metric["MetricName"],
+        Dimensions=[{"Name": name, "Value": value} for name, value in metric["MetricDimensions"].items()],
+        StartTime=now - timedelta(minutes=15),
+        EndTime=now,
+        Period=300,
+        Statistics=[metric["MetricStatisticRecommendation"]],
+    )["Datapoints"]
+    return point["Maximum"]
+
+
+def test_the_usage_metric_counts_what_runs_and_no_longer_what_has_ended(chosen_aws: EmbeddedAws) -> None:
+    network = make_network(chosen_aws, zone_id="usw2-az4")
+    before = used(chosen_aws, TRN)
+    (instance,) = network.run(network.template("counted"))
+    assert (used(chosen_aws, TRN), used(chosen_aws, TRN_SPOT)) == (before + 128, 0)
+    chosen_aws.client("ec2").terminate_instances(InstanceIds=[instance["InstanceId"]])
+    assert used(chosen_aws, TRN) == before
+
+
+def test_metrics_of_other_namespaces_are_motos(embedded_aws: EmbeddedAws) -> None:
+    cloudwatch, now = embedded_aws.client("cloudwatch"), datetime.now(UTC)
+    cloudwatch.put_metric_data(Namespace="mine", MetricData=[{"MetricName": "loss", "Value": 3.0, "Timestamp": now}])
+    span = {"StartTime": now - timedelta(minutes=5), "EndTime": now + timedelta(minutes=5), "Period": 60}
+    (point,) = cloudwatch.get_metric_statistics(Namespace="mine", MetricName="loss", Statistics=["Sum"], **span)[
+        "Datapoints"
+    ]
+    assert point["Sum"] == 3
+
+
+def ask_for(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> dict[str, Any]:
+    quotas = aws.client("service-quotas", region)
+    return quotas.request_service_quota_increase(ServiceCode="ec2", QuotaCode=code, DesiredValue=desired)[
+        "RequestedQuota"
+    ]
+
+
+def history(aws: EmbeddedAws, region: str, **more: str) -> list[dict[str, Any]]:
+    pages = aws.client("service-quotas", region).get_paginator("list_requested_service_quota_change_history_by_quota")
+    asked = {"ServiceCode": "ec2", "QuotaCode": TRN, **more}
+    return [r for page in pages.paginate(**asked) for r in page["RequestedQuotas"]]
+
+
+def test_a_request_stays_pending_and_is_in_the_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
+    made = ask_for(embedded_aws, "us-east-1", 1024)
+    assert (made["Status"], made["DesiredValue"]) == ("PENDING", 1024)
+    (shown,) = history(embedded_aws, "us-east-1")
+    assert shown["Id"] == made["Id"]
+    assert history(embedded_aws, "us-east-1", Status="APPROVED") == []
+    assert history(embedded_aws, "eu-north-1") == []
+
+
+def refused(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> str:
+    with pytest.raises(ClientError) as error:
+        ask_for(aws, region, desired, code)
+    return error.value.response["Error"]["Code"]
+
+
+def test_a_second_request_is_refused_while_one_is_open(embedded_aws: EmbeddedAws) -> None:
+    ask_for(embedded_aws, "us-east-2", 512)
+    assert refused(embedded_aws, "us-east-2", 1024) == "ResourceAlreadyExistsException"
+
+
+def test_no_more_than_there_is_cannot_be_asked_for(embedded_aws: EmbeddedAws) -> None:
+    assert refused(embedded_aws, "ap-south-1", 256) == "IllegalArgumentException"
+
+
+def test_more_of_an_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
+    assert refused(embedded_aws, "ap-south-1", 1, code="L-00000000") == "NoSuchResourceException"
+
+
+def sagemaker_names(aws: EmbeddedAws, operation: str) -> set[str]:
+    pages = aws.client("service-quotas").get_paginator(operation)
+    return {q["QuotaName"] for page in pages.paginate(ServiceCode="sagemaker") for q in page["Quotas"]}
+
+
+def test_sagemaker_has_the_quotas_that_the_facts_know(embedded_aws: EmbeddedAws) -> None:
+    for name, code in facts()["sagemaker_quotas"]["codes"].items():
+        quota = embedded_aws.client("service-quotas").get_service_quota(ServiceCode="sagemaker", QuotaCode=code)
+        assert quota["Quota"]["QuotaName"] == name
+
+
+def test_some_sagemaker_quotas_are_among_the_defaults_only(embedded_aws: EmbeddedAws) -> None:
+    only = sagemaker_names(embedded_aws, "list_aws_default_service_quotas") - sagemaker_names(
+        embedded_aws, "list_service_quotas"
+    )
+    assert "ml.trn2.48xlarge for training job usage" in only

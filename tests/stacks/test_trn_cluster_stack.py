@@ -36,8 +36,15 @@ WITHOUT_RESOURCES = {
     "ssmmessages:OpenDataChannel",
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeScalingActivities",
+    "cloudwatch:GetMetricStatistics",
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "servicequotas:GetAWSDefaultServiceQuota",
+    "servicequotas:GetServiceQuota",
+    "servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota",
 }
-"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, the gate's look."""
+"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, looks of both gates."""
 
 
 def kinds(template: Template) -> dict[str, str]:

@@ -6,15 +6,27 @@ Every method raises CannotTellError when there is no answer; None means that the
 from typing import Protocol
 
 from trainium_core.account.cannot_tell import CannotTellError
+from trainium_core.account.capacity import Capacity
 from trainium_core.account.identity import Identities, Identity
 from trainium_core.account.images import Image, Images
 from trainium_core.account.network import Network
-from trainium_core.account.quotas import Quotas, RunningInstance
+from trainium_core.account.prices import Prices
+from trainium_core.account.quotas import Quota, QuotaRequest, Quotas, RunningInstance, UsageMetric
 from trainium_core.account.stacks import Stacks
 
 
-class Account(Identities, Quotas, Images, Network, Stacks, Protocol):
+class Account(Identities, Quotas, Images, Network, Capacity, Prices, Stacks, Protocol):
     """All that can be asked, each part in a module of its own."""
 
 
-__all__ = ["Account", "CannotTellError", "Identity", "Image", "RunningInstance"]
+__all__ = [
+    "Account",
+    "CannotTellError",
+    "Identity",
+    "Image",
+    "Quota",
+    "QuotaRequest",
+    "Quotas",
+    "RunningInstance",
+    "UsageMetric",
+]

@@ -1,9 +1,11 @@
-"""How AWS is asked: for how long, how often, and what becomes of an error."""
+"""How AWS is asked: with which clients, for how long, how often, and what becomes of an error."""
 
+import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
@@ -11,27 +13,75 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.account import CannotTellError
 
-PATIENCE = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
-"""How long any question may take, in seconds and attempts."""
+CONNECT_SECONDS = 3
+ANSWER_SECONDS = 10
+ATTEMPTS = 3
+PATIENCE = Config(
+    connect_timeout=CONNECT_SECONDS,
+    read_timeout=ANSWER_SECONDS,
+    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+)
+"""How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
 
-_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+_NOT_ADMITTED = (
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "OptInRequired",
+    "UnrecognizedClientException",
+)
+"""What services answer alike to keys that are not valid and to a region that the account has not enabled."""
+
+
+class Clients:
+    """boto3 clients for the credentials that boto3 finds, one for each service and region; threads may share it.
+
+    They come from one session: most of what a client takes is the description of its service, which the session keeps.
+    `session`: default one of its own, made when it is needed.
+    """
+
+    def __init__(self, session: boto3.Session | None = None) -> None:
+        self._session = session
+        self._made: dict[tuple[str, str], Any] = {}
+        self._lock = Lock()
+
+    def client(self, service: str, region: str) -> Any:
+        """Raises CannotTellError, such as for a profile that does not exist."""
+        with self._lock:  # a session makes one client at a time
+            if (service, region) not in self._made:
+                with _no_garbage_collection():
+                    self._made[service, region] = self._make(service, region)
+            return self._made[service, region]
+
+    def _make(self, service: str, region: str) -> Any:
+        try:
+            self._session = self._session or boto3.Session()
+            return self._session.client(service, region_name=region, config=PATIENCE)
+        except BotoCoreError as error:
+            raise CannotTellError(str(error)) from error
 
 
 class AwsService:
-    """Clients for the credentials that boto3 finds, in one region; they may be used from several threads."""
+    """Part of an account in one region. `clients`: default its own; give one to accounts of several regions."""
 
-    def __init__(self, region: str) -> None:
+    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         self.region = region
-        self._session: boto3.Session | None = None
-        self._clients: dict[str, Any] = {}
-        self._lock = Lock()
+        self._clients = clients or Clients()
 
     def client(self, service: str) -> Any:
-        with self._lock:  # a session makes one client at a time
-            if service not in self._clients:
-                self._session = self._session or boto3.Session(region_name=self.region)
-                self._clients[service] = self._session.client(service, config=PATIENCE)
-            return self._clients[service]
+        return self._clients.client(service, self.region)
+
+
+@contextmanager
+def _no_garbage_collection() -> Generator[None]:
+    """A client is a hundred thousand objects that stay: looking for garbage among them takes as long as making them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager
@@ -43,8 +93,23 @@ def asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
         code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
         if any(sign in f"{code} {message}" for sign in absent):
             return
-        if code in _DENIED:
-            raise CannotTellError(f"not allowed to look: the permission {permission} is missing") from error
-        raise CannotTellError(f"AWS answered {code}: {message}") from error
+        raise CannotTellError(_refusal(code, message, permission)) from error
     except BotoCoreError as error:
         raise CannotTellError(str(error)) from error
+    except LookupError as error:
+        raise CannotTellError(f"the answer to {permission} lacks {error}") from error
+
+
+def _refusal(code: str, message: str, permission: str) -> str:
+    if code in _DENIED:
+        return f"not allowed to look: the permission {permission} is missing"
+    told = f"AWS answered {code}: {message}"
+    if code in _NOT_ADMITTED:
+        told += "; either the credentials are not valid, or the account has not enabled this region"
+    return told
+
+
+def is_aws(endpoint: str) -> bool:
+    """Whether the URL leads to AWS itself, and not to an emulator of it."""
+    host = urlsplit(endpoint).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

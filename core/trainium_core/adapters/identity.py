@@ -1,19 +1,13 @@
 """Asks STS."""
 
-from urllib.parse import urlsplit
-
 from trainium_core.account import Identity
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.aws_service import AwsService, asking, is_aws
 
 
 class AwsIdentities(AwsService):
     def identity(self) -> Identity:
+        sts = self.client("sts")
+        endpoint = None if is_aws(str(sts.meta.endpoint_url)) else str(sts.meta.endpoint_url)
         with asking("sts:GetCallerIdentity"):
-            answer = self.client("sts").get_caller_identity()
-        endpoint = str(self.client("sts").meta.endpoint_url)
-        return Identity(account=answer["Account"], arn=answer["Arn"], endpoint=None if _is_aws(endpoint) else endpoint)
-
-
-def _is_aws(endpoint: str) -> bool:
-    host = urlsplit(endpoint).hostname or ""
-    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))
+            answer = sts.get_caller_identity()
+            return Identity(account=answer["Account"], arn=answer["Arn"], endpoint=endpoint)

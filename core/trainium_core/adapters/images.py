@@ -1,5 +1,9 @@
 """Asks SSM for parameters and EC2 for images."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from trainium_core.account import Image
 from trainium_core.adapters.aws_service import AwsService, asking
 
@@ -12,9 +16,24 @@ class AwsImages(AwsService):
 
     def image(self, image_id: str) -> Image | None:
         with asking("ec2:DescribeImages", absent=("InvalidAMIID.",)):
-            for image in self.client("ec2").describe_images(ImageIds=[image_id])["Images"]:
-                root = image.get("RootDeviceName", "none")
-                volumes = [m for m in image.get("BlockDeviceMappings", []) if m.get("DeviceName") == root]
-                size = sum(volume.get("Ebs", {}).get("VolumeSize", 0) for volume in volumes)
-                return Image(image_id=image_id, state=image["State"], root_device_name=root, root_volume_gib=size)
+            # EC2 hides deprecated images of others unless asked for them, and launches them all the same.
+            found = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
+            return _image(found[0]) if found else None
         return None
+
+
+def _image(entry: Mapping[str, Any]) -> Image:
+    root = entry.get("RootDeviceName", "none")
+    volumes = [mapping for mapping in entry.get("BlockDeviceMappings", []) if mapping.get("DeviceName") == root]
+    deprecated = entry.get("DeprecationTime")
+    return Image(
+        image_id=entry["ImageId"],
+        name=entry.get("Name", ""),
+        description=entry.get("Description", ""),
+        owner=entry.get("ImageOwnerAlias") or entry["OwnerId"],
+        architecture=entry["Architecture"],
+        state=entry["State"],
+        root_device_name=root,
+        root_volume_gib=sum(volume.get("Ebs", {}).get("VolumeSize", 0) for volume in volumes),
+        deprecated=datetime.fromisoformat(deprecated) if deprecated else None,
+    )

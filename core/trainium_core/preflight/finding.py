@@ -7,6 +7,8 @@ from typing import Literal
 Outcome = Literal["pass", "warn", "fail", "unknown"]
 Verdict = Literal["ready", "not ready", "could not tell"]
 
+_FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -16,6 +18,18 @@ class Answer:
     found: str
     needed: str = ""
     fix: str = ""
+
+
+def worst_of(answers: Iterable[Answer]) -> Answer:
+    """One answer for several: the worst outcome there is, and all that is to be said about what did not pass."""
+    told = list(answers)
+    shown = [answer for answer in told if answer.outcome != "pass"] or told
+    return Answer(
+        outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(answer.outcome) for answer in shown)],
+        found="; ".join(answer.found for answer in shown),
+        needed="; ".join(answer.needed for answer in shown if answer.needed),
+        fix="; ".join(answer.fix for answer in shown if answer.fix),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,12 @@ from trainium_core.preflight.finding import Answer
 
 def check_offering(plan: Plan, account: Account) -> Answer:
     zone_id = plan.zone_id
-    if plan.vpc_id is not None and plan.subnet_id is not None:
-        zone_id = account.subnet_zone(subnet_id=plan.subnet_id, vpc_id=plan.vpc_id)
-        if zone_id is None:
-            found = f"no {plan.subnet_id} in {plan.vpc_id} in {plan.region}"
-            return Answer(outcome="fail", found=found, fix="set trn:subnet_id to one of its own")
+    if plan.subnet_id is not None:
+        subnet = account.subnet(plan.subnet_id)
+        if subnet is None:
+            found = f"no {plan.subnet_id} in {plan.region}"
+            return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.vpc_id}")
+        zone_id = subnet.zone_id
         if plan.availability_zone_id not in (None, zone_id):
             found = f"{plan.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
             return Answer(

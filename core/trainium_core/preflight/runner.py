@@ -5,22 +5,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account, CannotTellError
 from trainium_core.plan import Plan
+from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.finding import Answer, Finding
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.image_check import check_image
+from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.offering_check import check_offering
 from trainium_core.preflight.quota_check import check_quota
+from trainium_core.preflight.reservation_check import check_reservation
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 
-Check = Callable[[Plan, Account], Answer]
+Check = Callable[[Plan, Account], Answer | None]
+"""What a check answers about a plan; None when the plan gives it nothing to ask."""
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
     "quota": check_quota,
     "offering": check_offering,
+    "reservation": check_reservation,
     "image": check_image,
+    "network": check_network,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
+    "cost": check_cost,
 }
 """Every check by its name, in the order its finding is shown."""
 
@@ -31,20 +38,26 @@ def preflight(plan: Plan, account: Account, *, suppressed: Collection[str] = ())
         asked = {
             name: threads.submit(_ask, check, plan, account) for name, check in CHECKS.items() if name not in suppressed
         }
-        return tuple(
-            _finding(name, asked[name].result())
-            if name in asked
-            else Finding(check=name, outcome="unknown", found="not asked: suppressed", suppressed=True)
-            for name in CHECKS
+    answers = {name: asked[name].result() if name in asked else _NOT_ASKED for name in CHECKS}
+    return tuple(
+        Finding(
+            check=name,
+            outcome=answer.outcome,
+            found=answer.found,
+            needed=answer.needed,
+            fix=answer.fix,
+            suppressed=name in suppressed,
         )
+        for name, answer in answers.items()
+        if answer is not None
+    )
 
 
-def _ask(check: Check, plan: Plan, account: Account) -> Answer:
+_NOT_ASKED = Answer(outcome="unknown", found="not asked: suppressed")
+
+
+def _ask(check: Check, plan: Plan, account: Account) -> Answer | None:
     try:
         return check(plan, account)
     except CannotTellError as error:
         return Answer(outcome="unknown", found=str(error))
-
-
-def _finding(name: str, answer: Answer) -> Finding:
-    return Finding(check=name, outcome=answer.outcome, found=answer.found, needed=answer.needed, fix=answer.fix)

@@ -1,6 +1,9 @@
 """Whether the stacks that a deployment builds on, or becomes, are in a state that takes it."""
 
+from collections.abc import Mapping
+
 from trainium_core.account import Account
+from trainium_core.facts import facts
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer
@@ -8,26 +11,51 @@ from trainium_core.preflight.finding import Answer
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation takes an update of a stack."""
 
+_DESTROY = f"run: cdk destroy {STACK_NAME}; what cannot be deleted stands in the stack's events"
+_ROLL_BACK = f"run: cdk rollback {STACK_NAME}"
+
+_WAYS_OUT: Mapping[str, str] = {
+    "CREATE_FAILED": _ROLL_BACK,
+    "UPDATE_FAILED": _ROLL_BACK,
+    "UPDATE_ROLLBACK_FAILED": _ROLL_BACK,
+    "ROLLBACK_FAILED": _DESTROY,
+    "DELETE_FAILED": _DESTROY,
+}
+"""What leads out of a state in which a stack takes no update."""
+
 
 def check_bootstrap(plan: Plan, account: Account) -> Answer:
-    status = account.stack_status(BOOTSTRAP_STACK_NAME)
-    if status in _STEADY:
-        return Answer(outcome="pass", found=f"{BOOTSTRAP_STACK_NAME} is there")
-    found = f"there is no stack {BOOTSTRAP_STACK_NAME}" if status is None else f"{BOOTSTRAP_STACK_NAME} is in {status}"
+    """Asks for what `cdk deploy` asks for: the version that the bootstrap left, whatever its stack is called."""
+    bootstrap = facts()["bootstrap"]
+    version = account.parameter(bootstrap["version_parameter"])
+    needed = f"version {bootstrap['version']} or newer"
+    if version is not None and not version.isdecimal():
+        found = f"{bootstrap['version_parameter']} is {version!r}, which is no version"
+        return Answer(outcome="unknown", found=found, needed=needed)
+    if version is not None and int(version) >= bootstrap["version"]:
+        return Answer(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
+    found = f"the bootstrap is of version {version}" if version else _why_there_is_none(account)
     fix = f"run: cdk bootstrap aws://{account.identity().account}/{plan.region}"
-    return Answer(outcome="fail", found=found, fix=fix)
+    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def check_stack(_plan: Plan, account: Account) -> Answer:
     status = account.stack_status(STACK_NAME)
-    if status in (None, "REVIEW_IN_PROGRESS"):
+    if status is None:
         return Answer(outcome="pass", found=f"{STACK_NAME} is not there yet")
+    if status == "REVIEW_IN_PROGRESS":
+        return Answer(outcome="pass", found=f"{STACK_NAME} has change sets and nothing else ({status})")
     if status in _STEADY:
         return Answer(outcome="pass", found=f"{STACK_NAME} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
-        found = f"{STACK_NAME} failed to be made before (ROLLBACK_COMPLETE): cdk deploy deletes the rest first"
+        found = f"{STACK_NAME} failed to be made before ({status}): cdk deploy deletes the rest first"
         return Answer(outcome="warn", found=found)
-    found = f"{STACK_NAME} is in {status}"
     if status.endswith("_IN_PROGRESS"):
-        return Answer(outcome="fail", found=found, fix="wait until that has ended")
-    return Answer(outcome="fail", found=found, fix=f"run: cdk rollback {STACK_NAME}, or cdk destroy {STACK_NAME}")
+        return Answer(outcome="fail", found=f"{STACK_NAME} is in {status}", fix="wait until that has ended")
+    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {STACK_NAME}")
+    return Answer(outcome="fail", found=f"{STACK_NAME} is in {status}", fix=fix)
+
+
+def _why_there_is_none(account: Account) -> str:
+    status = account.stack_status(BOOTSTRAP_STACK_NAME)
+    return f"{BOOTSTRAP_STACK_NAME} is in {status}" if status else f"there is no stack {BOOTSTRAP_STACK_NAME}"

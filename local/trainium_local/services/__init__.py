@@ -5,8 +5,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
+import moto.ec2.utils
 from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.awslambda.models import LambdaFunction
@@ -28,6 +30,7 @@ from trainium_local.services import (
     auto_scaling,
     capacity_reservations,
     deletions,
+    filters,
     instances,
     lambda_logging,
     lambda_process,
@@ -44,9 +47,9 @@ from trainium_local.services import (
 
 @dataclass(frozen=True)
 class Replaced:
-    """One attribute of a moto class, what stands in its place, and why."""
+    """One attribute of a moto class or module, what stands in its place, and why."""
 
-    owner: type
+    owner: type | ModuleType
     name: str
     by: Callable[..., Any] | property
     why: str
@@ -63,6 +66,12 @@ REPLACED = (
         "absent",
     ),
     Replaced(InstanceBackend, "run_instances", instances.run_instances, "refuses nothing, drops most of a template"),
+    Replaced(
+        moto.ec2.utils,
+        "instance_value_in_filter_values",
+        filters.instance_value_in_filter_values,
+        "knows no wildcards",
+    ),
     Replaced(Instance, "prep_nics", network_interfaces.prep_nics, "keeps one interface per device index"),
     Replaced(Attachment, "__init__", network_interfaces.attachment_init, "network card index is always 0"),
     Replaced(Instance, "terminate", instances.terminate, "tags and other interfaces of the instance stay"),

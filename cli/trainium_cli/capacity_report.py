@@ -1,0 +1,136 @@
+"""The ways to get capacity, as a table and as JSON."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+from rich.text import Text
+
+from trainium_cli.terminal import console, table
+from trainium_core.capacity import CapacityOption, Prospect, outlook
+from trainium_core.capacity_options import CapacityWish
+from trainium_core.capacity_search import Found
+from trainium_core.cost import dollars
+from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT
+from trainium_core.problems import SETTING_PREFIX
+
+_WORDS = {CAPACITY_BLOCK: "Capacity Block"}
+_STYLES: dict[Prospect, str] = {
+    "now": "green",
+    "later": "green",
+    "unlikely": "yellow",
+    "unknown": "magenta",
+    "no": "dim",
+}
+_TOLD = {
+    "something": "something could run",
+    "nothing": "nothing, or nothing that is likely to run",
+    "could not tell": "could not tell",
+}
+
+
+def found_as_json(wish: CapacityWish, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
+    """Amounts are US dollars, None where they are not known."""
+    return {
+        "outlook": outlook(found.options),
+        "instance_type": wish.plan.instance_type,
+        "nodes": wish.plan.nodes,
+        "hours": wish.hours,
+        "options": [
+            {
+                **{key: float(value) if isinstance(value, Decimal) else value for key, value in asdict(option).items()},
+                "next": next_command(wish, option, overrides),
+            }
+            for option in found.options
+        ],
+        "prices": _sources(found),
+        "aws_not_heard_about_prices": list(found.silence),
+    }
+
+
+def show_found(wish: CapacityWish, found: Found, overrides: Sequence[str]) -> None:
+    out, plan = console(), wish.plan
+    nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
+    out.print(f"{nodes} of {plan.instance_type} for {wish.hours} h, US dollars\n", style="bold")
+    numbers = ["Hours", "In all", "Node-hour", "Score"]
+    columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
+    rows = [[str(number), *_row(option)] for number, option in enumerate(found.options, start=1)]
+    out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
+    best = list(_best_of_each_way(found.options))
+    if best:
+        out.print("\nWhat to type next, for the best of each way:")
+    for number, option in best:
+        out.print(f"  {number:>2}  {next_command(wish, option, overrides)}", soft_wrap=True)
+    out.print()
+    for note in _notes(found):
+        out.print(note)
+    out.print(f"\n{_TOLD[outlook(found.options)]}", style="bold")
+
+
+def next_command(wish: CapacityWish, option: CapacityOption, overrides: Sequence[str]) -> str | None:
+    """What to type to go on with an option; None where it is none. `overrides`: the -c that were given."""
+    if option.prospect in ("unknown", "no"):
+        return None
+    chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
+    kept = [override for override in overrides if override.partition("=")[0] not in chosen]
+    given = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
+    start = ["trn", "preflight"]
+    if option.buys_from:
+        start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(wish.hours)]
+        # A plan for a Capacity Block needs the id that buying it will give.
+        given = [setting for setting in given if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
+    return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])
+
+
+def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
+    """Options that could run, with their numbers in the table: the first of each kind, bought already or not."""
+    seen: set[tuple[str, bool]] = set()
+    for number, option in enumerate(options, start=1):
+        way = (option.capacity, option.paid_for)
+        if option.prospect in ("now", "later") and way not in seen:
+            seen.add(way)
+            yield number, option
+
+
+def _row(option: CapacityOption) -> tuple[str | Text, ...]:
+    known = option.prospect not in ("unknown", "no")
+    hours = "" if option.hours is None else f"{option.hours:.0f}"
+    return (
+        Text(option.prospect, _STYLES[option.prospect]),
+        _WORDS.get(option.capacity, option.capacity),
+        option.region,
+        option.zone_id or "",
+        f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now" if known else "",
+        hours if known else "",
+        _amount(option, option.total) if known else "",
+        _amount(option, option.hourly) if known else "",
+        "" if option.score is None else str(option.score),
+        option.note if option.reservation_id is None else f"{option.reservation_id}: {option.note}",
+    )
+
+
+def _amount(option: CapacityOption, usd: Decimal | None) -> str:
+    if option.paid_for:
+        return "paid for"
+    return "unknown" if usd is None else dollars(usd)
+
+
+def _notes(found: Found) -> Iterator[str]:
+    ways = {option.capacity for option in found.options}
+    if ON_DEMAND in ways:
+        yield "That a zone offers a type does not mean that it has one free. Quotas are another matter: `trn preflight`."
+    if SPOT in ways:
+        yield "Score: AWS's spot placement score, 1 to 10. It is no promise, and says AWS, always low for one type alone."
+    if CAPACITY_BLOCK in ways:
+        yield "A Capacity Block is for sale until somebody buys it. It is paid at once, and cannot be cancelled."
+    sources = _sources(found)
+    if sources:
+        yield "Prices by the hour are before tax and discounts. Source: " + "; ".join(sources)
+    for reason in found.silence:
+        yield f"AWS was not heard about prices: {reason}"
+
+
+def _sources(found: Found) -> list[str]:
+    return sorted({f"{price.origin}, {price.date}: {price.source}" for price in found.prices})

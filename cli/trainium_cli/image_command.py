@@ -1,0 +1,132 @@
+"""`trn image`: which image the plan's nodes boot from, and pinning it in cdk.json."""
+
+from dataclasses import asdict
+from difflib import unified_diff
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.account import CannotTellError, Image
+from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.cdk_json import with_settings
+from trainium_core.image_content import neuron_release
+from trainium_core.plan import Plan
+from trainium_core.preflight import Answer
+from trainium_core.preflight.image_check import check_image
+
+_EXIT_CODES = {
+    "pass": ExitCode.OK,
+    "warn": ExitCode.OK,
+    "fail": ExitCode.NOT_READY,
+    "unknown": ExitCode.COULD_NOT_TELL,
+}
+
+
+@click.group(invoke_without_command=True)
+@plan_options
+@click.pass_context
+def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+    """Show the image of the plan's nodes, and pin it.
+
+    Exit codes are those of preflight's check of the image.
+    """
+    if ctx.invoked_subcommand:
+        if overrides or cdk_json or as_json:
+            raise click.UsageError(f"give the options after {ctx.invoked_subcommand!r}")
+        return
+    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        found, answer = _look(plan)
+    if as_json:
+        print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(answer)})
+    else:
+        _show(plan, found, answer)
+    raise click.exceptions.Exit(_EXIT_CODES[answer.outcome])
+
+
+@image.command()
+@click.option(
+    "--file",
+    "cdk_json",
+    type=click.Path(path_type=Path),
+    default=Path("cdk.json"),
+    help="The cdk.json to change. Default: the one of the working directory.",
+)
+@click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
+def pin(cdk_json: Path, yes: bool) -> None:
+    """Write the id of the image that the parameter names now into cdk.json.
+
+    A deployment next month then boots the same image. The parameter is kept in trn:ami_parameter: `trn preflight` tells
+    when it has moved on, and pinning again follows it. Image ids differ between regions.
+    """
+    plan = read_plan(cdk_json, (), as_json=False)
+    parameter = plan.image_parameter
+    if parameter is None:
+        raise click.UsageError(
+            f"{plan.ami} is an id already, and nothing tells which parameter it follows; "
+            "set trn:ami_parameter, or set trn:ami to a parameter"
+        )
+    current = _resolved(plan, parameter)
+    before = cdk_json.read_text(encoding="utf-8")
+    after = with_settings(before, {"ami": current, "ami_parameter": parameter})
+    if after == before:
+        click.echo(f"Pinned already: {parameter} is {current} in {plan.region}.")
+        return
+    changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
+    click.echo("\n".join(changed))
+    if not yes and not click.confirm(f"\nWrite this to {cdk_json}?"):
+        click.echo("Nothing was written.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    cdk_json.write_text(after, encoding="utf-8")
+    click.echo(f"Pinned: {current} in {plan.region}.")
+
+
+def _look(plan: Plan) -> tuple[Image | None, Answer]:
+    account = AwsAccount(plan.region)
+    try:
+        image_id = account.parameter(plan.ami) if plan.ami_is_parameter else plan.ami
+        found = account.image(image_id) if image_id else None
+        return found, check_image(plan, account)
+    except CannotTellError as error:
+        return None, Answer(outcome="unknown", found=str(error))
+
+
+def _resolved(plan: Plan, parameter: str) -> str:
+    """The id that the parameter names now, of an image that is there; ends the command if there is none."""
+    account = AwsAccount(plan.region)
+    try:
+        image_id = account.parameter(parameter)
+        found = account.image(image_id) if image_id else None
+    except CannotTellError as error:
+        click.echo(f"Could not tell: {error}", err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+    if image_id is None or found is None:
+        what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
+        click.echo(f"Nothing to pin: {what} is not in {plan.region}, or not for this account to see.", err=True)
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    return image_id
+
+
+def _show(plan: Plan, found: Image | None, answer: Answer) -> None:
+    rows = [("parameter", plan.image_parameter or "none: trn:ami is an id"), ("pinned", _pinned(plan))]
+    if found:
+        rows += [
+            ("image", f"{found.image_id}, {found.state}"),
+            ("name", found.name),
+            ("owner", found.owner),
+            ("Neuron SDK", str(neuron_release(found) or "not named in the description")),
+            ("description", found.description),
+            ("root", f"{found.root_device_name}, {found.root_volume_gib} GiB or more, {found.architecture}"),
+        ]
+    rows += [(answer.outcome, answer.found)]
+    rows += [("needed", answer.needed)] if answer.needed else []
+    rows += [("to do", answer.fix)] if answer.fix else []
+    console().print(pairs(rows, label_width=11))
+
+
+def _pinned(plan: Plan) -> str:
+    return "no: every deployment takes what the parameter names then" if plan.ami_is_parameter else f"yes, {plan.ami}"

@@ -1,0 +1,69 @@
+"""The findings of preflight as tables and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.text import Text
+
+from trainium_cli.terminal import console, table
+from trainium_core.plan import Plan
+from trainium_core.preflight import Finding, verdict
+
+_STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
+_VERDICT_STYLES = {"ready": "green", "not ready": "bold red", "could not tell": "magenta"}
+
+
+def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    return {"verdict": verdict(findings), "findings": [asdict(finding) for finding in findings]}
+
+
+def show_findings(plan: Plan, findings: Sequence[Finding]) -> None:
+    rows = [(finding.check, _outcome(finding), _words(finding)) for finding in findings]
+    console().print(table(["Check", "Outcome", "Found"], rows, wrapping=["Found"]))
+    told = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
+    console().print(f"\n{told}", style="bold")
+
+
+def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
+    """One row for each region: the verdict, and what stands in the way of the plan there."""
+    rows = [(region, _verdict(findings), _obstacles(findings)) for region, findings in regions.items()]
+    console().print(table(["Region", "Verdict", "What stands in the way"], rows, wrapping=["What stands in the way"]))
+    ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
+    told = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
+    console().print("\n" + ": ".join([told, ", ".join(ready)] if ready else [told]), style="bold")
+
+
+def _outcome(finding: Finding) -> Text:
+    if finding.suppressed:
+        return Text("suppressed", "dim")
+    return Text(finding.outcome, _STYLES[finding.outcome])
+
+
+def _words(finding: Finding) -> str:
+    """What was found; what is needed and what to do only where something is to be done, or to be compared."""
+    lines = [finding.found]
+    lines += [f"needed: {finding.needed}"] if finding.needed else []
+    lines += [f"-> {finding.fix}"] if finding.fix else []
+    return "\n".join(lines)
+
+
+def _counts(findings: Sequence[Finding]) -> str:
+    asked = [finding for finding in findings if not finding.suppressed]
+    counts = [f"{n} {kind}" for kind in _STYLES if (n := sum(finding.outcome == kind for finding in asked))]
+    ignored = len(findings) - len(asked)
+    return ", ".join(counts + ([f"{ignored} suppressed"] if ignored else []))
+
+
+def _verdict(findings: Sequence[Finding]) -> Text:
+    told = verdict(findings)
+    return Text(told, _VERDICT_STYLES[told])
+
+
+def _obstacles(findings: Sequence[Finding]) -> str:
+    """Failures before what is unknown; warnings do not stand in the way. Suppressed checks are named."""
+    counted = [finding for finding in findings if not finding.suppressed]
+    obstacles = [f for f in counted if f.outcome == "fail"] + [f for f in counted if f.outcome == "unknown"]
+    lines = [f"{finding.check} ({finding.outcome}): {_words(finding)}" for finding in obstacles]
+    ignored = ", ".join(finding.check for finding in findings if finding.suppressed)
+    return "\n".join(lines + ([f"suppressed: {ignored}"] if ignored else []))

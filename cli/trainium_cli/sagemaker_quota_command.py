@@ -1,0 +1,68 @@
+"""`trn quota sagemaker`: SageMaker's own quotas for the plan's instance type."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import console, print_json, table
+from trainium_core.account import CannotTellError, Quota
+from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
+
+
+@click.command()
+@click.option(
+    "--usage",
+    "usages",
+    type=click.Choice(sagemaker_usages()),
+    multiple=True,
+    help="What the instances are for. Can be repeated. Default: every usage.",
+)
+@plan_options
+def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, usages: tuple[str, ...]) -> None:
+    """Show SageMaker's quotas for the plan's instance type, in instances.
+
+    They are apart from those of EC2, and found by name. What runs already is not counted.
+    Exit code 0: each limit is told. 3: one could not be told.
+    """
+    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    account, wanted = AwsAccount(plan.region), usages or sagemaker_usages()
+
+    def look(usage: str) -> Quota | CannotTellError | None:
+        try:
+            return sagemaker_quota(plan.instance_type, usage, account)
+        except CannotTellError as error:
+            return error
+
+    with ThreadPoolExecutor() as threads:
+        found = dict(zip(wanted, threads.map(look, wanted), strict=True))
+    names = {usage: sagemaker_quota_name(plan.instance_type, usage) for usage in wanted}
+    if as_json:
+        print_json({usage: {"name": names[usage], **_as_json(told)} for usage, told in found.items()})
+    else:
+        rows = [[names[usage], *_as_row(told)] for usage, told in found.items()]
+        console().print(
+            table(["Quota", "Limit", "Code", "Note"], rows, right=["Limit"], wrapping=["Note"]),
+        )
+        console().print(f"\nInstances in {plan.region}; the plan has {plan.nodes}.")
+    if not all(isinstance(told, Quota) for told in found.values()):
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+
+
+def _as_row(told: Quota | CannotTellError | None) -> list[str]:
+    match told:
+        case Quota():
+            return [f"{told.limit:g}", told.code, "AWS's default" if told.is_default else ""]
+        case None:
+            return ["unknown", "", "SageMaker lists no such quota here"]
+        case CannotTellError():
+            return ["unknown", "", str(told)]
+
+
+def _as_json(told: Quota | CannotTellError | None) -> dict[str, object]:
+    if isinstance(told, Quota):
+        return {"limit": told.limit, "code": told.code, "is_default": told.is_default}
+    return {"limit": None, "reason": str(told) if told else "SageMaker lists no such quota here"}

@@ -1,0 +1,28 @@
+"""What a person sees while AWS is asked: nothing at first, a line that moves when it takes longer."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Timer
+
+from rich.console import Console
+
+PATIENCE_SECONDS = 2
+
+
+@contextmanager
+def waiting(message: str) -> Generator[None]:
+    """Show the message on standard error after PATIENCE_SECONDS, and take it away at the end; on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    status = Console(stderr=True, highlight=False).status(message)
+    timer = Timer(PATIENCE_SECONDS, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # it may just be starting the status
+        status.stop()

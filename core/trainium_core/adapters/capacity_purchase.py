@@ -1,0 +1,56 @@
+"""Buys a Capacity Block: the one thing in this package that spends money. Only `trn capacity buy` uses it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainium_core.account.capacity import INSTANCE_PLATFORM
+
+ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
+"""A purchase has no token that tells a repetition from a second purchase: it is never sent twice."""
+
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+
+
+class NotSoldError(Exception):
+    """AWS refused; nothing was bought."""
+
+
+class SaleUnknownError(Exception):
+    """AWS did not answer: the block may have been bought or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bought:
+    """What was bought: the reservation to launch into, and AWS's word for its state."""
+
+    reservation_id: str
+    state: str
+
+
+class AwsCapacityPurchase:
+    """Buys in one region with the credentials that boto3 finds. `client`: default one that sends a request once."""
+
+    def __init__(self, region: str, *, client: Any = None) -> None:
+        self._client = client or boto3.Session().client("ec2", region_name=region, config=ONCE)
+
+    def buy(self, offering_id: str) -> Bought:
+        """Raises NotSoldError, SaleUnknownError."""
+        try:
+            answer = self._client.purchase_capacity_block(
+                CapacityBlockOfferingId=offering_id, InstancePlatform=INSTANCE_PLATFORM
+            )
+        except ClientError as error:
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+                raise SaleUnknownError(f"AWS answered {code}: {message}") from error
+            if code in _DENIED:
+                raise NotSoldError("the permission ec2:PurchaseCapacityBlock is missing") from error
+            raise NotSoldError(f"AWS answered {code}: {message}") from error
+        except BotoCoreError as error:
+            raise SaleUnknownError(str(error)) from error
+        bought = answer["CapacityReservation"]
+        return Bought(reservation_id=bought["CapacityReservationId"], state=bought["State"])

@@ -1,0 +1,32 @@
+"""What the plan costs. No price stands in the way of a deployment: what is not known is a warning, and never cheap."""
+
+from trainium_core.account.prices import Prices
+from trainium_core.cost import Estimate, estimate, sales_warning
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer
+
+_OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"
+
+
+def check_cost(plan: Plan, aws: Prices) -> Answer:
+    estimated = estimate(plan, aws=aws)
+    found = (
+        f"per hour with nodes running: {estimated.running_hour}; "
+        f"per month without nodes: {estimated.asleep_month}; {_where_from(estimated)}"
+    )
+    warning = sales_warning(plan, estimated)
+    if warning is not None:
+        others = [capacity for capacity in plan.type.usage_classes if capacity != plan.capacity]
+        fix = f"set trn:capacity to {' or '.join(others)}" if others else _OWN_PRICES
+        return Answer(outcome="warn", found=f"{warning}; {found}", fix=fix)
+    if estimated.running_hour.unknown:
+        return Answer(outcome="warn", found=found, fix=_OWN_PRICES)
+    return Answer(outcome="pass", found=found)
+
+
+def _where_from(estimated: Estimate) -> str:
+    days = sorted(line.price.date for line in estimated.lines if line.price and line.price.origin == "snapshot")
+    if not days:
+        return "list prices, before tax and discounts"
+    why = f", since {estimated.silence[0]}" if estimated.silence else ""
+    return f"by a snapshot of list prices, the oldest of {days[0]}{why}"

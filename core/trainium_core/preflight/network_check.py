@@ -1,0 +1,170 @@
+"""Whether the nodes find a network: one of the user's own that leads to S3, or room for a new one."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from trainium_core.account import Account
+from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.facts import facts
+from trainium_core.network_layout import addresses_needed
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer, worst_of
+
+_SESSION_SERVICES = ("ssm", "ssmmessages")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OwnNetwork:
+    """What there is where the nodes would go. `addresses_held`: by nodes of the same cluster."""
+
+    vpc: Vpc
+    subnet: Subnet
+    table: RouteTable
+    endpoints: Sequence[VpcEndpoint]
+    addresses_held: int
+
+    @property
+    def has_nat(self) -> bool:
+        return (self.table.default_target or "").startswith("nat-")
+
+    @property
+    def leads_somewhere_else(self) -> bool:
+        """Whether a way out is there whose end is not to be seen. Without public addresses an igw- is none."""
+        return self.table.default_target is not None and not self.table.default_target.startswith(("nat-", "igw-"))
+
+    def has_interface(self, service: str) -> bool:
+        return any(e.service == service and e.kind == "interface" and e.private_dns for e in self.endpoints)
+
+    @property
+    def s3_gateways(self) -> Sequence[VpcEndpoint]:
+        """The S3 gateway endpoints on the subnet's route table."""
+        return [
+            endpoint
+            for endpoint in self.endpoints
+            if endpoint.service == "s3"
+            and endpoint.kind == "gateway"
+            and self.table.route_table_id in endpoint.route_table_ids
+        ]
+
+
+def check_network(plan: Plan, account: Account) -> Answer:
+    if plan.vpc_id is None or plan.subnet_id is None:
+        return _room_for_a_vpc(plan, account)
+    with ThreadPoolExecutor() as threads:
+        vpc = threads.submit(account.vpc, plan.vpc_id)
+        subnet = threads.submit(account.subnet, plan.subnet_id)
+        table = threads.submit(account.route_table, subnet_id=plan.subnet_id, vpc_id=plan.vpc_id)
+        endpoints = threads.submit(account.endpoints, plan.vpc_id)
+        held = threads.submit(account.addresses_of, plan.cluster_name, subnet_id=plan.subnet_id)
+    return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
+
+
+def _room_for_a_vpc(plan: Plan, account: Account) -> Answer:
+    code = facts()["vpcs"]["quota_code"]
+    with ThreadPoolExecutor() as threads:
+        limit = threads.submit(account.quota, "vpc", code)
+        others = threads.submit(account.vpcs_but_of, plan.cluster_name)
+    quota, used = limit.result(), others.result()
+    if quota is None:
+        return Answer(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed="1 VPC")
+    found = f"{used} of {quota.limit:g} VPCs are there, without the plan's own"
+    if used + 1 <= quota.limit:
+        return Answer(outcome="pass", found=found, needed="1 VPC")
+    fix = f"ask Service Quotas for more of {code}, or use a VPC of your own: trn:vpc_id"
+    return Answer(outcome="fail", found=found, needed="1 VPC", fix=fix)
+
+
+def _judge(
+    plan: Plan,
+    vpc: Vpc | None,
+    subnet: Subnet | None,
+    table: RouteTable | None,
+    endpoints: Sequence[VpcEndpoint],
+    held: int,
+) -> Answer:
+    if vpc is None:
+        return Answer(outcome="fail", found=f"no {plan.vpc_id} in {plan.region}", fix="set trn:vpc_id to another")
+    if subnet is None:
+        found = f"no {plan.subnet_id} in {plan.region}"
+        return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {vpc.vpc_id}")
+    if subnet.vpc_id != vpc.vpc_id:
+        found = f"{subnet.subnet_id} is in {subnet.vpc_id}, not in {vpc.vpc_id}"
+        fix = f"set trn:vpc_id to {subnet.vpc_id}, or trn:subnet_id to a subnet of {vpc.vpc_id}"
+        return Answer(outcome="fail", found=found, fix=fix)
+    if table is None:
+        return Answer(outcome="unknown", found=f"EC2 shows no route table of {subnet.subnet_id}")
+    network = _OwnNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
+    return worst_of(
+        [_addresses(plan, network), _names(network), _way_to_s3(plan, network), _way_of_sessions(plan, network)]
+    )
+
+
+def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
+    need, subnet = addresses_needed(plan), network.subnet
+    room = subnet.free_addresses + network.addresses_held
+    found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
+    if network.addresses_held:
+        found += f", and {network.addresses_held} more that the cluster's own nodes hold"
+    needed = f"{need} addresses"
+    if need <= room:
+        return Answer(outcome="pass", found=found, needed=needed)
+    fix = "choose a larger subnet, or fewer nodes"
+    if plan.uses_efa and plan.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
+        fix += ", or set trn:secondary_interface_type to efa-only"
+    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+
+
+def _names(network: _OwnNetwork) -> Answer:
+    vpc = network.vpc
+    if not vpc.dns_support:
+        found = f"AWS's DNS is off in {vpc.vpc_id}: unless yours answers, nodes cannot find S3"
+        return Answer(outcome="warn", found=found, fix="turn enableDnsSupport on")
+    if not vpc.dns_hostnames and not network.has_nat:
+        found = f"enableDnsHostnames is off in {vpc.vpc_id}: private names of endpoints do not work"
+        return Answer(outcome="warn", found=found, fix="turn enableDnsHostnames on")
+    return Answer(outcome="pass", found="names are resolved")
+
+
+def _way_to_s3(plan: Plan, network: _OwnNetwork) -> Answer:
+    table = network.table.route_table_id
+    if plan.route_table_id is not None:
+        return _room_for_s3_gateway(plan, network)
+    if network.s3_gateways:
+        return Answer(outcome="pass", found=f"{table} leads to S3 by a gateway endpoint")
+    if network.has_nat:
+        return Answer(outcome="pass", found=f"{table} leads to S3 by {network.table.default_target}")
+    if network.has_interface("s3"):
+        return Answer(outcome="pass", found="S3 has an interface endpoint")
+    fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
+    needed = "a way to S3, where nodes report"
+    if network.leads_somewhere_else:
+        found = f"{table} leads to {network.table.default_target}; whether that leads to S3 is not to be seen from here"
+        return Answer(outcome="unknown", found=found, needed=needed, fix=fix)
+    return Answer(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
+
+
+def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> Answer:
+    table = network.table.route_table_id
+    if plan.route_table_id != table:
+        found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.route_table_id}"
+        return Answer(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
+    if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
+        found = f"{table} leads to S3 by a gateway endpoint already, and takes no second"
+        return Answer(outcome="fail", found=found, fix="leave trn:route_table_id out")
+    return Answer(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
+
+
+def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> Answer:
+    if network.has_nat or all(network.has_interface(service) for service in _SESSION_SERVICES):
+        return Answer(outcome="pass", found="Session Manager is reached")
+    target, services = network.table.default_target, " and ".join(_SESSION_SERVICES)
+    if network.leads_somewhere_else:
+        found = (
+            f"no endpoints for sessions in {plan.vpc_id}; whether {target} leads to Session Manager is not seen here"
+        )
+    elif target is not None:
+        found = f"no sessions: {target} serves public addresses only, and nodes have none"
+    else:
+        found = f"no sessions: {plan.vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
+    return Answer(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")

@@ -1,0 +1,36 @@
+"""The same plan asked about in several regions at once."""
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from trainium_core.account import Account
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.runner import preflight
+
+
+def preflight_in_regions(
+    plan: Plan, regions: Collection[str], account_in: Callable[[str], Account], *, suppressed: Collection[str] = ()
+) -> Mapping[str, tuple[Finding, ...]]:
+    """The findings by region, each region on a thread of its own. Raises PlanError for one that lacks the type."""
+    plans = {region: plan_in(plan, region) for region in regions}
+    with ThreadPoolExecutor(max(1, len(plans))) as threads:
+        asked = {
+            region: threads.submit(preflight, there, account_in(region), suppressed=suppressed)
+            for region, there in plans.items()
+        }
+    return {region: findings.result() for region, findings in asked.items()}
+
+
+def plan_in(plan: Plan, region: str) -> Plan:
+    """The plan as it would be elsewhere: without what means something in its own region alone, a zone and a pin.
+
+    Of a pinned image its parameter is taken. A VPC or reservation of the user's own stays, and will not be found.
+    Raises PlanError when the region does not offer the type.
+    """
+    if region == plan.region:
+        return plan
+    return replace(
+        plan, region=region, availability_zone_id=None, ami=plan.ami_parameter or plan.ami, ami_parameter=None
+    )

@@ -1,0 +1,116 @@
+"""Whether the Capacity Block or reservation that the nodes launch into is there, fits, and has room."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from trainium_core.account import Account, CannotTellError
+from trainium_core.account.capacity import INSTANCE_PLATFORM, Reservation
+from trainium_core.capacity_options import last_moment
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer, worst_of
+
+TENANCY = "default"
+USABLE = ("active", "scheduled")
+_BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
+
+
+def check_reservation(plan: Plan, account: Account) -> Answer | None:
+    """None for a plan that launches into no reservation."""
+    if plan.reservation_id is None:
+        return None
+    with ThreadPoolExecutor() as threads:
+        zone = threads.submit(_zone_of_the_nodes, plan, account)
+        own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
+        reservation = account.reservation(plan.reservation_id)
+    if reservation is None:
+        found = f"no {plan.reservation_id} in {plan.region} that this account may see"
+        fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists what there is"
+        return Answer(outcome="fail", found=found, fix=fix)
+    return judge_reservation(plan, reservation, zone_id=zone.result(), own_nodes=own.result(), now=datetime.now(UTC))
+
+
+def judge_reservation(plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime) -> Answer:
+    """The answer about a reservation that exists. `own_nodes` of the plan's cluster run in it already."""
+    answers = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
+    if reservation.state in USABLE:
+        answers.append(_room(plan, reservation, own_nodes))
+    return worst_of(answers)
+
+
+def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[Answer]:
+    """What never changes about a reservation, where the plan asks for something else."""
+    for what, got, wanted, fix in (
+        ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
+        ("type", reservation.instance_type, plan.instance_type, _setting("instance_type", reservation.instance_type)),
+        ("zone", reservation.zone_id, zone_id, _zone_fix(plan, reservation)),
+        ("platform", reservation.platform, INSTANCE_PLATFORM, "use another reservation"),
+        ("tenancy", reservation.tenancy, TENANCY, "use another reservation"),
+        ("placement group", reservation.placement_group, plan.placement_group, _group_fix(reservation)),
+    ):
+        if got != wanted:
+            found = f"the {what} of {reservation.reservation_id} is {got or 'none'}, not {wanted or 'none'}"
+            yield Answer(outcome="fail", found=found, fix=fix)
+
+
+def _setting(name: str, value: str) -> str:
+    return f"set trn:{name} to {value}"
+
+
+def _zone_fix(plan: Plan, reservation: Reservation) -> str:
+    if plan.vpc_id is not None:
+        return f"set trn:subnet_id to a subnet in {reservation.zone_id}"
+    return _setting("availability_zone_id", reservation.zone_id)
+
+
+def _group_fix(reservation: Reservation) -> str:
+    if reservation.placement_group is None:
+        return "remove trn:placement_group"
+    return _setting("placement_group", reservation.placement_group)
+
+
+def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
+    name, last = reservation.reservation_id, last_moment(reservation)
+    if reservation.state not in USABLE:
+        fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
+        return Answer(outcome="fail", found=f"{name} is {reservation.state}", fix=fix)
+    start = max(reservation.start or now, now)
+    patience = timedelta(minutes=plan.node_timeout_minutes)
+    if last is not None and last - start < patience:
+        found = f"nodes in {name} can run until {_time(last)}"
+        needed = f"{plan.node_timeout_minutes} minutes for the nodes to come up"
+        return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
+    until = "" if last is None else f"; nodes in it can run until {_time(last)}"
+    if reservation.state == "scheduled":
+        found = f"{name} is scheduled: no node can launch before {_time(start)}{until}"
+        return Answer(outcome="warn", found=found, fix="deploy after that")
+    return Answer(outcome="pass", found=f"{name} is active{until}")
+
+
+def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
+    needed = max(0, plan.nodes - own_nodes)
+    if not reservation.total and reservation.state == "scheduled":
+        found = f"how many instances {reservation.reservation_id} will have is not shown before it starts"
+        return Answer(outcome="unknown", found=found, needed=f"{needed} instances")
+    found = f"{reservation.room} of {reservation.total} instances are left in {reservation.reservation_id}"
+    if own_nodes:
+        found += f", and {own_nodes} are the cluster's own nodes"
+    if needed <= reservation.room:
+        return Answer(outcome="pass", found=found, needed=f"{needed} instances")
+    room = reservation.room + own_nodes
+    fix = f"set trn:nodes to {room}, or use another reservation" if room else "use another reservation"
+    return Answer(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
+
+
+def _zone_of_the_nodes(plan: Plan, account: Account) -> str:
+    zone_id = plan.zone_id
+    if plan.subnet_id is not None:
+        subnet = account.subnet(plan.subnet_id)
+        zone_id = subnet.zone_id if subnet else None
+    if zone_id is None:
+        raise CannotTellError(f"which zone the nodes go to is not known: no {plan.subnet_id} in {plan.region}")
+    return zone_id
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

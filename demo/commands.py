@@ -1,0 +1,111 @@
+"""Commands as a user types them, run in the environment of this process, their progress in few lines."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from rich.console import Console
+
+_EVENT = re.compile(
+    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
+)
+"""One event of a stack, as the CDK CLI prints it."""
+
+_OUTCOMES = ("✅", "❌", "✨")
+_EVENTS_A_LINE = 12
+"""How many resources a line of progress stands for where a line cannot be overwritten."""
+
+
+class CommandFailedError(Exception):
+    """A command ended with a code that it must not end with; the message holds the end of what it said."""
+
+
+class Commands:
+    """Runs commands and shows them. What a terminal gets as one living line is a few plain ones elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def trn(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> int:
+        """Run `trn`, which speaks for itself. Returns its exit code; CommandFailedError if that is none of `codes`."""
+        self._show("trn", *arguments)
+        code = subprocess.run(["trn", *arguments], check=False).returncode
+        if code not in codes:
+            raise CommandFailedError(f"trn {' '.join(arguments)} ended with exit code {code}")
+        return code
+
+    def trn_again(self, *arguments: str) -> None:
+        """Run a `trn` command whose tables were seen before: the last line is enough unless it fails."""
+        self._show("trn", *arguments)
+        run = subprocess.run(["trn", *arguments], stdout=subprocess.PIPE, text=True, check=False)
+        if run.returncode:
+            raise CommandFailedError(f"{run.stdout}trn {' '.join(arguments)} ended with exit code {run.returncode}")
+        self._console.print(run.stdout.splitlines()[-1])
+
+    def cdk(self, *arguments: str, unasked: tuple[str, ...] = (), cwd: Path) -> None:
+        """Run the CDK CLI. `unasked`: options that only spare it questions and keep it out of the repository."""
+        self._show("cdk", *arguments)
+        command = ["cdk", *arguments, *unasked, "--no-color", "--no-notices", "--progress", "events"]
+        said: list[str] = []
+        with (
+            subprocess.Popen(
+                command,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            ) as process,
+            _Progress(self._console) as progress,
+        ):
+            assert process.stdout is not None
+            for line in process.stdout:
+                said.append(line.rstrip())
+                progress.tell(line.rstrip())
+        if process.returncode:
+            raise CommandFailedError("\n".join([*said, f"cdk ended with exit code {process.returncode}"]))
+
+    def _show(self, *words: str) -> None:
+        self._console.print(f"\n$ {' '.join(words)}", style="bold cyan")
+
+
+class _Progress:
+    """What the CDK CLI says, condensed: outcomes and failures stay, all else is a counter."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = console.status("the CDK CLI is at work") if console.is_terminal else None
+        self._told = 0
+
+    def __enter__(self) -> "_Progress":
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def tell(self, line: str) -> None:
+        event = _EVENT.match(line)
+        if event is None:
+            if line.startswith(_OUTCOMES):
+                self._console.print(f"  {line}", style="dim")
+            elif line and self._status:
+                self._status.update(line[: self._console.width - 4], spinner_style="cyan")
+        elif event["status"].endswith("FAILED"):
+            self._console.print(f"  {event['status']} {event['what']}", style="red")
+        else:
+            self._count(event)
+
+    def _count(self, event: re.Match[str]) -> None:
+        total = f" of {event['all']}" if event["all"] else ""
+        done = int(event["done"])
+        verb = event["status"].rpartition("_")[0].removesuffix("_IN").lower()
+        if self._status:
+            counted = f"{done}{total} done; {verb} {event['type']} {event['what']}"
+            self._status.update(counted[: self._console.width - 4])
+        elif done >= self._told + _EVENTS_A_LINE:
+            self._told = done
+            self._console.print(f"  {done}{total} done, last: {verb} {event['type']}", style="dim")

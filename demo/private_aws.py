@@ -1,0 +1,61 @@
+"""An embedded AWS for one demo alone: on a free port, with a state folder of its own, gone afterwards in every case."""
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from trainium_local import lifecycle
+from trainium_local.environment import (
+    refuse_unless_embedded,
+    refuse_unless_loopback,
+    safe_environment,
+    tool_folders,
+)
+from trainium_local.server import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateAws:
+    """A running embedded AWS. `folder` is for whatever the demo writes, and goes with it."""
+
+    endpoint: str
+    region: str
+    folder: Path
+
+    def client(self, service: str) -> Any:
+        """A boto3 client. Raises NotTheEmbeddedAwsError if it would ask anybody but this machine."""
+        client: Any = self._session.client(service)
+        refuse_unless_loopback(client.meta.endpoint_url)
+        return client
+
+    @cached_property
+    def _session(self) -> Any:
+        # boto3's own default session would be that of an environment before this one.
+        return boto3.Session()
+
+
+@contextmanager
+def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
+    """Start an embedded AWS and move this process and its children to an environment in which only it is reached.
+
+    Raises LocalError when it does not start, NotTheEmbeddedAwsError when something else answers in its place.
+    """
+    with tempfile.TemporaryDirectory(prefix="trn-demo-") as name:
+        folder = Path(name)
+        try:
+            endpoint = lifecycle.start(folder / "aws", Settings(region=region)).health.endpoint
+            refuse_unless_embedded(endpoint)
+            safe = safe_environment(os.environ, endpoint=endpoint, region=region, tools=tool_folders(project))
+            os.environ.clear()
+            # The CDK CLI's own notes, kept in the home folder otherwise, would hold the account that is none.
+            os.environ.update(safe, CDK_HOME=str(folder / "cdk"))
+            yield PrivateAws(endpoint=endpoint, region=region, folder=folder)
+        finally:
+            lifecycle.stop(folder / "aws")

@@ -1,0 +1,60 @@
+"""A network in memory: a VPC whose only subnet has room, a NAT gateway and one VPC beside it, when told nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainium_core.account import Quota
+from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+
+VPC = Vpc(vpc_id="vpc-0123456789abcdef0", dns_support=True, dns_hostnames=True)
+SUBNET = Subnet(subnet_id="subnet-0123456789abcdef0", vpc_id=VPC.vpc_id, zone_id="usw2-az4", free_addresses=251)
+TABLE = RouteTable(route_table_id="rtb-0123456789abcdef0", default_target="nat-0123456789abcdef0")
+OWN_VPC: dict[str, Any] = {"vpc_id": VPC.vpc_id, "subnet_id": SUBNET.subnet_id}
+
+
+@dataclass(kw_only=True)
+class FakeNetwork:
+    found_vpc: Vpc | None = VPC
+    found_subnet: Subnet | None = SUBNET
+    table: RouteTable | None = TABLE
+    vpc_endpoints: Sequence[VpcEndpoint] = ()
+    addresses_held: int = 0
+    other_vpcs: int = 1
+    vpc_limit: float | None = 5
+
+    def quota(self, service: str, code: str) -> Quota | None:
+        if service != "vpc":
+            return super().quota(service, code)
+        self._listen("vpc quota")
+        return None if self.vpc_limit is None else Quota(code=code, name="VPCs per Region", limit=self.vpc_limit)
+
+    def subnet(self, subnet_id: str) -> Subnet | None:
+        assert subnet_id == SUBNET.subnet_id
+        self._listen("subnet")
+        return self.found_subnet
+
+    def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
+        assert (cluster, subnet_id) == ("trn-pilot", SUBNET.subnet_id)
+        self._listen("addresses")
+        return self.addresses_held
+
+    def vpc(self, vpc_id: str) -> Vpc | None:
+        assert vpc_id == VPC.vpc_id
+        self._listen("vpc")
+        return self.found_vpc
+
+    def vpcs_but_of(self, cluster: str) -> int:
+        assert cluster == "trn-pilot"
+        self._listen("vpcs")
+        return self.other_vpcs
+
+    def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
+        assert (subnet_id, vpc_id) == (SUBNET.subnet_id, VPC.vpc_id)
+        self._listen("routes")
+        return self.table
+
+    def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
+        assert vpc_id == VPC.vpc_id
+        self._listen("endpoints")
+        return self.vpc_endpoints

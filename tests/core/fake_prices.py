@@ -1,0 +1,23 @@
+"""Prices in memory: a dollar for everything, but for what a test says."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from trainium_core.account import CannotTellError
+from trainium_core.prices import Price, PricedItem
+
+TODAY = "2026-11-21"
+
+
+@dataclass(kw_only=True)
+class FakePrices:
+    """`usd` by product, None for one that AWS does not list. "price" among `silent`: no answer."""
+
+    silent: Collection[str] = ()
+    usd: Mapping[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])
+
+    def price(self, item: PricedItem) -> Price:
+        if "price" in self.silent:
+            raise CannotTellError("no answer about price")
+        return Price(usd=self.usd.get(item.product, Decimal(1)), source="AWS as faked", date=TODAY, origin="AWS")

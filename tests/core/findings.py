@@ -1,0 +1,14 @@
+"""What one check finds."""
+
+from typing import Any
+
+from tests.core.fake_account import FakeAccount
+from tests.core.plans import from_settings
+from trainium_core.preflight import Finding, preflight
+
+
+def found(check: str, account: FakeAccount, **settings: Any) -> Finding:
+    """The finding of one check, for a plan of two nodes."""
+    plan = from_settings(nodes=2, **settings)
+    (finding,) = [finding for finding in preflight(plan, account) if finding.check == check]
+    return finding

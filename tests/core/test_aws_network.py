@@ -1,0 +1,153 @@
+"""What is asked about networks: moto has them, but for a second page and what only AWS answers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION, stubbed, use_credentials_of_nobody
+from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.adapters.aws_account import AwsAccount
+
+MINE = [{"Key": "trn:cluster", "Value": "mine"}]
+
+
+@pytest.fixture(autouse=True)
+def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials_of_nobody(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[AwsAccount]:
+    with mock_aws():
+        yield AwsAccount(REGION)
+
+
+@pytest.fixture
+def ec2(account: AwsAccount) -> Any:  # noqa: ARG001
+    return boto3.client("ec2", REGION)
+
+
+@pytest.fixture
+def vpc_id(ec2: Any) -> str:
+    return ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+
+
+@pytest.fixture
+def subnet_id(ec2: Any, vpc_id: str) -> str:
+    made = ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")
+    return made["Subnet"]["SubnetId"]
+
+
+def main_table(ec2: Any, vpc_id: str) -> str:
+    filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "association.main", "Values": ["true"]}]
+    return ec2.describe_route_tables(Filters=filters)["RouteTables"][0]["RouteTableId"]
+
+
+def test_a_subnet_has_its_vpc_zone_and_free_addresses(account: AwsAccount, vpc_id: str, subnet_id: str) -> None:
+    expected = Subnet(subnet_id=subnet_id, vpc_id=vpc_id, zone_id="usw2-az1", free_addresses=251)
+    assert account.subnet(subnet_id) == expected
+
+
+def test_what_is_not_there_is_none(account: AwsAccount) -> None:
+    assert account.subnet("subnet-0123456789abcdef0") is None
+    assert account.vpc("vpc-0123456789abcdef0") is None
+    assert account.route_table(subnet_id="subnet-0123456789abcdef0", vpc_id="vpc-0123456789abcdef0") is None
+    assert account.endpoints("vpc-0123456789abcdef0") == []
+
+
+def test_a_vpc_has_its_dns_attributes(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+    ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
+    assert account.vpc(vpc_id) == Vpc(vpc_id=vpc_id, dns_support=True, dns_hostnames=True)
+    ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsSupport={"Value": False})
+    assert account.vpc(vpc_id) == Vpc(vpc_id=vpc_id, dns_support=False, dns_hostnames=True)
+
+
+def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+    before = account.vpcs_but_of("mine")
+    ec2.create_tags(Resources=[vpc_id], Tags=MINE)
+    assert account.vpcs_but_of("mine") == before - 1
+    assert account.vpcs_but_of("another") == before
+
+
+def test_vpcs_are_counted_over_all_pages() -> None:
+    account, stub = stubbed("ec2")
+    stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}], "NextToken": "more"})
+    stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-2"}]}, {"NextToken": "more"})
+    assert account.vpcs_but_of("mine") == 2
+
+
+def test_a_subnet_without_a_route_table_has_the_main_one(
+    account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str
+) -> None:
+    assert account.route_table(subnet_id=subnet_id, vpc_id=vpc_id) == RouteTable(
+        route_table_id=main_table(ec2, vpc_id), default_target=None
+    )
+
+
+def test_the_route_table_of_the_subnet_goes_before_the_main_one(
+    account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str
+) -> None:
+    own = ec2.create_route_table(VpcId=vpc_id)["RouteTable"]["RouteTableId"]
+    ec2.associate_route_table(RouteTableId=own, SubnetId=subnet_id)
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc_id)
+    ec2.create_route(RouteTableId=own, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    expected = RouteTable(route_table_id=own, default_target=gateway)
+    assert account.route_table(subnet_id=subnet_id, vpc_id=vpc_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("route", "target"),
+    [
+        ({"NatGatewayId": "nat-1", "State": "active"}, "nat-1"),
+        ({"TransitGatewayId": "tgw-1", "State": "active"}, "tgw-1"),
+        ({"EgressOnlyInternetGatewayId": "eigw-1", "State": "active"}, "an unknown target"),
+        ({"NatGatewayId": "nat-1", "State": "blackhole"}, None),
+    ],
+)
+def test_the_default_route_is_told_by_its_target_unless_that_is_gone(route: dict[str, str], target: str | None) -> None:
+    account, stub = stubbed("ec2")
+    table = {"RouteTableId": "rtb-1", "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", **route}]}
+    stub.add_response("describe_route_tables", {"RouteTables": [table]})
+    found = account.route_table(subnet_id="subnet-1", vpc_id="vpc-1")
+    assert found == RouteTable(route_table_id="rtb-1", default_target=target)
+
+
+def test_an_endpoint_has_its_service_kind_tables_and_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+    table = main_table(ec2, vpc_id)
+    ec2.create_vpc_endpoint(
+        VpcId=vpc_id,
+        ServiceName=f"com.amazonaws.{REGION}.s3",
+        VpcEndpointType="Gateway",
+        RouteTableIds=[table],
+        TagSpecifications=[{"ResourceType": "vpc-endpoint", "Tags": MINE}],
+    )
+    (endpoint,) = account.endpoints(vpc_id)
+    assert (endpoint.service, endpoint.kind) == ("s3", "gateway")
+    assert (endpoint.route_table_ids, endpoint.cluster) == ((table,), "mine")
+
+
+def test_only_endpoints_that_are_available_count() -> None:
+    account, stub = stubbed("ec2")
+    ssm = {"VpcEndpointType": "Interface", "ServiceName": f"com.amazonaws.{REGION}.ssm", "PrivateDnsEnabled": True}
+    found = [{**ssm, "State": "available"}, {**ssm, "State": "pendingAcceptance"}]
+    stub.add_response("describe_vpc_endpoints", {"VpcEndpoints": found})
+    assert account.endpoints("vpc-1") == [VpcEndpoint(service="ssm", kind="interface", private_dns=True)]
+
+
+def test_addresses_of_a_cluster_are_those_of_its_interfaces_in_the_subnet() -> None:
+    account, stub = stubbed("ec2")
+    here = {"SubnetId": "subnet-1", "PrivateIpAddresses": [{"PrivateIpAddress": "10.0.0.4"}]}
+    efa_only, elsewhere = {"SubnetId": "subnet-1"}, {**here, "SubnetId": "subnet-2"}
+    instances = [{"NetworkInterfaces": [here, efa_only]}, {"NetworkInterfaces": [here, elsewhere]}]
+    filters = [
+        {"Name": "tag:trn:cluster", "Values": ["mine"]},
+        {"Name": "instance-state-name", "Values": ["pending", "running"]},
+    ]
+    pages = [{"Reservations": [{"Instances": [instance]}]} for instance in instances]
+    stub.add_response("describe_instances", {**pages[0], "NextToken": "more"}, {"Filters": filters})
+    stub.add_response("describe_instances", pages[1], {"Filters": filters, "NextToken": "more"})
+    assert account.addresses_of("mine", subnet_id="subnet-1") == 2

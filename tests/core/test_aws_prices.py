@@ -1,0 +1,276 @@
+"""How AWS is asked for prices. moto has no Price List and makes spot prices up, so botocore's Stubber answers."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from botocore.stub import ANY, Stubber
+
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.prices import AwsPrices
+from trainium_core.price_products import products
+from trainium_core.prices import PricedItem
+
+REGION = "us-west-2"
+INSTANCE = PricedItem(product="on-demand", region=REGION, instance_type="trn1.32xlarge")
+NAT = PricedItem(product="nat-gateway", region=REGION)
+S3 = PricedItem(product="s3-storage", region=REGION)
+SPOT = PricedItem(product="spot", region=REGION, instance_type="trn1.32xlarge", zone_id="usw2-az4")
+Json = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+def price_list() -> tuple[AwsPrices, Stubber]:
+    prices = AwsPrices(REGION)
+    stub = Stubber(prices._clients.client("pricing", "us-east-1"))
+    stub.activate()
+    return prices, stub
+
+
+def ec2() -> tuple[AwsPrices, Stubber]:
+    prices = AwsPrices(REGION)
+    stub = Stubber(prices.client("ec2"))
+    stub.activate()
+    return prices, stub
+
+
+def product(usage_type: str, tiers: Mapping[str, str], *, since: str = "2026-09-01") -> str:
+    """A product as the Price List writes it; `tiers` maps where each begins to its price."""
+    dimensions = {
+        f"SKU.JRTCKXETXF.{begin}": {
+            "unit": "Hrs",
+            "endRange": "Inf",
+            "description": f"${usd} per unit",
+            "appliesTo": [],
+            "rateCode": f"SKU.JRTCKXETXF.{begin}",
+            "beginRange": begin,
+            "pricePerUnit": {"USD": usd},
+        }
+        for begin, usd in tiers.items()
+    }
+    term = {
+        "priceDimensions": dimensions,
+        "sku": "SKU",
+        "effectiveDate": f"{since}T00:00:00Z",
+        "offerTermCode": "JRTCKXETXF",
+        "termAttributes": {},
+    }
+    document = {
+        "product": {"productFamily": "x", "attributes": {"usagetype": usage_type, "regionCode": REGION}, "sku": "SKU"},
+        "serviceCode": "AmazonEC2",
+        "terms": {"OnDemand": {"SKU.JRTCKXETXF": term}},
+        "version": "20260901000000",
+        "publicationDate": "2026-09-01T00:00:00Z",
+    }
+    return json.dumps(document)
+
+
+def answer(*documents: str, **more: str) -> Json:
+    return {"FormatVersion": "aws_v1", "PriceList": list(documents), **more}
+
+
+def ask(item: PricedItem, *documents: str) -> Decimal | None:
+    prices, stub = price_list()
+    stub.add_response("get_products", answer(*documents))
+    return prices.price(item).usd
+
+
+def test_an_instance_is_asked_for_as_linux_on_shared_hardware_bought_on_demand() -> None:
+    prices, stub = price_list()
+    wanted = {
+        "instanceType": "trn1.32xlarge",
+        "regionCode": REGION,
+        "operatingSystem": "Linux",
+        "preInstalledSw": "NA",
+        "tenancy": "Shared",
+        "capacitystatus": "Used",
+        "marketoption": "OnDemand",
+    }
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    document = product("USW2-BoxUsage:trn1.32xlarge", {"0": "21.5000000000"})
+    stub.add_response("get_products", answer(document), {"ServiceCode": "AmazonEC2", "Filters": filters})
+    price = prices.price(INSTANCE)
+    assert (price.usd, price.origin, price.source) == (Decimal("21.5"), "AWS", "AWS Price List API")
+    assert price.confidence == "in effect since 2026-09-01"
+    assert price.date == datetime.now(UTC).date().isoformat()
+
+
+@pytest.mark.parametrize("key", [key for key, entry in products().items() if entry.service and key != "on-demand"])
+def test_every_other_product_is_asked_for_in_its_region_and_found_by_its_usage_type(key: str) -> None:
+    prices, stub = price_list()
+    entry = products()[key]
+    stub.add_response(
+        "get_products",
+        answer(product(f"USW2-{entry.usage_type}", {"0": "0.5"})),
+        {"ServiceCode": entry.service, "Filters": ANY},
+    )
+    assert prices.price(PricedItem(product=key, region=REGION)).usd == Decimal("0.5")
+    assert any("{region}" in value for value in entry.filters.values())
+
+
+def test_the_price_list_is_asked_where_it_is_whatever_the_region_of_the_plan() -> None:
+    prices, _ = price_list()
+    assert prices._clients.client("pricing", "us-east-1").meta.endpoint_url.endswith("us-east-1.amazonaws.com")
+
+
+def test_a_usage_type_of_us_east_1_has_no_prefix() -> None:
+    assert ask(NAT, product("NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
+
+
+def test_a_usage_type_that_only_ends_alike_is_another_product() -> None:
+    regional = product("USW2-RegionalNatGateway-Hours", {"0": "9"})
+    assert ask(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
+
+
+def test_of_several_tiers_the_first_counts_wherever_it_stands() -> None:
+    tiers = {"512000": "0.021", "0": "0.023", "51200": "0.022"}
+    assert ask(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
+
+
+def test_a_price_of_zero_is_none() -> None:
+    assert ask(INSTANCE, product("USW2-BoxUsage:trn1.32xlarge", {"0": "0.0000000000"})) is None
+
+
+def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
+    prices, stub = price_list()
+    stub.add_response("get_products", answer())
+    price = prices.price(INSTANCE)
+    assert (price.usd, price.source) == (None, "AWS Price List API: no such product")
+
+
+def test_no_product_of_what_is_sold_everywhere_means_that_it_was_not_found() -> None:
+    with pytest.raises(CannotTellError, match="answered with no price of a NAT gateway in us-west-2"):
+        ask(NAT)
+
+
+def test_two_prices_of_one_thing_are_no_answer() -> None:
+    two = [product("USW2-NatGateway-Hours", {"0": usd}) for usd in ("0.045", "0.05")]
+    with pytest.raises(CannotTellError, match="several prices of a NAT gateway"):
+        ask(NAT, *two)
+
+
+def test_the_same_price_twice_is_one() -> None:
+    assert ask(
+        NAT, *[product("USW2-NatGateway-Hours", {"0": "0.045"}, since=day) for day in ("2026-09-01", "2026-10-01")]
+    )
+
+
+def test_products_on_a_second_page_are_found() -> None:
+    prices, stub = price_list()
+    stub.add_response("get_products", answer(product("USW2-Other", {"0": "1"}), NextToken="more"))
+    second = {"ServiceCode": "AmazonEC2", "Filters": ANY, "NextToken": "more"}
+    stub.add_response("get_products", answer(product("USW2-NatGateway-Hours", {"0": "0.045"})), second)
+    assert prices.price(NAT).usd == Decimal("0.045")
+
+
+@pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
+def test_a_document_in_another_form_is_no_answer(document: str) -> None:
+    with pytest.raises(CannotTellError, match="not in the form that is known"):
+        ask(NAT, document)
+
+
+def test_a_price_in_another_currency_is_no_answer() -> None:
+    with pytest.raises(CannotTellError, match="not in the form that is known"):
+        ask(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
+
+
+def test_the_price_of_a_capacity_block_is_not_in_the_list() -> None:
+    prices, stub = price_list()
+    with pytest.raises(CannotTellError, match="does not hold the price of: instance, in a Capacity Block"):
+        prices.price(PricedItem(product="capacity-block", region=REGION, instance_type="trn2.48xlarge"))
+    stub.assert_no_pending_responses()
+
+
+def spot_entry(zone: str, usd: str, hour: int = 1) -> Json:
+    return {
+        "AvailabilityZone": f"{REGION}{zone}",
+        "InstanceType": "trn1.32xlarge",
+        "ProductDescription": "Linux/UNIX",
+        "SpotPrice": usd,
+        "Timestamp": datetime(2026, 11, 21, hour, tzinfo=UTC),
+    }
+
+
+def test_the_spot_price_is_the_latest_of_the_zone() -> None:
+    prices, stub = ec2()
+    asked = {
+        "InstanceTypes": ["trn1.32xlarge"],
+        "ProductDescriptions": ["Linux/UNIX"],
+        "StartTime": ANY,
+        "AvailabilityZoneId": "usw2-az4",
+    }
+    history = [spot_entry("b", "2.5", 3), spot_entry("b", "9", 1)]
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
+    price = prices.price(SPOT)
+    assert (price.usd, price.source) == (Decimal("2.5"), "EC2 spot price history")
+
+
+def test_without_a_zone_the_spot_price_is_that_of_the_dearest() -> None:
+    prices, stub = ec2()
+    asked = {"InstanceTypes": ["trn1.32xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
+    history = [spot_entry("a", "2.5", 3), spot_entry("b", "21.5", 1)]
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
+    price = prices.price(PricedItem(product="spot", region=REGION, instance_type="trn1.32xlarge"))
+    assert price.usd == Decimal("21.5")
+    assert price.confidence == "in us-west-2b; moves by the hour"
+
+
+def test_a_zone_without_spot_history_lists_no_price() -> None:
+    prices, stub = ec2()
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": []})
+    assert prices.price(SPOT).usd is None
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("AccessDeniedException", "the permission pricing:GetProducts is missing"),
+        ("ThrottlingException", "AWS answered ThrottlingException"),
+        ("UnrecognizedClientException", "AWS answered UnrecognizedClientException"),
+        ("InternalErrorException", "AWS answered InternalErrorException"),
+    ],
+)
+def test_a_refusal_of_the_price_list_is_told(code: str, says: str) -> None:
+    prices, stub = price_list()
+    stub.add_client_error("get_products", code, "no")
+    with pytest.raises(CannotTellError, match=says):
+        prices.price(NAT)
+
+
+def test_a_refusal_of_spot_prices_names_the_permission() -> None:
+    prices, stub = ec2()
+    stub.add_client_error("describe_spot_price_history", "UnauthorizedOperation", "no")
+    with pytest.raises(CannotTellError, match="the permission ec2:DescribeSpotPriceHistory is missing"):
+        prices.price(SPOT)
+
+
+def test_a_price_list_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    prices, _ = price_list()
+
+    def slow(*_: Any, **__: Any) -> None:
+        raise ReadTimeoutError(endpoint_url="https://api.pricing.us-east-1.amazonaws.com")
+
+    monkeypatch.setattr(prices._clients.client("pricing", "us-east-1"), "_make_api_call", slow)
+    with pytest.raises(CannotTellError, match="Read timeout"):
+        prices.price(NAT)
+
+
+@pytest.mark.parametrize("item", [NAT, SPOT])
+def test_what_is_not_aws_knows_no_prices_and_is_not_asked(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(CannotTellError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
+        AwsPrices(REGION).price(item)

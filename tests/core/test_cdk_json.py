@@ -1,0 +1,67 @@
+"""Writing settings into cdk.json changes them and not a character besides."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.cdk_json import with_settings
+
+OURS = (Path(__file__).parents[2] / "cdk.json").read_text()
+SETTINGS = {"ami": "ami-0123456789abcdef0", "ami_parameter": "/aws/x"}
+
+texts = st.text(max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts, lambda v: st.lists(v) | st.dictionaries(texts, v)
+)
+documents = st.dictionaries(texts.filter(lambda key: key != "context"), values, max_size=3)
+contexts = st.none() | st.dictionaries(texts | st.sampled_from(["trn:ami", "trn:region"]), values, max_size=4)
+
+
+def test_a_setting_that_is_there_is_replaced_in_place() -> None:
+    text = '{"context": {"trn:ami":   "/old",\n  "x": [1,2]}}'
+    assert with_settings(text, {"ami": "ami-1"}) == '{"context": {"trn:ami":   "ami-1",\n  "x": [1,2]}}'
+
+
+def test_a_new_setting_stands_after_the_others_with_their_indent() -> None:
+    text = '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"x": [1,2]\n\t}\n}\n'
+    written = with_settings(text, {"ami": "ami-1"})
+    assert written == '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"trn:ami": "ami-1",\n\t\t"x": [1,2]\n\t}\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("{}", '{"context": {"trn:ami": "ami-1"}}'),
+        ('{\n  "app": "x"\n}\n', '{\n  "app": "x",\n  "context": {\n    "trn:ami": "ami-1"\n  }\n}\n'),
+        ('{\n    "context": {}\n}', '{\n    "context": {\n        "trn:ami": "ami-1"\n    }\n}'),
+    ],
+)
+def test_a_context_that_is_empty_or_missing_is_made(text: str, written: str) -> None:
+    assert with_settings(text, {"ami": "ami-1"}) == written
+
+
+def test_of_two_equal_keys_the_one_that_counts_is_changed() -> None:
+    text = '{"context": {"trn:ami": "/a", "trn:ami": "/b"}}'
+    assert json.loads(with_settings(text, {"ami": "ami-1"}))["context"]["trn:ami"] == "ami-1"
+
+
+def test_in_our_own_file_two_lines_are_added_and_none_is_touched() -> None:
+    before, after = OURS.splitlines(), with_settings(OURS, SETTINGS).splitlines()
+    assert len(after) == len(before) + 2
+    assert [line for line in after if "trn:ami" not in line] == before
+
+
+@given(document=documents, context=contexts, indent=st.sampled_from([None, 0, 1, 2, 4, "\t"]))
+def test_what_is_read_back_is_what_was_there_and_the_settings(
+    document: dict[str, Any], context: dict[str, Any] | None, indent: Any
+) -> None:
+    whole = document if context is None else {"context": context, **document}
+    for text in (json.dumps(whole, indent=indent), json.dumps(whole, indent=indent, ensure_ascii=False) + "\n"):
+        read = json.loads(with_settings(text, SETTINGS))
+        changed = {f"trn:{name}": value for name, value in SETTINGS.items()}
+        assert read == {**whole, "context": {**(context or {}), **changed}}
+        assert with_settings(with_settings(text, SETTINGS), SETTINGS) == with_settings(text, SETTINGS)

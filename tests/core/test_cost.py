@@ -1,0 +1,185 @@
+"""What a plan costs: the arithmetic, and that a price nobody knows never makes anything look cheap."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_prices import TODAY, FakePrices
+from tests.core.plans import RESERVATION, from_settings, plans
+from trainium_core.cost import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
+from trainium_core.cost_items import cost_items
+from trainium_core.plan import Plan
+from trainium_core.price_quotes import Quotes
+from trainium_core.prices import Price, PricedItem
+
+HOURS_PER_MONTH = 730
+VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+
+
+def line_of(estimated: Estimate, product: str) -> CostLine:
+    (line,) = [line for line in estimated.lines if line.item.product == product]
+    return line
+
+
+def estimated(hours: int = 8, usd: dict[str, Decimal | None] | None = None, **settings: Any) -> Estimate:
+    return estimate(from_settings(**settings), hours=Decimal(hours), aws=FakePrices(usd=usd or {}))
+
+
+def test_nodes_are_billed_by_the_hour_they_run() -> None:
+    line = line_of(estimated(nodes=3, hours=40, usd={"on-demand": Decimal("21.5")}), "on-demand")
+    assert (line.running_hour, line.asleep_month, line.pilot(Decimal(40))) == (Decimal("64.5"), 0, 2580)
+
+
+def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None:
+    line = line_of(estimated(nodes=2, root_volume_gib=365, usd={"gp3-storage": Decimal("0.08")}), "gp3-storage")
+    assert (line.running_hour, line.asleep_month) == (Decimal("0.08"), 0)
+
+
+def test_endpoints_are_what_a_sleeping_cluster_pays() -> None:
+    asleep = estimated(usd={"interface-endpoint": Decimal("0.01")}).asleep_month
+    assert asleep == Total(usd=Decimal("14.6"), unknown=0)
+
+
+def test_a_nat_gateway_is_billed_with_its_address_asleep_too() -> None:
+    usd: dict[str, Decimal | None] = {"nat-gateway": Decimal("0.045"), "public-ipv4": Decimal("0.005")}
+    assert estimated(egress="nat-gateway", usd=usd).asleep_month == Total(usd=Decimal("36.5"), unknown=0)
+
+
+@pytest.mark.parametrize("settings", [{"egress": "none"}, VPC])
+def test_without_endpoints_of_its_own_a_sleeping_cluster_pays_nothing_by_the_hour(settings: dict[str, str]) -> None:
+    assert estimated(**settings).asleep_month == Total(usd=Decimal(0), unknown=0)
+
+
+def test_a_reservation_is_billed_at_the_on_demand_rate_whether_nodes_run_or_not() -> None:
+    line = line_of(estimated(capacity="reservation", reservation_id=RESERVATION), "on-demand")
+    assert line.asleep_month == HOURS_PER_MONTH
+
+
+def test_a_capacity_block_costs_no_more_asleep_for_it_is_prepaid() -> None:
+    line = line_of(estimated(capacity="capacity-block", reservation_id=RESERVATION), "capacity-block")
+    assert (line.billed, line.running_hour, line.asleep_month) == ("prepaid", 1, 0)
+
+
+def test_a_spot_price_is_that_of_the_zone() -> None:
+    (instances, *_) = cost_items(from_settings(capacity="spot", availability_zone_id="usw2-az4"))
+    assert instances.item == PricedItem(
+        product="spot", region="us-west-2", instance_type="trn1.32xlarge", zone_id="usw2-az4"
+    )
+
+
+def test_what_is_billed_by_use_has_a_unit_price_and_is_in_no_total() -> None:
+    dear = estimated(usd={"s3-storage": Decimal(1000)})
+    assert line_of(dear, "s3-storage").unit_usd == 1000
+    assert dear.running_hour == estimated().running_hour
+    assert estimated(usd={"s3-storage": None}).running_hour.unknown == 0
+
+
+def test_offline_prices_are_those_of_the_snapshot() -> None:
+    offline = estimate(from_settings(), aws=None)
+    assert {line.price.origin for line in offline.lines if line.price} == {"snapshot"}
+    assert line_of(offline, "on-demand").unit_usd == Decimal("21.5")
+
+
+def test_a_total_without_a_gap_is_an_amount() -> None:
+    assert str(Total(usd=Decimal("1234.5"), unknown=0)) == "$1,234.50"
+
+
+def test_a_total_with_a_gap_says_so_and_never_stands_alone() -> None:
+    assert str(Total(usd=Decimal(43), unknown=2)) == "at least $43.00, 2 prices unknown"
+    assert str(Total(usd=Decimal(0), unknown=1)) == "not known, 1 price unknown"
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"), [("0", "$0.00"), ("0.0049", "< $0.01"), ("0.005", "< $0.01"), ("0.045", "$0.05")]
+)
+def test_an_amount_is_never_rounded_to_nothing(usd: str, shown: str) -> None:
+    assert dollars(Decimal(usd)) == shown
+
+
+def test_an_on_demand_plan_of_a_type_that_aws_lists_no_price_for_is_warned() -> None:
+    plan = from_settings(instance_type="trn2.48xlarge", region="us-east-2")
+    warning = sales_warning(plan, estimate(plan, aws=None))
+    assert warning is not None
+    assert "AWS lists no on-demand price for trn2.48xlarge in us-east-2 (2026-10-03" in warning
+    assert "only as Capacity Blocks" in warning
+
+
+def test_that_nobody_knows_a_price_is_no_sign_that_aws_sells_none() -> None:
+    plan = from_settings()
+    nothing_known = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices={})), hours=Decimal(8))
+    assert sales_warning(plan, nothing_known) is None
+    assert nothing_known.running_hour.unknown == 3
+
+
+@pytest.mark.parametrize("capacity", ["spot", "capacity-block", "reservation"])
+def test_other_ways_to_buy_are_not_warned_of_on_demand(capacity: str) -> None:
+    reservation = None if capacity == "spot" else RESERVATION
+    settings = {"reservation_id": reservation} if reservation else {}
+    plan = from_settings(instance_type="trn2.48xlarge", region="us-east-2", capacity=capacity, **settings)
+    assert sales_warning(plan, estimate(plan, aws=None)) is None
+
+
+amounts = st.decimals("0.0001", "1000", places=4)
+
+
+@st.composite
+def quoted(draw: st.DrawFn, plan: Plan) -> Quotes:
+    """A price, an absent one, or nothing at all for each thing the plan is billed for."""
+    usd = {item.item: draw(st.none() | st.just("unheard") | amounts) for item in cost_items(plan)}
+    return Quotes(
+        prices={
+            item: Price(usd=amount, source="drawn", date=TODAY, origin="AWS")
+            for item, amount in usd.items()
+            if not isinstance(amount, str)
+        }
+    )
+
+
+@given(data=st.data(), plan=plans(), hours=st.integers(1, 1000))
+def test_totals_are_the_sums_of_what_is_known_and_count_what_is_not(
+    data: st.DataObject, plan: Plan, hours: int
+) -> None:
+    lines = cost_lines(cost_items(plan), data.draw(quoted(plan)))
+    whole = Estimate(lines=lines, hours=Decimal(hours))
+    for total, parts in [
+        (whole.running_hour, [line.running_hour for line in lines]),
+        (whole.asleep_month, [line.asleep_month for line in lines]),
+        (whole.pilot, [line.pilot(Decimal(hours)) for line in lines]),
+    ]:
+        assert total.usd == sum(part for part in parts if part is not None)
+        assert total.unknown == sum(part is None for part in parts)
+        assert ("unknown" in str(total)) == any(part is None for part in parts)
+
+
+@given(data=st.data(), plan=plans())
+def test_learning_a_price_never_lowers_a_total_nor_adds_a_gap(data: st.DataObject, plan: Plan) -> None:
+    less = data.draw(quoted(plan))
+    dollar = Price(usd=Decimal(1), source="learnt", date=TODAY, origin="yours")
+    learnt = {item.item: dollar for item in cost_items(plan)} | {i: p for i, p in less.prices.items() if p.usd}
+    before = Estimate(lines=cost_lines(cost_items(plan), less), hours=Decimal(8))
+    after = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices=learnt)), hours=Decimal(8))
+    assert after.running_hour.usd >= before.running_hour.usd
+    assert after.asleep_month.usd >= before.asleep_month.usd
+    assert after.running_hour.unknown == after.asleep_month.unknown == 0
+
+
+@given(plan=plans())
+def test_asleep_has_no_volume_and_no_instance_but_a_reserved_one(plan: Plan) -> None:
+    lines = estimate(plan, aws=FakePrices()).lines
+    asleep = {line.item.product for line in lines if line.asleep_month}
+    assert "gp3-storage" not in asleep
+    assert bool(asleep & {"on-demand", "spot", "capacity-block"}) == (plan.capacity == "reservation")
+
+
+@given(nodes=st.integers(1, 500), usd=amounts)
+def test_nodes_scale_linearly_and_the_network_does_not(nodes: int, usd: Decimal) -> None:
+    prices: dict[str, Decimal | None] = {"on-demand": usd, "gp3-storage": usd, "interface-endpoint": usd}
+    one, many = estimated(usd=prices), estimated(nodes=nodes, usd=prices)
+    for product, factor in (("on-demand", nodes), ("gp3-storage", nodes), ("interface-endpoint", 1)):
+        single, all_of_them = line_of(one, product).running_hour, line_of(many, product).running_hour
+        assert single is not None
+        assert all_of_them is not None
+        assert abs(all_of_them - factor * single) < Decimal("1e-15")

@@ -1,0 +1,69 @@
+"""The check `cost`: shows the totals, warns of what is not known, and never stands in the way."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.fake_prices import FakePrices
+from tests.core.plans import from_settings
+from tests.core.test_catalog_overlay import TOMORROW
+from trainium_core.preflight.cost_check import check_cost
+from trainium_core.preflight.finding import Answer
+
+CHEAP: dict[str, Decimal | None] = {
+    "on-demand": Decimal("21.5"),
+    "gp3-storage": Decimal("0.08"),
+    "interface-endpoint": Decimal("0.01"),
+}
+
+
+def check(account: FakePrices, **settings: Any) -> Answer:
+    return check_cost(from_settings(nodes=2, **settings), account)
+
+
+def test_known_prices_pass_with_both_totals() -> None:
+    answer = check(FakePrices(usd=CHEAP))
+    assert answer.outcome == "pass"
+    assert answer.found.startswith("per hour with nodes running: $43.13; per month without nodes: $14.60; list")
+
+
+def test_prices_of_the_snapshot_pass_and_say_their_age_and_why() -> None:
+    answer = check(FakePrices(silent={"price"}))
+    assert answer.outcome == "pass"
+    assert answer.found.endswith("by a snapshot of list prices, the oldest of 2026-07-21, since no answer about price")
+
+
+def test_a_price_that_nobody_knows_is_a_warning_and_not_a_low_total() -> None:
+    answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
+    assert answer.outcome == "warn"
+    assert "running: at least $43.02, 1 price unknown;" in answer.found
+    assert "trn:prices" in answer.fix
+
+
+def test_a_type_that_aws_sells_in_blocks_only_is_a_warning_with_the_way_out() -> None:
+    answer = check(FakePrices(usd={**CHEAP, "on-demand": None}), instance_type="trn2.48xlarge", region="us-east-2")
+    assert answer.outcome == "warn"
+    assert answer.found.startswith("AWS lists no on-demand price for trn2.48xlarge in us-east-2")
+    assert answer.fix == "set trn:capacity to spot or capacity-block"
+
+
+def test_a_type_that_is_not_sold_as_blocks_either_may_not_be_sold() -> None:
+    answer = check(FakePrices(usd={"on-demand": None}), instance_type="trn1n.32xlarge")
+    assert "AWS may not sell it, and a launch may find none" in answer.found
+    assert answer.fix == "set trn:capacity to spot"
+
+
+def test_a_type_that_is_sold_on_demand_only_leaves_a_price_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(TOMORROW)
+    tomorrow = {"instance_type": "trn9.96xlarge", "region": "eu-north-1", "catalog": str(tmp_path / "mine.toml")}
+    answer = check(FakePrices(usd={"on-demand": None}), **tomorrow)
+    assert (answer.outcome, "trn:prices" in answer.fix) == ("warn", True)
+
+
+@pytest.mark.parametrize("silent", [(), ("price",)])
+def test_no_price_is_ever_a_failure(silent: tuple[str, ...]) -> None:
+    plans = [{}, {"egress": "nat-gateway"}, {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}]
+    outcomes = {check(FakePrices(silent=silent, usd={"on-demand": None}), **settings).outcome for settings in plans}
+    assert outcomes <= {"pass", "warn"}

@@ -1,0 +1,147 @@
+"""Whether the image is there, boots and holds the framework; and whether a pin is behind."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_account import IMAGE, FakeAccount
+from tests.core.findings import found
+from trainium_core.facts import facts
+from trainium_core.image_content import NeuronRelease, is_for_torch_neuronx, neuron_release, other_content
+
+PYTORCH = facts()["image"]["ssm_parameter"]
+JAX = "/aws/service/neuron/dlami/jax-0.10/ubuntu-24.04/latest/image_id"
+EVERYTHING = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
+NEWER = replace(IMAGE, image_id="ami-0fedcba9876543210", description="Neuron SDK 2.31.2.")
+
+
+def with_release(release: str) -> FakeAccount:
+    return FakeAccount(found_image=replace(IMAGE, description=f"PyTorch 2.9. Neuron SDK {release}"))
+
+
+@pytest.mark.parametrize(
+    ("account", "says"),
+    [
+        (FakeAccount(parameter_value=None), "no SSM parameter /aws/service/neuron"),
+        (FakeAccount(found_image=None), "no image ami-0123456789abcdef0 in us-west-2"),
+        (FakeAccount(found_image=replace(IMAGE, state="pending")), "ami-0123456789abcdef0 is pending"),
+        (FakeAccount(found_image=replace(IMAGE, architecture="arm64")), "ami-0123456789abcdef0 is for arm64"),
+        (FakeAccount(found_image=replace(IMAGE, root_device_name="/dev/xvda")), "is /dev/xvda, not /dev/sda1"),
+        (FakeAccount(found_image=replace(IMAGE, root_volume_gib=600)), "takes 600 GiB, more than 512"),
+    ],
+)
+def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccount, says: str) -> None:
+    finding = found("image", account)
+    assert finding.outcome == "fail"
+    assert says in finding.found
+    assert "set trn:" in finding.fix
+
+
+def test_everything_that_keeps_an_image_from_booting_is_told_at_once() -> None:
+    broken = replace(IMAGE, state="failed", architecture="arm64", root_volume_gib=600)
+    finding = found("image", FakeAccount(found_image=broken))
+    assert all(word in finding.found for word in ("failed", "arm64", "600 GiB"))
+
+
+@pytest.mark.parametrize(("release", "outcome"), [("2.30.0", "pass"), ("2.31.9", "pass"), ("2.32.0", "fail")])
+def test_pytorch_needs_a_release_that_holds_it(release: str, outcome: str) -> None:
+    finding = found("image", with_release(release), ami=PYTORCH)
+    assert finding.outcome == outcome
+    assert f"Neuron SDK {release}" in finding.found
+    assert finding.needed == "Neuron SDK 2.31 or older, for PyTorch"
+
+
+def test_a_release_that_is_not_named_is_unknown_to_who_wants_pytorch_and_a_warning_to_others() -> None:
+    account = FakeAccount(found_image=replace(IMAGE, description=""))
+    assert found("image", account).outcome == "unknown"
+    assert found("image", account, ami=IMAGE.image_id).outcome == "warn"
+
+
+@pytest.mark.parametrize("ami", [EVERYTHING, IMAGE.image_id, "/my/image"])
+def test_who_names_no_pytorch_image_is_warned_that_it_holds_none(ami: str) -> None:
+    finding = found("image", with_release("2.32.0"), ami=ami)
+    assert finding.outcome == "warn"
+    assert "holds no PyTorch for Trainium" in finding.found
+
+
+def test_an_image_for_other_work_is_a_warning_that_says_what_it_holds() -> None:
+    finding = found("image", with_release("2.31.0"), ami=JAX)
+    assert (finding.outcome, finding.found) == ("warn", f"images of {JAX} hold JAX")
+
+
+def test_a_copy_of_ones_own_is_a_warning() -> None:
+    finding = found("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
+    assert finding.outcome == "warn"
+    assert "belongs to account 210987654321, not to Amazon" in finding.found
+
+
+def test_an_image_with_another_name_is_a_warning() -> None:
+    finding = found("image", FakeAccount(found_image=replace(IMAGE, name="al2023-ami-minimal")))
+    assert finding.outcome == "warn"
+    assert "al2023-ami-minimal" in finding.found
+
+
+def test_an_image_is_deprecated_from_its_day_on() -> None:
+    past, future = datetime(2026, 1, 26, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
+    finding = found("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))
+    assert finding.outcome == "warn"
+    assert "deprecated since 2026-01-26" in finding.found
+    assert found("image", FakeAccount(found_image=replace(IMAGE, deprecated=future))).outcome == "pass"
+
+
+def test_an_id_without_a_parameter_needs_none() -> None:
+    assert found("image", FakeAccount(silent={"parameter"}), ami=IMAGE.image_id).outcome == "pass"
+
+
+def test_a_pin_that_is_up_to_date_passes() -> None:
+    finding = found("image", FakeAccount(), ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    assert finding.outcome == "pass"
+
+
+def test_a_pin_that_is_behind_warns_with_both_ids_and_releases() -> None:
+    account = FakeAccount(parameter_value=NEWER.image_id, other_images={NEWER.image_id: NEWER})
+    finding = found("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    assert finding.outcome == "warn"
+    assert f"pinned is {IMAGE.image_id} (Neuron SDK 2.31.1)" in finding.found
+    assert f"is now {NEWER.image_id} (Neuron SDK 2.31.2)" in finding.found
+    assert "trn image pin" in finding.fix
+
+
+def test_a_pin_whose_parameter_is_gone_warns() -> None:
+    finding = found("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    assert finding.outcome == "warn"
+    assert f"{PYTORCH}, which {IMAGE.image_id} was taken from, is gone" in finding.found
+
+
+def test_whether_a_pin_is_behind_is_unknown_without_an_answer() -> None:
+    account = FakeAccount(silent={"parameter"})
+    assert found("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH).outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("description", "release"),
+    [
+        ("Deep Learning AMI. Neuron SDK 2.31.0", "2.31.0"),
+        ("[Copied ami-1 from us-east-1] Neuron SDK v2.31.0, PyTorch", "2.31.0"),
+        ("Neuron SDK", None),
+        ("PyTorch 2.9", None),
+    ],
+)
+def test_the_release_is_read_from_the_description(description: str, release: str | None) -> None:
+    named = neuron_release(replace(IMAGE, description=description))
+    assert (str(named) if named else None) == release
+
+
+@given(major=st.integers(0, 3), minor=st.integers(0, 99), patch=st.integers(0, 99))
+def test_a_release_holds_pytorch_up_to_the_last_one_whatever_its_patch(major: int, minor: int, patch: int) -> None:
+    assert NeuronRelease((major, minor, patch)).holds_torch_neuronx == ((major, minor) <= (2, 31))
+
+
+def test_vllm_for_inference_is_not_pytorch_for_training() -> None:
+    vllm = "/aws/service/neuron/dlami/pytorch-inference-vllm-0.16/ubuntu-24.04/latest/image_id"
+    assert is_for_torch_neuronx(PYTORCH)
+    assert not is_for_torch_neuronx(vllm)
+    assert other_content(vllm) == "vLLM for inference"

@@ -1,0 +1,150 @@
+"""Whether the nodes fit in a network, and get out of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_account import FakeAccount
+from tests.core.fake_network import OWN_VPC, SUBNET, TABLE, VPC
+from tests.core.findings import found
+from trainium_core.account.network import VpcEndpoint
+from trainium_core.preflight import Finding
+
+CLOSED = replace(TABLE, default_target=None)
+S3_GATEWAY = VpcEndpoint(service="s3", kind="gateway", route_table_ids=[TABLE.route_table_id])
+SESSIONS = tuple(VpcEndpoint(service=name, kind="interface", private_dns=True) for name in ("ssm", "ssmmessages"))
+
+
+def network(**account: Any) -> Finding:
+    """The finding about a VPC of the user's own."""
+    return found("network", FakeAccount(**account), **OWN_VPC)
+
+
+def with_route_table(route_table_id: str = TABLE.route_table_id, **account: Any) -> Finding:
+    return found("network", FakeAccount(**account), **OWN_VPC, route_table_id=route_table_id)
+
+
+def test_a_vpc_with_room_and_a_nat_gateway_passes() -> None:
+    finding = network()
+    assert finding.outcome == "pass"
+    assert "subnet-0123456789abcdef0 in usw2-az4 has 251 free addresses" in finding.found
+    assert "16 addresses" in finding.needed
+
+
+def test_a_closed_vpc_with_its_endpoints_passes() -> None:
+    assert network(table=CLOSED, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("account", "says"),
+    [
+        ({"found_vpc": None}, "no vpc-0123456789abcdef0 in us-west-2"),
+        ({"found_subnet": None}, "no subnet-0123456789abcdef0 in us-west-2"),
+        ({"found_subnet": replace(SUBNET, vpc_id="vpc-1")}, "is in vpc-1, not in vpc-0123456789abcdef0"),
+    ],
+)
+def test_a_vpc_and_a_subnet_that_do_not_belong_together_fail(account: dict[str, Any], says: str) -> None:
+    finding = network(**account)
+    assert finding.outcome == "fail"
+    assert says in finding.found
+    assert "set trn:" in finding.fix
+
+
+def test_addresses_must_suffice_for_every_card_of_every_node() -> None:
+    assert network(found_subnet=replace(SUBNET, free_addresses=16)).outcome == "pass"
+    finding = network(found_subnet=replace(SUBNET, free_addresses=15))
+    assert (finding.outcome, finding.needed) == ("fail", "16 addresses")
+    assert "efa-only" in finding.fix
+
+
+def test_an_efa_only_card_takes_no_address() -> None:
+    account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
+    assert found("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
+
+
+@given(free=st.integers(0, 40), held=st.integers(0, 40))
+def test_addresses_that_the_clusters_own_nodes_hold_are_not_counted_twice(free: int, held: int) -> None:
+    finding = network(found_subnet=replace(SUBNET, free_addresses=free), addresses_held=held)
+    assert (finding.outcome == "pass") == (free + held >= 16)
+
+
+def test_a_vpc_without_dns_is_a_warning() -> None:
+    assert network(found_vpc=replace(VPC, dns_support=False)).outcome == "warn"
+
+
+def test_endpoints_need_dns_hostnames_and_a_nat_gateway_does_not() -> None:
+    without = replace(VPC, dns_hostnames=False)
+    assert network(found_vpc=without).outcome == "pass"
+    assert network(found_vpc=without, table=CLOSED, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "warn"
+
+
+def test_without_a_way_to_s3_nobody_can_report() -> None:
+    finding = network(table=CLOSED, vpc_endpoints=SESSIONS)
+    assert finding.outcome == "fail"
+    assert finding.fix.startswith("set trn:route_table_id to rtb-0123456789abcdef0")
+
+
+def test_a_gateway_endpoint_on_another_route_table_leads_nowhere() -> None:
+    elsewhere = replace(S3_GATEWAY, route_table_ids=["rtb-1"])
+    assert network(table=CLOSED, vpc_endpoints=[elsewhere, *SESSIONS]).outcome == "fail"
+
+
+def test_an_interface_endpoint_of_s3_is_a_way() -> None:
+    s3 = VpcEndpoint(service="s3", kind="interface", private_dns=True)
+    assert network(table=CLOSED, vpc_endpoints=[s3, *SESSIONS]).outcome == "pass"
+    assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
+
+
+def test_an_internet_gateway_is_no_way_out_of_private_addresses() -> None:
+    finding = network(table=replace(TABLE, default_target="igw-1"), vpc_endpoints=SESSIONS)
+    assert finding.outcome == "fail"
+
+
+def test_what_lies_behind_a_transit_gateway_is_unknown() -> None:
+    behind = replace(TABLE, default_target="tgw-1")
+    assert network(table=behind).outcome == "unknown"
+    assert network(table=behind, vpc_endpoints=[S3_GATEWAY]).outcome == "warn"
+    assert network(table=behind, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "pass"
+
+
+@pytest.mark.parametrize("target", [None, "igw-1"])
+def test_without_a_way_for_sessions_there_is_a_warning(target: str | None) -> None:
+    finding = network(table=replace(TABLE, default_target=target), vpc_endpoints=[S3_GATEWAY, SESSIONS[0]])
+    assert finding.outcome == "warn"
+    assert "no sessions" in finding.found
+
+
+def test_a_route_table_that_is_given_takes_the_endpoint() -> None:
+    assert with_route_table(table=CLOSED, vpc_endpoints=SESSIONS).outcome == "pass"
+
+
+def test_a_route_table_that_is_given_must_be_the_subnets() -> None:
+    finding = with_route_table("rtb-0fedcba9876543210")
+    assert (finding.outcome, finding.fix) == ("fail", "set trn:route_table_id to rtb-0123456789abcdef0")
+
+
+def test_a_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
+    finding = with_route_table(vpc_endpoints=[S3_GATEWAY])
+    assert (finding.outcome, finding.fix) == ("fail", "leave trn:route_table_id out")
+
+
+def test_the_endpoint_that_the_cluster_added_itself_is_no_obstacle() -> None:
+    assert with_route_table(vpc_endpoints=[replace(S3_GATEWAY, cluster="trn-pilot")]).outcome == "pass"
+
+
+def test_a_subnet_without_any_route_table_is_unknown() -> None:
+    assert network(table=None).outcome == "unknown"
+
+
+@given(others=st.integers(0, 20), limit=st.integers(0, 20))
+def test_a_new_vpc_needs_room_for_one_more(others: int, limit: int) -> None:
+    finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
+    assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
+    assert f"{others} of {limit} VPCs" in finding.found
+
+
+def test_without_a_vpc_quota_it_is_unknown() -> None:
+    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

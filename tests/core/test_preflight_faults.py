@@ -1,0 +1,253 @@
+"""What becomes of preflight when AWS does not answer as it should. Nothing that was not learnt ever passes.
+
+Against the embedded AWS, with faults put in by botocore's events.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+
+from tests.core.plans import from_settings
+from trainium_core.account import CannotTellError
+from trainium_core.adapters import aws_service
+from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.adapters.aws_service import ATTEMPTS, Clients
+from trainium_core.plan import Plan
+from trainium_core.preflight import CHECKS, Finding, preflight, verdict
+from trainium_local import lifecycle
+from trainium_local.environment import safe_environment
+from trainium_local.server import Settings
+
+REGION = "us-west-2"
+NEW_VPC, OWN_VPC = "a new VPC", "a VPC of one's own"
+
+# Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
+QUESTIONS = [
+    ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
+    ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network"),
+    ("cloudwatch.GetMetricStatistics", NEW_VPC, "cloudwatch:GetMetricStatistics", "quota"),
+    ("ec2.DescribeInstances", NEW_VPC, "ec2:DescribeInstances", "quota"),
+    ("ec2.DescribeCapacityReservations", NEW_VPC, "ec2:DescribeCapacityReservations", "quota"),
+    ("ec2.DescribeInstanceTypeOfferings", NEW_VPC, "ec2:DescribeInstanceTypeOfferings", "offering"),
+    ("ssm.GetParameter", NEW_VPC, "ssm:GetParameter", "image bootstrap"),
+    ("ec2.DescribeImages", NEW_VPC, "ec2:DescribeImages", "image"),
+    ("ec2.DescribeVpcs", NEW_VPC, "ec2:DescribeVpcs", "network"),
+    ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
+    ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
+    ("ec2.DescribeSubnets", OWN_VPC, "ec2:DescribeSubnets", "offering network"),
+    ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
+    ("ec2.DescribeVpcAttribute", OWN_VPC, "ec2:DescribeVpcAttribute", "network"),
+    ("ec2.DescribeRouteTables", OWN_VPC, "ec2:DescribeRouteTables", "network"),
+    ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network"),
+]
+PRICES = "cost"
+"""The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
+
+Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
+"""For an operation: the status and the parsed answer that takes the place of AWS's, or None to ask the embedded AWS."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_aws_of_the_users() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            environment.delenv(name)
+        environment.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        environment.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An embedded AWS that is bootstrapped and ready for the plan."""
+    folder: Path = tmp_path_factory.mktemp("trn-local")
+    health = lifecycle.start(folder, Settings(region=REGION)).health
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in safe_environment(os.environ, endpoint=health.endpoint, region=REGION).items():
+            environment.setenv(name, value)
+        boto3.client("ssm", REGION).put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="21", Type="String")
+        yield health.endpoint
+    lifecycle.stop(folder)
+
+
+@pytest.fixture(scope="module")
+def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
+    ec2 = boto3.client("ec2", REGION)
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az4")["Subnet"]["SubnetId"]
+    for service in ("ssm", "ssmmessages"):
+        ec2.create_vpc_endpoint(
+            VpcId=vpc, ServiceName=f"com.amazonaws.{REGION}.{service}", VpcEndpointType="Interface", SubnetIds=[subnet]
+        )
+    main = [{"Name": "vpc-id", "Values": [vpc]}]
+    table = ec2.describe_route_tables(Filters=main)["RouteTables"][0]["RouteTableId"]
+    own = from_settings(nodes=2, vpc_id=vpc, subnet_id=subnet, route_table_id=table)
+    return {NEW_VPC: from_settings(nodes=2), OWN_VPC: own}
+
+
+def account(fault: Fault) -> AwsAccount:
+    session = boto3.Session()
+
+    def answer(event_name: str, **_: Any) -> tuple[AWSResponse, Mapping[str, Any]] | None:
+        given = fault(event_name.removeprefix("before-call."))
+        return given and (AWSResponse("", given[0], {}, None), given[1])
+
+    session.events.register("before-call", answer)
+    return AwsAccount(REGION, clients=Clients(session))
+
+
+def error(code: str, message: str = "no") -> tuple[int, Mapping[str, Any]]:
+    return 400, {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {}}
+
+
+def denial(operation: str) -> tuple[int, Mapping[str, Any]]:
+    return error("UnauthorizedOperation" if operation.startswith("ec2.") else "AccessDeniedException")
+
+
+def by_check(findings: tuple[Finding, ...]) -> dict[str, Finding]:
+    return {finding.check: finding for finding in findings}
+
+
+def nothing_passes(findings: tuple[Finding, ...]) -> bool:
+    return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
+
+
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+def test_without_a_fault_the_plan_is_ready(plans: Mapping[str, Plan], kind: str) -> None:
+    findings = preflight(plans[kind], account(lambda _: None))
+    assert verdict(findings) == "ready", findings
+
+
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str) -> None:
+    asked: set[str] = set()
+    preflight(plans[kind], account(lambda operation: asked.add(operation)))
+    assert asked <= {operation for operation, _, _, _ in QUESTIONS}
+
+
+@pytest.mark.parametrize(("denied", "kind", "permission", "checks"), QUESTIONS)
+def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
+    plans: Mapping[str, Plan], denied: str, kind: str, permission: str, checks: str
+) -> None:
+    healthy = by_check(preflight(plans[kind], account(lambda _: None)))
+    findings = by_check(preflight(plans[kind], account(lambda asked: denial(asked) if asked == denied else None)))
+    changed = {check for check, finding in findings.items() if finding != healthy[check]}
+    assert changed == set(checks.split())
+    for check in changed:
+        assert findings[check].outcome == "unknown"
+        assert findings[check].found == f"not allowed to look: the permission {permission} is missing"
+
+
+def test_denied_everything_nothing_passes(plans: Mapping[str, Plan]) -> None:
+    findings = preflight(plans[NEW_VPC], account(denial))
+    assert nothing_passes(findings)
+    assert verdict(findings) == "could not tell"
+
+
+@pytest.mark.parametrize(
+    "code", ["AuthFailure", "InvalidClientTokenId", "OptInRequired", "UnrecognizedClientException"]
+)
+def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
+    plans: Mapping[str, Plan], code: str
+) -> None:
+    findings = preflight(plans[NEW_VPC], account(lambda _: error(code, "not for you")))
+    assert nothing_passes(findings)
+    hint = "either the credentials are not valid, or the account has not enabled this region"
+    assert by_check(findings)["offering"].found == f"AWS answered {code}: not for you; {hint}"
+
+
+@pytest.mark.parametrize("code", ["Throttling", "RequestLimitExceeded", "InternalError", "ExpiredToken"])
+def test_an_error_of_any_other_kind_is_unknown_in_the_words_of_aws(plans: Mapping[str, Plan], code: str) -> None:
+    findings = preflight(plans[NEW_VPC], account(lambda _: error(code, "Rate exceeded")))
+    assert nothing_passes(findings)
+    assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
+
+
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+def test_an_answer_without_anything_in_it_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
+    assert nothing_passes(preflight(plans[kind], account(lambda _: (200, {"ResponseMetadata": {}}))))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, b"<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>"),
+        (503, b"<Response><Errors><Error><Code>Unavailable</Code></Error></Errors></Response>"),
+    ],
+)
+def test_a_throttled_or_failed_question_is_asked_again_and_then_given_up(status: int, body: bytes) -> None:
+    session, attempts = boto3.Session(), []
+
+    class Body:
+        def stream(self, **_: Any) -> Iterator[bytes]:
+            yield body
+
+    def refuse(request: Any, **_: Any) -> AWSResponse:
+        attempts.append(request)
+        return AWSResponse(request.url, status, {}, Body())
+
+    session.events.register("before-send.ec2", refuse)
+    with pytest.raises(CannotTellError, match="AWS answered"):
+        AwsAccount(REGION, clients=Clients(session)).zones_offering("trn1.32xlarge")
+    assert len(attempts) == ATTEMPTS
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_an_endpoint_that_is_down_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
+    assert nothing_passes(findings)
+    assert "Could not connect to the endpoint" in by_check(findings)["offering"].found
+
+
+def test_an_endpoint_that_is_slow_is_unknown_when_patience_ends(
+    monkeypatch: pytest.MonkeyPatch, silent_port: int
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent_port}")
+    monkeypatch.setattr(aws_service, "PATIENCE", Config(read_timeout=0.2, retries={"total_max_attempts": 1}))
+    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
+    assert nothing_passes(findings)
+    assert "Read timeout" in by_check(findings)["offering"].found
+
+
+def test_missing_credentials_are_told_by_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
+    assert nothing_passes(findings)
+    assert "credentials" in by_check(findings)["identity"].found
+
+
+def test_an_unknown_profile_is_told_by_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "none-such")
+    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
+    assert nothing_passes(findings)
+    assert {"none-such" in finding.found for finding in findings if finding.check != PRICES} == {True}
+
+
+def test_every_check_is_put_to_the_test() -> None:
+    tried = {check for _, _, _, checks in QUESTIONS for check in checks.split()}
+    assert CHECKS.keys() - tried - {PRICES} == set()

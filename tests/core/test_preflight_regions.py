@@ -1,0 +1,46 @@
+"""The same plan in several regions."""
+
+import pytest
+
+from tests.core.fake_account import IMAGE, FakeAccount
+from tests.core.plans import from_settings
+from trainium_core.facts import facts
+from trainium_core.preflight import verdict
+from trainium_core.preflight.regions import plan_in, preflight_in_regions
+from trainium_core.problems import PlanError
+
+PLAN = from_settings(nodes=2, availability_zone_id="usw2-az1")
+ZONES = {"us-west-2": ["usw2-az1"], "us-east-2": ["use2-az3"]}
+
+
+def test_each_region_is_asked_of_its_own_account() -> None:
+    def account_in(region: str) -> FakeAccount:
+        return FakeAccount(zones=ZONES[region], limit=0 if region == "us-east-2" else 256)
+
+    told = preflight_in_regions(PLAN, ZONES, account_in)
+    assert {region: verdict(findings) for region, findings in told.items()} == {
+        "us-west-2": "ready",
+        "us-east-2": "not ready",
+    }
+
+
+def test_a_check_is_suppressed_in_every_region() -> None:
+    told = preflight_in_regions(PLAN, ZONES, lambda region: FakeAccount(zones=ZONES[region]), suppressed={"quota"})
+    assert all(f.suppressed == (f.check == "quota") for findings in told.values() for f in findings)
+
+
+def test_elsewhere_a_plan_has_a_zone_of_that_region() -> None:
+    assert plan_in(PLAN, "us-west-2") is PLAN
+    assert plan_in(PLAN, "us-east-2").zone_id == "use2-az3"
+
+
+def test_elsewhere_a_pinned_image_is_what_its_parameter_names() -> None:
+    parameter = facts()["image"]["ssm_parameter"]
+    pinned = from_settings(ami=IMAGE.image_id, ami_parameter=parameter)
+    assert plan_in(pinned, "us-west-2").ami == IMAGE.image_id
+    assert (plan_in(pinned, "us-east-2").ami, plan_in(pinned, "us-east-2").ami_parameter) == (parameter, None)
+
+
+def test_a_region_that_lacks_the_type_is_refused() -> None:
+    with pytest.raises(PlanError, match="sa-east-1"):
+        plan_in(PLAN, "sa-east-1")

@@ -1,0 +1,43 @@
+"""Which source a price is taken from: one's own, then AWS, then the snapshot; what none has stays unknown."""
+
+from decimal import Decimal
+
+from tests.core.fake_prices import TODAY, FakePrices
+from trainium_core.price_quotes import Quotes, quotes
+from trainium_core.prices import Price, PricedItem, PriceTable, no_prices
+
+NAT = PricedItem(product="nat-gateway", region="us-west-2")
+OWN = PriceTable({NAT: Price(usd=Decimal(3), source="mine", date=TODAY, origin="yours")})
+SNAPSHOT = PriceTable({NAT: Price(usd=Decimal(2), source="old", date="2024-01-01", origin="snapshot")})
+
+
+def ask(*, own: PriceTable | None = None, aws: FakePrices | None = None, snapshot: PriceTable = SNAPSHOT) -> Quotes:
+    return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
+
+
+def test_a_price_of_ones_own_comes_before_that_of_aws() -> None:
+    assert ask(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
+
+
+def test_what_aws_says_comes_before_the_snapshot() -> None:
+    assert ask(aws=FakePrices()).prices[NAT].origin == "AWS"
+
+
+def test_without_aws_the_snapshot_answers() -> None:
+    assert ask().prices[NAT].origin == "snapshot"
+    assert ask().silence == ()
+
+
+def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
+    other = PricedItem(product="s3-storage", region="us-west-2")
+    found = quotes([NAT, other], own=no_prices(), aws=FakePrices(silent={"price"}), snapshot=SNAPSHOT)
+    assert found.prices[NAT].origin == "snapshot"
+    assert found.silence == ("no answer about price",)
+
+
+def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_asked() -> None:
+    assert ask(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None
+
+
+def test_what_no_source_has_stays_without_a_price() -> None:
+    assert ask(snapshot=no_prices()).prices == {}

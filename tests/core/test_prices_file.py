@@ -1,0 +1,152 @@
+"""A file of prices: the snapshot in the package is sound, and a user's own says what is wrong with it."""
+
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.plans import from_settings, the_problem
+from trainium_core.catalog import builtin_catalog
+from trainium_core.price_products import products
+from trainium_core.prices import PricedItem, PriceTable
+from trainium_core.prices_file import PricesError, load_prices, snapshot_prices
+
+HEADER = "product,instance_type,region,usd,date,source\n"
+NEGOTIATED = "on-demand,trn1.32xlarge,us-west-2,18.50,2026-11-01,our agreement\n"
+ITEM = PricedItem(product="on-demand", region="us-west-2", instance_type="trn1.32xlarge")
+
+
+def own(folder: Path, text: str) -> PriceTable:
+    file = folder / "prices.csv"
+    file.write_text(text)
+    return load_prices(file)
+
+
+def spot(zone_id: str = "") -> PricedItem:
+    return PricedItem(product="spot", region="us-east-1", instance_type="trn1.32xlarge", zone_id=zone_id)
+
+
+@pytest.mark.parametrize("item", snapshot_prices())
+def test_every_price_of_the_snapshot_says_what_it_is_worth(item: PricedItem) -> None:
+    found = snapshot_prices()[item]
+    assert found.source
+    assert found.confidence
+    assert found.date <= "2026-11-21"
+    assert found.origin == "snapshot"
+
+
+@pytest.mark.parametrize("item", [item for item in snapshot_prices() if item.instance_type])
+def test_an_instance_price_of_the_snapshot_is_for_a_type_where_it_is_offered(item: PricedItem) -> None:
+    zones = builtin_catalog()[item.instance_type].zones[item.region]
+    assert not item.zone_id or item.zone_id in zones
+
+
+def test_every_type_has_a_row_wherever_it_is_offered_if_only_to_say_that_none_is_listed() -> None:
+    on_demand = {
+        PricedItem(product="on-demand", region=region, instance_type=entry.name)
+        for entry in builtin_catalog().values()
+        for region in entry.zones
+    }
+    assert on_demand <= snapshot_prices().keys()
+
+
+def test_no_trainium2_has_an_on_demand_price_in_the_snapshot() -> None:
+    of_trn2 = [p for i, p in snapshot_prices().items() if i.product == "on-demand" and "trn2" in i.instance_type]
+    assert of_trn2
+    assert all(price.usd is None for price in of_trn2)
+
+
+def test_every_product_of_the_file_has_a_unit_that_the_arithmetic_knows() -> None:
+    assert {product.unit for product in products().values()} == {"hour", "GB", "GB-month"}
+
+
+def test_a_price_of_ones_own_is_read_with_its_source(tmp_path: Path) -> None:
+    price = own(tmp_path, HEADER + NEGOTIATED)[ITEM]
+    assert (price.usd, price.source, price.date, price.origin) == (
+        Decimal("18.50"),
+        "our agreement",
+        "2026-11-01",
+        "yours",
+    )
+
+
+def test_a_plan_takes_the_file_by_its_path(tmp_path: Path) -> None:
+    own(tmp_path, HEADER + NEGOTIATED)
+    assert ITEM in from_settings(prices=str(tmp_path / "prices.csv")).prices
+    assert not from_settings().prices
+
+
+def test_a_spot_price_of_all_zones_holds_for_each(tmp_path: Path) -> None:
+    table = own(tmp_path, HEADER + "spot,trn1.32xlarge,us-east-1,3,2026-11-01,us\n")
+    price = table.best_for(spot("use1-az4"))
+    assert price is not None
+    assert price.usd == 3
+
+
+def test_without_a_zone_the_dearest_one_counts() -> None:
+    price = snapshot_prices().best_for(spot())
+    assert price is not None
+    assert price.usd == Decimal("8.3747")
+    assert price == snapshot_prices().best_for(spot("use1-az5"))
+
+
+def test_a_zone_without_a_price_does_not_take_that_of_another() -> None:
+    assert snapshot_prices().best_for(spot("use1-az1")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the header lacks product, region, usd, date, source"),
+        ("product,region,usd,date,source,colour\n", "has unknown colour"),
+        (HEADER + NEGOTIATED.replace("on-demand", "on-demnd"), "unknown product 'on-demnd'; nearest: on-demand"),
+        (HEADER + NEGOTIATED.replace("us-west-2", ""), "line 2: names no region"),
+        (HEADER + NEGOTIATED.replace("trn1.32xlarge", ""), "on-demand needs an instance_type"),
+        (HEADER + NEGOTIATED.replace("on-demand", "nat-gateway"), "nat-gateway takes no instance_type"),
+        (HEADER + NEGOTIATED.replace("18.50", "$18.50"), "usd is '$18.50', must be dollars for one unit"),
+        (HEADER + NEGOTIATED.replace("18.50", "0"), "usd is '0', must be"),
+        (HEADER + NEGOTIATED.replace("18.50", "-1"), "usd is '-1', must be"),
+        (HEADER + NEGOTIATED.replace("18.50", "nan"), "usd is 'nan', must be"),
+        (HEADER + NEGOTIATED.replace("18.50", "inf"), "usd is 'inf', must be"),
+        (HEADER + NEGOTIATED.replace("18.50", ""), "leave a price out that is not known"),
+        (HEADER + NEGOTIATED.replace("2026-11-01", "last week"), "date is 'last week', must be a day"),
+        (HEADER + NEGOTIATED.replace("our agreement", ""), "names no source"),
+        (HEADER + NEGOTIATED.replace(",our agreement", ""), "line 2: has not the 6 values of the header"),
+        (HEADER + NEGOTIATED.replace("our agreement", "a,b"), "line 2: has not the 6 values of the header"),
+        (HEADER + NEGOTIATED + NEGOTIATED, "line 3: a second price for the same thing"),
+        (HEADER + '"unclosed', "not CSV"),
+        (
+            HEADER.replace("source", "source,zone_id") + NEGOTIATED.replace("agreement", "agreement,usw2-az1"),
+            "only a spot price has a zone_id",
+        ),
+    ],
+)
+def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(PricesError) as refused:
+        own(tmp_path, text)
+    assert says in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path / 'prices.csv'}: ")
+
+
+def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PricesError, match="cannot be read"):
+        load_prices(tmp_path / "prices.csv")
+
+
+def test_a_plan_tells_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text(HEADER + NEGOTIATED.replace("18.50", "cheap"))
+    problem = the_problem(prices=str(tmp_path / "prices.csv"))
+    assert problem.key == "prices"
+    assert "usd is 'cheap'" in problem.fix
+
+
+@given(text=st.text(alphabet='abc,"\n0.-', max_size=40))
+def test_whatever_the_file_holds_it_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.csv"
+    file.write_text(HEADER + text)
+    with suppress(PricesError):
+        assert all(price.usd is None or price.usd > 0 for price in load_prices(file).values())

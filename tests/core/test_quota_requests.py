@@ -1,0 +1,68 @@
+"""Asking AWS for more: what is sent, and what becomes of each refusal. Stubber holds both against AWS's model."""
+
+from datetime import UTC, datetime
+
+import pytest
+from botocore.stub import Stubber
+
+from tests.core.fake_quotas import ON_DEMAND
+from trainium_core.account import QuotaRequest
+from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests, RequestRefusedError
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+
+
+@pytest.fixture
+def requests() -> AwsQuotaRequests:
+    return AwsQuotaRequests("us-west-2")
+
+
+@pytest.fixture
+def stub(requests: AwsQuotaRequests) -> Stubber:
+    stub = Stubber(requests.client("service-quotas"))
+    stub.activate()
+    return stub
+
+
+def test_exactly_the_value_is_asked_for(requests: AwsQuotaRequests, stub: Stubber) -> None:
+    shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
+    asked = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND, "DesiredValue": 384}
+    stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, asked)
+    made = requests.ask("ec2", ON_DEMAND, desired=384)
+    assert made == QuotaRequest(request_id="r-1", desired=384, status="PENDING", created=NOON)
+
+
+def test_a_request_that_is_open_is_recognised(requests: AwsQuotaRequests, stub: Stubber) -> None:
+    stub.add_client_error("request_service_quota_increase", "ResourceAlreadyExistsException")
+    with pytest.raises(AlreadyRequestedError):
+        requests.ask("ec2", ON_DEMAND, desired=384)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("AccessDeniedException", "servicequotas:RequestServiceQuotaIncrease is missing"),
+        ("DependencyAccessDeniedException", "iam:CreateServiceLinkedRole"),
+        ("QuotaExceededException", "AWS answered QuotaExceededException: too many"),
+        ("InvalidResourceStateException", "AWS answered InvalidResourceStateException: too many"),
+        ("IllegalArgumentException", "AWS answered IllegalArgumentException: too many"),
+    ],
+)
+def test_a_refusal_says_why(requests: AwsQuotaRequests, stub: Stubber, code: str, says: str) -> None:
+    stub.add_client_error("request_service_quota_increase", code, "too many")
+    with pytest.raises(RequestRefusedError, match=says):
+        requests.ask("ec2", ON_DEMAND, desired=384)
+
+
+def test_an_endpoint_that_does_not_answer_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(RequestRefusedError, match=r"127\.0\.0\.1:9"):
+        AwsQuotaRequests("us-west-2").ask("ec2", ON_DEMAND, desired=1)

@@ -1,0 +1,63 @@
+"""Whether the stacks are in a state that takes a deployment."""
+
+import pytest
+
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])
+def test_a_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
+    finding = found("bootstrap", FakeAccount(bootstrap_version=version))
+    assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
+
+
+def test_a_region_that_is_not_bootstrapped_fails_with_the_command() -> None:
+    finding = found("bootstrap", FakeAccount(bootstrap_version=None, stacks={}))
+    assert (finding.outcome, finding.found) == ("fail", "there is no stack CDKToolkit")
+    assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
+
+
+def test_a_bootstrap_that_failed_says_so() -> None:
+    account = FakeAccount(bootstrap_version=None, stacks={"CDKToolkit": "ROLLBACK_COMPLETE"})
+    assert found("bootstrap", account).found == "CDKToolkit is in ROLLBACK_COMPLETE"
+
+
+def test_a_bootstrap_under_another_name_is_one() -> None:
+    assert found("bootstrap", FakeAccount(stacks={})).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (None, "pass"),
+        ("REVIEW_IN_PROGRESS", "pass"),
+        ("CREATE_COMPLETE", "pass"),
+        ("UPDATE_COMPLETE", "pass"),
+        ("UPDATE_ROLLBACK_COMPLETE", "pass"),
+        ("IMPORT_COMPLETE", "pass"),
+        ("ROLLBACK_COMPLETE", "warn"),
+        ("ROLLBACK_FAILED", "fail"),
+        ("CREATE_IN_PROGRESS", "fail"),
+        ("DELETE_IN_PROGRESS", "fail"),
+        ("DELETE_FAILED", "fail"),
+        ("UPDATE_ROLLBACK_FAILED", "fail"),
+        ("SOMETHING_NEW", "fail"),
+    ],
+)
+def test_a_stack_is_only_updated_from_a_steady_state(status: str | None, outcome: str) -> None:
+    account = FakeAccount(stacks={"TrnClusterStack": status} if status else {})
+    assert found("stack", account).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("status", "command"),
+    [
+        ("DELETE_FAILED", "cdk destroy TrnClusterStack"),
+        ("ROLLBACK_FAILED", "cdk destroy TrnClusterStack"),
+        ("UPDATE_ROLLBACK_FAILED", "cdk rollback TrnClusterStack"),
+        ("UPDATE_IN_PROGRESS", "wait until that has ended"),
+    ],
+)
+def test_a_stack_that_is_stuck_comes_with_the_way_out(status: str, command: str) -> None:
+    assert command in found("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix

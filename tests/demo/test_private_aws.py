@@ -1,0 +1,66 @@
+"""The demo refuses to go on as soon as anybody but its own embedded AWS would be asked."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from demo.private_aws import PrivateAws, private_aws
+from trainium_local import lifecycle
+from trainium_local.environment import NotTheEmbeddedAwsError
+from trainium_local.lifecycle import Started
+from trainium_local.server import Health
+
+ENDPOINT = "http://127.0.0.1:4599"
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PrivateAws:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", ENDPOINT)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    return PrivateAws(endpoint=ENDPOINT, region="us-west-2", folder=tmp_path)
+
+
+@pytest.mark.parametrize("service", ["ec2", "s3", "iam", "cloudformation"])
+def test_a_client_asks_the_embedded_aws(aws: PrivateAws, service: str) -> None:
+    assert aws.client(service).meta.endpoint_url == ENDPOINT
+
+
+def test_a_client_that_would_ask_aws_is_refused(aws: PrivateAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    with pytest.raises(NotTheEmbeddedAwsError, match=r"ec2\.us-west-2\.amazonaws\.com"):
+        aws.client("ec2")
+
+
+def test_a_client_of_one_service_that_would_ask_elsewhere_is_refused(
+    aws: PrivateAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.example.org")
+    with pytest.raises(NotTheEmbeddedAwsError, match=r"s3\.example\.org"):
+        aws.client("s3")
+
+
+@pytest.mark.parametrize("endpoint", ["https://sts.amazonaws.com", "http://10.0.0.1:4599", "http://127.0.0.1:1"])
+def test_a_server_that_is_not_the_embedded_aws_is_refused(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    health = Health(
+        version="0",
+        pid=1,
+        account="999999999999",
+        endpoint=endpoint,
+        region="us-west-2",
+        started="",
+        quotas={},
+        fail_nodes=0,
+        log="",
+        created=(),
+        schema_only="",
+    )
+    monkeypatch.setattr(lifecycle, "start", lambda *_: Started(health=health, already=False))
+    own = dict(os.environ)
+    with pytest.raises(NotTheEmbeddedAwsError), private_aws(tmp_path, "us-west-2"):
+        pytest.fail("nothing may be done with it")
+    assert dict(os.environ) == own

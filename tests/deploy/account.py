@@ -1,0 +1,100 @@
+"""An account on an embedded AWS, and what the real CDK CLI does to it."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demo.deployed_cluster import DeployedCluster
+from demo.inventory import Inventory, added, take_inventory
+from tests.constructs.synth import ROOT, Template
+from tests.local.conftest import EmbeddedAws
+from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
+from trainium_local.environment import ACCOUNT_ID, safe_environment, tool_folders
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What the CDK CLI said, on either stream, and how it ended."""
+
+    code: int
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """A bootstrapped account. `folder` is the working directory of every command."""
+
+    aws: EmbeddedAws
+    folder: Path
+
+    def cdk(self, *arguments: str, app: Path | str | None = None) -> Run:
+        """Run the pinned CDK CLI, on an app that is synthesised already."""
+        command = ["cdk", *arguments, *(("--app", str(app)) if app else ()), "--no-color", "--no-notices"]
+        environment = safe_environment(
+            os.environ, endpoint=self.aws.endpoint, region=self.aws.region, tools=tool_folders(ROOT)
+        ) | {"CDK_HOME": str(self.folder)}
+        run = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return Run(code=run.returncode, said=run.stdout)
+
+    def bootstrap(self) -> None:
+        run = self.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{self.aws.region}")
+        assert run.code == 0, run.said
+
+    def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
+        """Deploy the stack of a template, for better or worse."""
+        return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
+
+    def deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
+        run = self.try_to_deploy(template, stack)
+        assert run.code == 0, run.said
+        return run
+
+    def diff(self, template: Template) -> str:
+        run = self.cdk("diff", STACK_NAME, app=template.file.parent)
+        assert run.code == 0, run.said
+        return run.said
+
+    def destroy(self, template: Template, stack: str = STACK_NAME) -> None:
+        run = self.cdk("destroy", stack, "--force", app=template.file.parent)
+        assert run.code == 0, run.said
+
+    def inventory(self) -> Inventory:
+        """What the account holds, but for what the CDK keeps of each deployment in its own bucket."""
+        (uploads,) = DeployedCluster(self.aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
+        found = take_inventory(self.aws.client)
+        return {kind: frozenset(one for one in ids if not one.startswith(f"{uploads}/")) for kind, ids in found.items()}
+
+    def cluster(self, stack: str = STACK_NAME) -> DeployedCluster:
+        return DeployedCluster(self.aws.client, stack)
+
+
+def differences(before: Inventory, after: Inventory) -> list[str]:
+    """What came and what went between two moments."""
+    return [f"+ {one}" for one in added(before, after)] + [f"- {one}" for one in added(after, before)]
+
+
+def instance_ids(cluster: DeployedCluster) -> set[str]:
+    return {instance["InstanceId"] for instance in cluster.instances}
+
+
+def outputs(cluster: DeployedCluster) -> Mapping[str, str]:
+    return {one["OutputKey"]: one["OutputValue"] for one in cluster.outputs}
+
+
+def events(account: Account) -> list[dict[str, Any]]:
+    """The events of the stack, oldest first."""
+    pages = account.aws.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=STACK_NAME)
+    return [event for page in pages for event in page["StackEvents"]][::-1]

@@ -1,0 +1,92 @@
+"""Clusters of other kinds: each comes up as it was asked for, and goes without a rest."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.plans import RESERVATION
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, differences
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stay:
+    """A cluster's node while it was there, and the account before, meanwhile and afterwards."""
+
+    node: dict[str, Any]
+    before: Inventory
+    meanwhile: Inventory
+    after: Inventory
+
+
+def stay(account: Account, **settings: Any) -> Stay:
+    before = account.inventory()
+    template = cluster_template(nodes=1, **settings)
+    account.deploy(template)
+    (node,) = account.cluster().instances
+    meanwhile = account.inventory()
+    account.destroy(template)
+    return Stay(node=node, before=before, meanwhile=meanwhile, after=account.inventory())
+
+
+@pytest.fixture(scope="module")
+def spot(account: Account) -> Stay:
+    """A spot node with a NAT gateway."""
+    return stay(account, capacity="spot", egress="nat-gateway")
+
+
+@pytest.fixture(scope="module")
+def block(account: Account) -> Stay:
+    """A node of a Capacity Block, closed in, with interfaces that take no address."""
+    return stay(
+        account,
+        capacity="capacity-block",
+        reservation_id=RESERVATION,
+        egress="none",
+        secondary_interface_type="efa-only",
+    )
+
+
+@pytest.fixture(scope="module")
+def small(account: Account) -> Stay:
+    """A type without EFA."""
+    return stay(account, instance_type="trn1.2xlarge")
+
+
+def test_a_spot_node_is_a_spot_instance(spot: Stay) -> None:
+    assert spot.node["InstanceLifecycle"] == "spot"
+
+
+def test_a_nat_gateway_comes_with_an_address_and_an_internet_gateway(spot: Stay) -> None:
+    kinds = ("NAT gateways", "Elastic IP addresses", "internet gateways")
+    assert [len(spot.meanwhile[kind] - spot.before[kind]) for kind in kinds] == [1, 1, 1]
+
+
+def test_a_node_of_a_capacity_block_is_one(block: Stay) -> None:
+    assert block.node["InstanceLifecycle"] == "capacity-block"
+
+
+def test_a_node_of_a_capacity_block_is_in_no_placement_group(block: Stay) -> None:
+    assert not block.node["Placement"].get("GroupName")
+    assert block.meanwhile["placement groups"] == block.before["placement groups"]
+
+
+def test_an_efa_only_interface_has_no_address(block: Stay) -> None:
+    addresses = {one["InterfaceType"]: one.get("PrivateIpAddress") for one in block.node["NetworkInterfaces"]}
+    assert addresses == {"efa": block.node["PrivateIpAddress"], "efa-only": None}
+
+
+def test_a_closed_network_has_an_endpoint_to_s3_alone(block: Stay) -> None:
+    assert len(block.meanwhile["VPC endpoints"] - block.before["VPC endpoints"]) == 1
+
+
+def test_a_type_without_efa_has_one_ordinary_interface(small: Stay) -> None:
+    assert [one["InterfaceType"] for one in small.node["NetworkInterfaces"]] == ["interface"]
+
+
+@pytest.mark.parametrize("kind", ["spot", "block", "small"])
+def test_it_goes_without_a_rest(request: pytest.FixtureRequest, kind: str) -> None:
+    gone: Stay = request.getfixturevalue(kind)
+    assert differences(gone.before, gone.after) == []

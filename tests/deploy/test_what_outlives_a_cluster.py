@@ -1,0 +1,66 @@
+"""The compile cache stays where it is told to, and nothing else does."""
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, differences, outputs
+from trainium_core.naming import CACHE_PREFIX
+
+GRAPH = f"{CACHE_PREFIX}/graph.neff"
+
+
+@pytest.fixture(scope="module")
+def before(account: Account) -> Inventory:
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def cache(account: Account, before: Inventory) -> str:  # noqa: ARG001
+    """The bucket of a cache with a graph in it, made to go with its cluster and then told to stay."""
+    account.deploy(cluster_template(nodes=1))
+    bucket = outputs(account.cluster())["CompileCache"].split("/")[2]
+    account.aws.client("s3").put_object(Bucket=bucket, Key=GRAPH, Body=b"compiled")
+    account.deploy(cluster_template(nodes=1, cache_at_destroy="retain"))
+    return bucket
+
+
+@pytest.fixture(scope="module")
+def after_update(account: Account, cache: str) -> Inventory:  # noqa: ARG001
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def after_destroy(account: Account, after_update: Inventory) -> Inventory:  # noqa: ARG001
+    account.destroy(cluster_template(nodes=1, cache_at_destroy="retain"))
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def second_cluster(account: Account, cache: str, after_destroy: Inventory) -> str:  # noqa: ARG001
+    """The cache URL of a new cluster that is given the bucket of the first."""
+    template = cluster_template(nodes=1, cache_bucket=cache)
+    account.deploy(template)
+    url = outputs(account.cluster())["CompileCache"]
+    account.destroy(template)
+    return url
+
+
+def test_a_cache_that_is_told_to_stay_is_not_emptied_by_that(cache: str, after_update: Inventory) -> None:
+    assert f"{cache}/{GRAPH}" in after_update["S3 objects"]
+
+
+def test_a_kept_cache_outlives_the_cluster_with_its_content_and_nothing_else_does(
+    before: Inventory, cache: str, after_destroy: Inventory
+) -> None:
+    left = differences(before, after_destroy)
+    tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
+    assert left == [f"+ S3 buckets: {cache}", f"+ S3 objects: {cache}/{GRAPH}", f"{tagged}{cache}"]
+
+
+def test_a_later_cluster_can_use_it(cache: str, second_cluster: str) -> None:
+    assert second_cluster == f"s3://{cache}/{CACHE_PREFIX}"
+
+
+def test_a_later_cluster_leaves_it_alone(account: Account, second_cluster: str, after_destroy: Inventory) -> None:  # noqa: ARG001
+    assert differences(after_destroy, account.inventory()) == []

@@ -1,0 +1,86 @@
+"""Everything in the template that AWS bills for has a line in the estimate, as often as it is there."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import OWN_NETWORK, a_plan, cluster_template
+from tests.stacks.variants import VARIANTS
+from trainium_core.cost_items import SESSION_ENDPOINTS, cost_items
+from trainium_core.settings import EGRESS
+
+FREE = {
+    "AWS::CDK::Metadata": "no resource",
+    "AWS::EC2::InternetGateway": "itself; the data through it has a line",
+    "AWS::EC2::PlacementGroup": "EC2: no charge",
+    "AWS::EC2::Route": "VPC: no charge",
+    "AWS::EC2::RouteTable": "VPC: no charge",
+    "AWS::EC2::SecurityGroup": "VPC: no charge",
+    "AWS::EC2::SecurityGroupEgress": "VPC: no charge",
+    "AWS::EC2::SecurityGroupIngress": "VPC: no charge",
+    "AWS::EC2::Subnet": "VPC: no charge",
+    "AWS::EC2::SubnetRouteTableAssociation": "VPC: no charge",
+    "AWS::EC2::VPC": "VPC: no charge",
+    "AWS::EC2::VPCGatewayAttachment": "VPC: no charge",
+    "AWS::IAM::InstanceProfile": "IAM: no charge",
+    "AWS::IAM::Policy": "IAM: no charge",
+    "AWS::IAM::Role": "IAM: no charge",
+    "AWS::S3::BucketPolicy": "S3: the bucket is billed",
+}
+NEXT_TO_NOTHING = {
+    "AWS::Lambda::Function": "called a few times a deployment",
+    "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
+    "AWS::Logs::LogGroup": "a few lines a deployment, gone with the stack",
+}
+
+NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(OWN_NETWORK)]
+
+
+def billable(settings: dict[str, Any]) -> Counter[str]:
+    """Resources of the template by type, without those that cost nothing or next to nothing."""
+    found: Counter[str] = Counter()
+    for resource in cluster_template(**settings).resources().values():
+        kind = resource["Type"]
+        # A gateway endpoint costs nothing; that is what a type left out means.
+        gateway = kind == "AWS::EC2::VPCEndpoint" and resource["Properties"].get("VpcEndpointType") != "Interface"
+        if not gateway and not kind.startswith("Custom::") and kind not in FREE | NEXT_TO_NOTHING:
+            found[kind] += 1
+    return found
+
+
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+def test_whatever_is_billed_has_a_line_and_every_line_is_about_something(settings: dict[str, Any]) -> None:
+    lines = {item.resource_type for item in cost_items(a_plan(**settings))}
+    kinds = {resource["Type"] for resource in cluster_template(**settings).resources().values()}
+    assert set(billable(settings)) <= lines
+    assert lines <= kinds
+
+
+@pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
+def test_no_kind_of_plan_has_something_billed_without_a_line(settings: dict[str, Any]) -> None:
+    assert set(billable(settings)) <= {item.resource_type for item in cost_items(a_plan(**settings))}
+
+
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+@pytest.mark.parametrize("kind", ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"])
+def test_what_is_billed_by_the_hour_is_counted_as_often_as_it_is_there(kind: str, settings: dict[str, Any]) -> None:
+    items = cost_items(a_plan(**settings))
+    counted = sum(item.quantity for item in items if item.resource_type == kind and item.billed == "always")
+    assert counted == billable(settings)[kind]
+
+
+def test_an_interface_endpoint_is_billed_for_one_zone_only_since_it_is_in_one() -> None:
+    endpoints = cluster_template(egress="vpc-endpoints").resources("AWS::EC2::VPCEndpoint").values()
+    subnets = [e["Properties"]["SubnetIds"] for e in endpoints if e["Properties"].get("VpcEndpointType") == "Interface"]
+    assert [len(ids) for ids in subnets] == [1] * len(SESSION_ENDPOINTS)
+
+
+def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template() -> None:
+    template = cluster_template(nodes=3, root_volume_gib=600)
+    quantities = {item.item.product: item.quantity for item in cost_items(a_plan(nodes=3, root_volume_gib=600))}
+    (device,) = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["BlockDeviceMappings"]
+    assert int(template.properties("AWS::AutoScaling::AutoScalingGroup")["MaxSize"]) == quantities["on-demand"]
+    assert device["Ebs"]["VolumeType"] == "gp3"
+    assert 3 * device["Ebs"]["VolumeSize"] == quantities["gp3-storage"]
+    assert device["Ebs"].keys().isdisjoint({"Iops", "Throughput"})  # billed on top of the size
