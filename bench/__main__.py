@@ -23,7 +23,7 @@ RESULTS = PROJECT / ".trn" / "bench.json"
 
 
 def main() -> int:
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     started = time.monotonic()
     results: list[Result] = []
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.preflight import preflight_over_regions
 from bench.result import Result
 from bench.timing import CannotMeasureError, Command, medians, seconds
 from demo.private_aws import PrivateAws
@@ -83,7 +84,7 @@ def deployment(aws: PrivateAws) -> Iterator[Result]:
         )
 
 
-ALL = (size_of_the_template, start_of_the_command, synthesis, deployment)
+ALL = (size_of_the_template, start_of_the_command, synthesis, preflight_over_regions, deployment)
 
 
 def _cdk(*arguments: str, folder: Path) -> Command:

@@ -32,7 +32,7 @@ SHOWN = (
 
 def main() -> int:
     # Commands write to the same pipe: what is said before them must be there before.
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     # Whoever ends the demo ends it as Ctrl-C does: with everything cleared away.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -50,9 +50,8 @@ def main() -> int:
     terminal.print(f"\n{SHOWN}")
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"
     took = f"{time.monotonic() - started:.0f} s"
-    terminal.print(
-        f"make demo: {built} was built, shown and destroyed, with nothing left, in {took}", style="bold green"
-    )
+    ending = f"make demo: {built} was built, shown and destroyed, with nothing left, in {took}"
+    terminal.print(ending, style="bold green", soft_wrap=True)
     return 0
 
 

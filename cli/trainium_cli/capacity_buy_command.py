@@ -1,6 +1,7 @@
 """`trn capacity buy`: buys one Capacity Block, after a person has said so twice."""
 
 import sys
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn
@@ -114,7 +115,8 @@ def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
     console().print(f"\nBought: {bought.reservation_id} is {bought.state}. The settings for it:")
     for name, value in chosen.settings.items():
         console().print(f'  "{SETTING_PREFIX}{name}": "{value}",')
-    _end(ExitCode.OK, f"Nodes can launch from {offering.start:%Y-%m-%d %H:%M} UTC on: `trn preflight` tells when.")
+    begins = f"from {offering.start:%Y-%m-%d %H:%M} UTC on" if offering.start > datetime.now(UTC) else "now"
+    _end(ExitCode.OK, f"Nodes can launch {begins}.")
 
 
 def _end(code: ExitCode, message: str) -> NoReturn:

@@ -13,7 +13,7 @@ from trainium_core.capacity import CapacityOption, Prospect, outlook
 from trainium_core.capacity_options import CapacityWish
 from trainium_core.capacity_search import Found
 from trainium_core.cost import dollars
-from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT
+from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
 from trainium_core.problems import SETTING_PREFIX
 
 _WORDS = {CAPACITY_BLOCK: "Capacity Block"}
@@ -24,6 +24,7 @@ _STYLES: dict[Prospect, str] = {
     "unknown": "magenta",
     "no": "dim",
 }
+_ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 _TOLD = {
     "something": "something could run",
     "nothing": "nothing, or nothing that is likely to run",
@@ -54,19 +55,40 @@ def show_found(wish: CapacityWish, found: Found, overrides: Sequence[str]) -> No
     out, plan = console(), wish.plan
     nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
     out.print(f"{nodes} of {plan.instance_type} for {wish.hours} h, US dollars\n", style="bold")
-    numbers = ["Hours", "In all", "Node-hour", "Score"]
-    columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
-    rows = [[str(number), *_row(option)] for number, option in enumerate(found.options, start=1)]
-    out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
-    best = list(_best_of_each_way(found.options))
+    ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
+    if ways:
+        numbers = ["Hours", "In all", "Node-hour", "Score"]
+        columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
+        rows = [[str(number), *_row(option)] for number, option in enumerate(ways, start=1)]
+        out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
+        out.print()
+    rest = list(_rest(found.options))
+    if rest:
+        out.print(table(["Prospect", "What", "Why", "Regions"], rest, wrapping=["Why", "Regions"]))
+        out.print()
+    best = list(_best_of_each_way(ways))
     if best:
-        out.print("\nWhat to type next, for the best of each way:")
-    for number, option in best:
-        out.print(f"  {number:>2}  {next_command(wish, option, overrides)}", soft_wrap=True)
-    out.print()
+        out.print("What to type next, for the best of each way:")
+        for number, option in best:
+            out.print(f"  {number:>2}  {next_command(wish, option, overrides)}", soft_wrap=True)
+        out.print()
     for note in _notes(found):
         out.print(note)
     out.print(f"\n{_TOLD[outlook(found.options)]}", style="bold")
+
+
+def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:
+    """What is unknown or not to be had, a row for each reason."""
+    regions: dict[tuple[Prospect, str, str], dict[str, None]] = {}
+    for option in options:
+        if option.prospect in ("unknown", "no"):
+            key = (option.prospect, _what(option), _note(option))
+            regions.setdefault(key, {})[option.region] = None
+    ways: dict[tuple[Prospect, str, tuple[str, ...]], list[str]] = {}
+    for (prospect, what, why), places in regions.items():
+        ways.setdefault((prospect, why, tuple(places)), []).append(what)
+    for (prospect, why, places), whats in ways.items():
+        yield Text(prospect, _STYLES[prospect]), "\n".join(whats), why, ", ".join(places)
 
 
 def next_command(wish: CapacityWish, option: CapacityOption, overrides: Sequence[str]) -> str | None:
@@ -85,7 +107,7 @@ def next_command(wish: CapacityWish, option: CapacityOption, overrides: Sequence
 
 
 def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
-    """Options that could run, with their numbers in the table: the first of each kind, bought already or not."""
+    """The first of each way that could run, with its number in the table. What is paid for is a way of its own."""
     seen: set[tuple[str, bool]] = set()
     for number, option in enumerate(options, start=1):
         way = (option.capacity, option.paid_for)
@@ -95,20 +117,26 @@ def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, 
 
 
 def _row(option: CapacityOption) -> tuple[str | Text, ...]:
-    known = option.prospect not in ("unknown", "no")
-    hours = "" if option.hours is None else f"{option.hours:.0f}"
     return (
         Text(option.prospect, _STYLES[option.prospect]),
-        _WORDS.get(option.capacity, option.capacity),
+        "\n".join(filter(None, (_what(option), option.reservation_id))),
         option.region,
         option.zone_id or "",
-        f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now" if known else "",
-        hours if known else "",
-        _amount(option, option.total) if known else "",
-        _amount(option, option.hourly) if known else "",
+        f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now",
+        "" if option.hours is None else f"{option.hours:.4g}",
+        _amount(option, option.total),
+        _amount(option, option.hourly),
         "" if option.score is None else str(option.score),
-        option.note if option.reservation_id is None else f"{option.reservation_id}: {option.note}",
+        option.note,
     )
+
+
+def _what(option: CapacityOption) -> str:
+    return _WORDS.get(option.capacity, option.capacity)
+
+
+def _note(option: CapacityOption) -> str:
+    return option.note if option.reservation_id is None else f"{option.reservation_id}: {option.note}"
 
 
 def _amount(option: CapacityOption, usd: Decimal | None) -> str:
@@ -120,14 +148,16 @@ def _amount(option: CapacityOption, usd: Decimal | None) -> str:
 def _notes(found: Found) -> Iterator[str]:
     ways = {option.capacity for option in found.options}
     if ON_DEMAND in ways:
-        yield "That a zone offers a type does not mean that it has one free. Quotas are another matter: `trn preflight`."
+        yield "That a zone offers a type does not mean that it has one free. Quotas are another matter."
     if SPOT in ways:
-        yield "Score: AWS's spot placement score, 1 to 10. It is no promise, and says AWS, always low for one type alone."
+        yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for one type alone."
     if CAPACITY_BLOCK in ways:
         yield "A Capacity Block is for sale until somebody buys it. It is paid at once, and cannot be cancelled."
-    sources = _sources(found)
-    if sources:
-        yield "Prices by the hour are before tax and discounts. Source: " + "; ".join(sources)
+    for origin, words in _ORIGINS.items():
+        days = sorted(price.date for price in found.prices if price.origin == origin)
+        if days:
+            since = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+            yield f"Prices by the hour: {words}, {since}, before tax and discounts. --json has each source."
     for reason in found.silence:
         yield f"AWS was not heard about prices: {reason}"
 

@@ -8,12 +8,9 @@ from constructs import Construct
 
 from trainium_cdk.justification import justify
 from trainium_cdk.security_group import HTTPS
+from trainium_core.naming import SESSION_SERVICES
 from trainium_core.settings import Egress
 
-_SESSION_MANAGER = {
-    "Ssm": ec2.InterfaceVpcEndpointAwsService.SSM,
-    "SsmMessages": ec2.InterfaceVpcEndpointAwsService.SSM_MESSAGES,
-}
 _PUBLIC_SUBNET_PREFIX = 28
 
 
@@ -78,10 +75,10 @@ class ClusterNetwork(Construct):
             self, "Endpoints", vpc=self.vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
         )
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
-        for name, service in _SESSION_MANAGER.items():
+        for service in SESSION_SERVICES:
             self.vpc.add_interface_endpoint(
-                name,
-                service=service,
+                service.capitalize(),
+                service=ec2.InterfaceVpcEndpointAwsService(service),
                 subnets=ec2.SubnetSelection(subnets=[self.subnet]),
                 security_groups=[group],
                 open=False,

@@ -100,7 +100,7 @@ def _on_demand(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityO
             region=answers.region,
             zone_id=zone_id,
             prospect="unlikely" if unlisted else "now",
-            note="AWS lists no on-demand price here" if unlisted else "",
+            note="no price listed" if unlisted else "",
         )
         yield _priced(option, price, wish)
     yield from _not_offered(ON_DEMAND, answers)
@@ -120,7 +120,7 @@ def _spot(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption
             zone_id=zone_id,
             prospect="unknown" if score is None else "unlikely" if unlikely else "now",
             score=score,
-            note="AWS gave no spot placement score" if score is None else "the lowest score" if unlikely else "",
+            note="AWS gave no spot placement score" if score is None else "lowest score" if unlikely else "",
         )
         yield _priced(option, answers.prices.get(_item(SPOT, wish, answers.region, zone_id)), wish)
     yield from _not_offered(SPOT, answers)
@@ -150,6 +150,8 @@ def _blocks(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOpti
         reason = f"none for {nodes} x {wish.hours} h"
         if not answers.sells_blocks:
             reason = "AWS sells none of this type here"
+            if wish.plan.type.instances_per_ultraserver > 1:
+                reason += ", but whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:
             reason = f"a block holds up to {largest} instances"
         yield CapacityOption(capacity=CAPACITY_BLOCK, region=answers.region, prospect="no", note=reason)

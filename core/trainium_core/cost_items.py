@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]
 """While nodes run; as long as the stack (or the reservation) is there; once, at purchase; by an amount nobody knows."""
-
-SESSION_ENDPOINTS = ("ssm", "ssmmessages")
-"""Services that Session Manager reaches through an interface endpoint each, in the one zone of the cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +69,7 @@ def _network(plan: Plan) -> Iterator[CostItem]:
         return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)
 
     if plan.effective_egress == "vpc-endpoints":
-        count, endpoint = len(SESSION_ENDPOINTS), "AWS::EC2::VPCEndpoint"
+        count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
         yield item(f"{count} interface endpoints", "interface-endpoint", endpoint, count)
         yield item("Endpoint data", "interface-endpoint-data", endpoint, billed="by use")
     if plan.effective_egress == "nat-gateway":

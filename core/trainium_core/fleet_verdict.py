@@ -12,6 +12,7 @@ from trainium_core.node_record import NodeRecord
 _LASTING = re.compile(
     r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
+    r"InvalidCapacityReservation|capacity reservation ID .* does not exist|"
     r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )

@@ -13,3 +13,6 @@ RECORDS_PREFIX = "nodes"
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """Stack that `cdk bootstrap` makes."""
+
+SESSION_SERVICES = ("ssm", "ssmmessages")
+"""Services that Session Manager needs an endpoint of (Systems Manager documentation, VPC endpoints)."""

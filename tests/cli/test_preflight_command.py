@@ -1,6 +1,8 @@
 """`trn preflight`: the table, the verdict and the exit code. The checks themselves are tested in tests/core."""
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ from tests.cli.running import GOOD, run, run_program
 from tests.core.fake_account import FakeAccount
 from trainium_cli import preflight_command
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.adapters.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS
+from trainium_core.catalog import builtin_catalog
 
 READY = FakeAccount()
 NOT_READY = FakeAccount(limit=0)
 SILENT = FakeAccount(silent={"quota"})
-BOTH = FakeAccount(silent={"bootstrap"}, limit=0)
+BOTH = FakeAccount(silent={"version"}, limit=0)
 
 
 @pytest.fixture(autouse=True)
@@ -24,25 +28,30 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def ask(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) -> Any:
+    return ask_in(monkeypatch, {"us-west-2": account}, *arguments)
+
+
+def ask_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount], *arguments: str) -> Any:
+    """Run the command on an account a region; it must ask each of these regions and no other."""
     regions: list[str] = []
 
-    def account_in(region: str) -> FakeAccount:
+    def account_in(region: str, **_: Any) -> FakeAccount:
         regions.append(region)
-        return account
+        return accounts[region]
 
     monkeypatch.setattr(preflight_command, "AwsAccount", account_in)
     ended = run("preflight", *GOOD, *arguments)
-    assert regions == ["us-west-2"]
+    assert sorted(regions) == sorted(accounts)
     return ended
 
 
 @pytest.mark.parametrize(
     ("account", "code", "verdict"),
     [
-        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (6 pass)"),
-        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (5 pass, 1 fail)"),
-        (SILENT, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (5 pass, 1 unknown)"),
-        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (4 pass, 1 fail, 1 unknown)"),
+        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (8 pass)"),
+        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail)"),
+        (SILENT, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 unknown)"),
+        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (6 pass, 1 fail, 1 unknown)"),
     ],
 )
 def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
@@ -56,7 +65,7 @@ def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
 def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = ask(monkeypatch, NOT_READY).stdout
     assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack", "cost"))
-    assert "-> ask Service Quotas for 128 or more" in shown
+    assert re.search("-> .*128 vCPUs", shown)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +82,85 @@ def test_json_says_the_same(
     ended = ask(monkeypatch, account, "--json")
     told = json.loads(ended.stdout)
     assert (ended.exit_code, told["verdict"]) == (code, verdict)
-    assert all(set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in told["findings"])
+    assert all(
+        set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in told["findings"]
+    )
+
+
+def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = ask(monkeypatch, NOT_READY).stdout
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "needed: 128 vCPUs" in shown
+
+
+def test_a_suppressed_check_is_not_asked_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = ask(monkeypatch, NOT_READY, "--suppress", "quota")
+    assert ended.exit_code == ExitCode.OK
+    assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
+    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 suppressed)"
+
+
+def test_a_check_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    ended = run("preflight", *GOOD, "--suppress", "quotas")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "no check is called 'quotas'; nearest: quota" in ended.stderr
+
+
+def elsewhere(zone: str, **account: Any) -> FakeAccount:
+    return FakeAccount(zones=[zone], **account)
+
+
+def test_regions_are_told_side_by_side_with_what_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": READY}
+    ended = ask_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
+    assert ended.exit_code == ExitCode.OK
+    lines = ended.stdout.splitlines()
+    assert next(line for line in lines if line.startswith("us-east-2")).split()[1:5] == [
+        "not",
+        "ready",
+        "quota",
+        "(fail):",
+    ]
+    assert next(line for line in lines if line.startswith("us-west-2")).split()[1:] == ["ready"]
+    assert lines[-1] == "1 x trn1.32xlarge: ready in 1 of 2 regions: us-west-2"
+
+
+@pytest.mark.parametrize(
+    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (SILENT, ExitCode.COULD_NOT_TELL), (READY, ExitCode.OK)]
+)
+def test_the_best_region_decides_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
+) -> None:
+    accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": account}
+    assert ask_in(monkeypatch, accounts, "--regions", "us-east-2,us-west-2").exit_code == code
+
+
+def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = {region: FakeAccount(zones=zones) for region, zones in builtin_catalog()["trn1.32xlarge"].zones.items()}
+    ended = ask_in(monkeypatch, accounts, "--every-region", "--json")
+    told = json.loads(ended.stdout)["regions"]
+    assert {region: findings["verdict"] for region, findings in told.items()} == dict.fromkeys(accounts, "ready")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--regions", "us-west-1"), "no region that offers trn1.32xlarge is called 'us-west-1'; nearest: us-west-2"),
+        (("--regions", ","), "--regions names none"),
+        (("--regions", "us-west-2", "--every-region"), "not both"),
+    ],
+)
+def test_regions_that_cannot_be_asked_are_refused(arguments: tuple[str, ...], says: str) -> None:
+    ended = run("preflight", *GOOD, *arguments)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert says in ended.stderr.replace("\n", " ")
+
+
+def test_the_help_says_how_long_and_how_often_aws_is_asked() -> None:
+    told = " ".join(run("preflight", "--help").output.split())
+    assert f"{CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer" in told
+    assert f"asked {ATTEMPTS} times in all" in told
 
 
 def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from tests.core.fake_capacity import FakeCapacity
 from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
@@ -22,7 +23,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(kw_only=True)
-class FakeAccount(FakeNetwork, FakeQuotas, FakePrices):
+class FakeAccount(FakeNetwork, FakeQuotas, FakeCapacity, FakePrices):
     """`silent` names the questions that get no answer."""
 
     endpoint: str | None = None

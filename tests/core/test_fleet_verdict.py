@@ -67,6 +67,7 @@ def test_more_nodes_than_wanted_are_not_ready() -> None:
         "Your requested instance type (trn1.32xlarge) is not supported in your requested Availability Zone.",
         "You are not authorized to perform this operation.",
         "The image id '[ami-0123456789abcdef0]' does not exist",
+        "The capacity reservation ID 'cr-0123456789abcdef0' does not exist.",
     ],
 )
 def test_a_launch_that_trying_again_cannot_mend_fails_the_fleet(message: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from tests.core.plans import from_settings
+from tests.core.plans import RESERVATION, from_settings
 from trainium_core.account import CannotTellError
 from trainium_core.adapters import aws_service
 from trainium_core.adapters.aws_account import AwsAccount
@@ -26,7 +26,7 @@ from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
 
 REGION = "us-west-2"
-NEW_VPC, OWN_VPC = "a new VPC", "a VPC of one's own"
+NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
 
 # Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
 QUESTIONS = [
@@ -46,9 +46,23 @@ QUESTIONS = [
     ("ec2.DescribeVpcAttribute", OWN_VPC, "ec2:DescribeVpcAttribute", "network"),
     ("ec2.DescribeRouteTables", OWN_VPC, "ec2:DescribeRouteTables", "network"),
     ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network"),
+    ("ec2.DescribeCapacityReservations", RESERVED, "ec2:DescribeCapacityReservations", "reservation"),
+    ("ec2.DescribeInstances", RESERVED, "ec2:DescribeInstances", "reservation"),
 ]
 PRICES = "cost"
 """The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
+
+RESERVATION_WITH_ROOM = {
+    "CapacityReservationId": RESERVATION,
+    "OwnerId": "123456789012",
+    "InstanceType": "trn1.32xlarge",
+    "InstancePlatform": "Linux/UNIX",
+    "AvailabilityZoneId": "usw2-az1",
+    "Tenancy": "default",
+    "TotalInstanceCount": 2,
+    "AvailableInstanceCount": 2,
+    "State": "active",
+}
 
 Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
 """For an operation: the status and the parsed answer that takes the place of AWS's, or None to ask the embedded AWS."""
@@ -95,15 +109,22 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         )
     main = [{"Name": "vpc-id", "Values": [vpc]}]
     table = ec2.describe_route_tables(Filters=main)["RouteTables"][0]["RouteTableId"]
-    own = from_settings(nodes=2, vpc_id=vpc, subnet_id=subnet, route_table_id=table)
-    return {NEW_VPC: from_settings(nodes=2), OWN_VPC: own}
+    return {
+        NEW_VPC: from_settings(nodes=2),
+        OWN_VPC: from_settings(nodes=2, vpc_id=vpc, subnet_id=subnet, route_table_id=table),
+        RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
+    }
 
 
-def account(fault: Fault) -> AwsAccount:
+def account(kind: str, fault: Fault) -> AwsAccount:
+    """An account that has what the kind of plan needs, but for the fault."""
     session = boto3.Session()
 
     def answer(event_name: str, **_: Any) -> tuple[AWSResponse, Mapping[str, Any]] | None:
-        given = fault(event_name.removeprefix("before-call."))
+        operation = event_name.removeprefix("before-call.")
+        given = fault(operation)
+        if given is None and (kind, operation) == (RESERVED, "ec2.DescribeCapacityReservations"):
+            given = (200, {"CapacityReservations": [RESERVATION_WITH_ROOM]})
         return given and (AWSResponse("", given[0], {}, None), given[1])
 
     session.events.register("before-call", answer)
@@ -126,16 +147,16 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED])
 def test_without_a_fault_the_plan_is_ready(plans: Mapping[str, Plan], kind: str) -> None:
-    findings = preflight(plans[kind], account(lambda _: None))
+    findings = preflight(plans[kind], account(kind, lambda _: None))
     assert verdict(findings) == "ready", findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED])
 def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str) -> None:
     asked: set[str] = set()
-    preflight(plans[kind], account(lambda operation: asked.add(operation)))
+    preflight(plans[kind], account(kind, lambda operation: asked.add(operation)))
     assert asked <= {operation for operation, _, _, _ in QUESTIONS}
 
 
@@ -143,8 +164,8 @@ def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str
 def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
     plans: Mapping[str, Plan], denied: str, kind: str, permission: str, checks: str
 ) -> None:
-    healthy = by_check(preflight(plans[kind], account(lambda _: None)))
-    findings = by_check(preflight(plans[kind], account(lambda asked: denial(asked) if asked == denied else None)))
+    healthy = by_check(preflight(plans[kind], account(kind, lambda _: None)))
+    findings = by_check(preflight(plans[kind], account(kind, lambda asked: denial(asked) if asked == denied else None)))
     changed = {check for check, finding in findings.items() if finding != healthy[check]}
     assert changed == set(checks.split())
     for check in changed:
@@ -153,7 +174,7 @@ def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
 
 
 def test_denied_everything_nothing_passes(plans: Mapping[str, Plan]) -> None:
-    findings = preflight(plans[NEW_VPC], account(denial))
+    findings = preflight(plans[NEW_VPC], account(NEW_VPC, denial))
     assert nothing_passes(findings)
     assert verdict(findings) == "could not tell"
 
@@ -164,7 +185,7 @@ def test_denied_everything_nothing_passes(plans: Mapping[str, Plan]) -> None:
 def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
     plans: Mapping[str, Plan], code: str
 ) -> None:
-    findings = preflight(plans[NEW_VPC], account(lambda _: error(code, "not for you")))
+    findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "not for you")))
     assert nothing_passes(findings)
     hint = "either the credentials are not valid, or the account has not enabled this region"
     assert by_check(findings)["offering"].found == f"AWS answered {code}: not for you; {hint}"
@@ -172,14 +193,14 @@ def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
 
 @pytest.mark.parametrize("code", ["Throttling", "RequestLimitExceeded", "InternalError", "ExpiredToken"])
 def test_an_error_of_any_other_kind_is_unknown_in_the_words_of_aws(plans: Mapping[str, Plan], code: str) -> None:
-    findings = preflight(plans[NEW_VPC], account(lambda _: error(code, "Rate exceeded")))
+    findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "Rate exceeded")))
     assert nothing_passes(findings)
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
 
 
 @pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
 def test_an_answer_without_anything_in_it_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
-    assert nothing_passes(preflight(plans[kind], account(lambda _: (200, {"ResponseMetadata": {}}))))
+    assert nothing_passes(preflight(plans[kind], account(kind, lambda _: (200, {"ResponseMetadata": {}}))))
 
 
 @pytest.mark.parametrize(

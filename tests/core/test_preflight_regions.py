@@ -1,11 +1,15 @@
 """The same plan in several regions."""
 
+from threading import Barrier
+
 import pytest
 
 from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.plans import from_settings
+from trainium_core.account import Account
 from trainium_core.facts import facts
-from trainium_core.preflight import verdict
+from trainium_core.plan import Plan
+from trainium_core.preflight import Answer, runner, verdict
 from trainium_core.preflight.regions import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError
 
@@ -22,6 +26,18 @@ def test_each_region_is_asked_of_its_own_account() -> None:
         "us-west-2": "ready",
         "us-east-2": "not ready",
     }
+
+
+def test_every_check_of_every_region_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_at_once = Barrier(3 * len(ZONES))
+
+    def check(_plan: Plan, _account: Account) -> Answer:
+        all_at_once.wait(timeout=10)
+        return Answer(outcome="pass", found="")
+
+    monkeypatch.setattr(runner, "CHECKS", dict.fromkeys(runner._BEGUN_FIRST, check))
+    told = preflight_in_regions(PLAN, ZONES, lambda _: FakeAccount())
+    assert {len(findings) for findings in told.values()} == {3}
 
 
 def test_a_check_is_suppressed_in_every_region() -> None:

@@ -1,6 +1,7 @@
 """An account on an embedded AWS, and what the real CDK CLI does to it."""
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,11 @@ class Run:
 
     code: int
     said: str
+
+    @property
+    def trouble(self) -> str:
+        """What was said, but for all that went well."""
+        return "\n".join(line for line in self.said.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +57,7 @@ class Account:
 
     def bootstrap(self) -> None:
         run = self.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{self.aws.region}")
-        assert run.code == 0, run.said
+        assert run.code == 0, run.trouble
 
     def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
         """Deploy the stack of a template, for better or worse."""
@@ -59,17 +65,17 @@ class Account:
 
     def deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
         run = self.try_to_deploy(template, stack)
-        assert run.code == 0, run.said
+        assert run.code == 0, run.trouble
         return run
 
     def diff(self, template: Template) -> str:
         run = self.cdk("diff", STACK_NAME, app=template.file.parent)
-        assert run.code == 0, run.said
+        assert run.code == 0, run.trouble
         return run.said
 
     def destroy(self, template: Template, stack: str = STACK_NAME) -> None:
         run = self.cdk("destroy", stack, "--force", app=template.file.parent)
-        assert run.code == 0, run.said
+        assert run.code == 0, run.trouble
 
     def inventory(self) -> Inventory:
         """What the account holds, but for what the CDK keeps of each deployment in its own bucket."""

@@ -1,14 +1,18 @@
 """Clusters of other kinds: each comes up as it was asked for, and goes without a rest."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from demo.inventory import Inventory
-from tests.constructs.plans import RESERVATION
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, differences
+from trainium_local.server import Settings
+
+WHERE_A_BLOCK_HAS_BEGUN = "ap-south-2"
+BLOCK_TYPE = "trn2.48xlarge"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +42,25 @@ def spot(account: Account) -> Stay:
 
 
 @pytest.fixture(scope="module")
-def block(account: Account) -> Stay:
-    """A node of a Capacity Block, closed in, with interfaces that take no address."""
+def block(start_account: Callable[[Settings], Account]) -> Stay:
+    """A node of a Capacity Block that has begun, closed in, with interfaces that take no address."""
+    account = start_account(Settings(region=WHERE_A_BLOCK_HAS_BEGUN))
+    ec2 = account.aws.client("ec2")
+    asked = {"InstanceType": BLOCK_TYPE, "InstanceCount": 1, "CapacityDurationHours": 24}
+    offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
+    earliest = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]
+    bought = ec2.purchase_capacity_block(CapacityBlockOfferingId=earliest, InstancePlatform="Linux/UNIX")
+    reservation = bought["CapacityReservation"]
+    neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
     return stay(
         account,
+        instance_type=BLOCK_TYPE,
+        region=WHERE_A_BLOCK_HAS_BEGUN,
+        # This region has no parameters of Neuron images.
+        ami=ec2.describe_images(Filters=neuron)["Images"][0]["ImageId"],
         capacity="capacity-block",
-        reservation_id=RESERVATION,
+        reservation_id=reservation["CapacityReservationId"],
+        availability_zone_id=reservation["AvailabilityZoneId"],
         egress="none",
         secondary_interface_type="efa-only",
     )

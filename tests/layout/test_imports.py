@@ -15,10 +15,12 @@ BELOW: dict[str, set[str]] = {
     "cli": {"trainium_core", "trainium_userdata", "trainium_local"},
     "stacks": {"trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
+    "demo": {"trainium_core", "trainium_local", "trainium_cli"},
+    "bench": {"trainium_core", "trainium_local", "trainium_cli", "demo"},
 }
 """What each floor may import of ours, besides itself."""
 
-OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "bench", "tests"}
+OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "tests"}
 
 CDK = {"aws_cdk", "cdk_nag", "constructs", "jsii"}
 AWS_API = {"boto3", "botocore"}
@@ -34,6 +36,9 @@ LIBRARIES: dict[str, set[str]] = {
     "cli": AWS_API,
     "stacks": CDK,
     "app.py": CDK,
+    "demo": AWS_API,
+    "bench": AWS_API,
+    "bench/smallest_app.py": CDK,
 }
 """Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
 

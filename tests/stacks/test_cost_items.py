@@ -7,7 +7,8 @@ import pytest
 
 from tests.constructs.synth import OWN_NETWORK, a_plan, cluster_template
 from tests.stacks.variants import VARIANTS
-from trainium_core.cost_items import SESSION_ENDPOINTS, cost_items
+from trainium_core.cost_items import cost_items
+from trainium_core.naming import SESSION_SERVICES
 from trainium_core.settings import EGRESS
 
 FREE = {
@@ -73,7 +74,7 @@ def test_what_is_billed_by_the_hour_is_counted_as_often_as_it_is_there(kind: str
 def test_an_interface_endpoint_is_billed_for_one_zone_only_since_it_is_in_one() -> None:
     endpoints = cluster_template(egress="vpc-endpoints").resources("AWS::EC2::VPCEndpoint").values()
     subnets = [e["Properties"]["SubnetIds"] for e in endpoints if e["Properties"].get("VpcEndpointType") == "Interface"]
-    assert [len(ids) for ids in subnets] == [1] * len(SESSION_ENDPOINTS)
+    assert [len(ids) for ids in subnets] == [1] * len(SESSION_SERVICES)
 
 
 def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template() -> None:

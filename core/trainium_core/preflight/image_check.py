@@ -88,4 +88,4 @@ def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: 
         return Answer(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
-    return Answer(outcome="warn", found=found, fix="run: trn image pin, if you want the newer one")
+    return Answer(outcome="warn", found=found, fix="run: trn image pin, if you want what it names now")

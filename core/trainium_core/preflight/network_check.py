@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from trainium_core.account import Account
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.facts import facts
+from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network_layout import addresses_needed
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer, worst_of
-
-_SESSION_SERVICES = ("ssm", "ssmmessages")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +155,9 @@ def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> Answer:
 
 
 def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> Answer:
-    if network.has_nat or all(network.has_interface(service) for service in _SESSION_SERVICES):
+    if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
         return Answer(outcome="pass", found="Session Manager is reached")
-    target, services = network.table.default_target, " and ".join(_SESSION_SERVICES)
+    target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
     if network.leads_somewhere_else:
         found = (
             f"no endpoints for sessions in {plan.vpc_id}; whether {target} leads to Session Manager is not seen here"

@@ -1,26 +1,20 @@
 """The same plan asked about in several regions at once."""
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from trainium_core.account import Account
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.runner import preflight
+from trainium_core.preflight.runner import preflight_each
 
 
 def preflight_in_regions(
     plan: Plan, regions: Collection[str], account_in: Callable[[str], Account], *, suppressed: Collection[str] = ()
 ) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings by region, each region on a thread of its own. Raises PlanError for one that lacks the type."""
-    plans = {region: plan_in(plan, region) for region in regions}
-    with ThreadPoolExecutor(max(1, len(plans))) as threads:
-        asked = {
-            region: threads.submit(preflight, there, account_in(region), suppressed=suppressed)
-            for region, there in plans.items()
-        }
-    return {region: findings.result() for region, findings in asked.items()}
+    """The findings by region. Raises PlanError for a region that lacks the type."""
+    plans = [(plan_in(plan, region), account_in(region)) for region in regions]
+    return dict(zip(regions, preflight_each(plans, suppressed=suppressed), strict=True))
 
 
 def plan_in(plan: Plan, region: str) -> Plan:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.account import Account, CannotTellError
@@ -35,7 +36,8 @@ def judge_reservation(plan: Plan, reservation: Reservation, *, zone_id: str, own
     answers = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
     if reservation.state in USABLE:
         answers.append(_room(plan, reservation, own_nodes))
-    return worst_of(answers)
+    answer = worst_of(answers)
+    return replace(answer, found=f"{reservation.reservation_id}: {answer.found}")
 
 
 def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[Answer]:
@@ -49,7 +51,7 @@ def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[
         ("placement group", reservation.placement_group, plan.placement_group, _group_fix(reservation)),
     ):
         if got != wanted:
-            found = f"the {what} of {reservation.reservation_id} is {got or 'none'}, not {wanted or 'none'}"
+            found = f"its {what} is {got or 'none'}, not {wanted or 'none'}"
             yield Answer(outcome="fail", found=found, fix=fix)
 
 
@@ -70,29 +72,29 @@ def _group_fix(reservation: Reservation) -> str:
 
 
 def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
-    name, last = reservation.reservation_id, last_moment(reservation)
+    last = last_moment(reservation)
     if reservation.state not in USABLE:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
-        return Answer(outcome="fail", found=f"{name} is {reservation.state}", fix=fix)
+        return Answer(outcome="fail", found=f"it is {reservation.state}", fix=fix)
     start = max(reservation.start or now, now)
     patience = timedelta(minutes=plan.node_timeout_minutes)
     if last is not None and last - start < patience:
-        found = f"nodes in {name} can run until {_time(last)}"
+        found = f"nodes can run until {_time(last)}"
         needed = f"{plan.node_timeout_minutes} minutes for the nodes to come up"
         return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
-    until = "" if last is None else f"; nodes in it can run until {_time(last)}"
+    until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":
-        found = f"{name} is scheduled: no node can launch before {_time(start)}{until}"
+        found = f"scheduled: no node can launch before {_time(start)}{until}"
         return Answer(outcome="warn", found=found, fix="deploy after that")
-    return Answer(outcome="pass", found=f"{name} is active{until}")
+    return Answer(outcome="pass", found=f"active{until}")
 
 
 def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
     needed = max(0, plan.nodes - own_nodes)
     if not reservation.total and reservation.state == "scheduled":
-        found = f"how many instances {reservation.reservation_id} will have is not shown before it starts"
+        found = "how many instances it will have is not shown before it starts"
         return Answer(outcome="unknown", found=found, needed=f"{needed} instances")
-    found = f"{reservation.room} of {reservation.total} instances are left in {reservation.reservation_id}"
+    found = f"{reservation.room} of {reservation.total} instances are left"
     if own_nodes:
         found += f", and {own_nodes} are the cluster's own nodes"
     if needed <= reservation.room:

@@ -1,6 +1,6 @@
 """All checks at once: each asks on a thread of its own, so that the whole takes as long as the longest."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account, CannotTellError
@@ -32,28 +32,33 @@ CHECKS: Mapping[str, Check] = {
 """Every check by its name, in the order its finding is shown."""
 
 
-def preflight(plan: Plan, account: Account, *, suppressed: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Ask the account everything about the plan. A suppressed check is not asked, and its finding says so."""
-    with ThreadPoolExecutor(len(CHECKS)) as threads:
-        asked = {
-            name: threads.submit(_ask, check, plan, account) for name, check in CHECKS.items() if name not in suppressed
-        }
-    answers = {name: asked[name].result() if name in asked else _NOT_ASKED for name in CHECKS}
-    return tuple(
-        Finding(
-            check=name,
-            outcome=answer.outcome,
-            found=answer.found,
-            needed=answer.needed,
-            fix=answer.fix,
-            suppressed=name in suppressed,
-        )
-        for name, answer in answers.items()
-        if answer is not None
-    )
-
+_BEGUN_FIRST = ("bootstrap", "quota", "image")
+"""Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
 
 _NOT_ASKED = Answer(outcome="unknown", found="not asked: suppressed")
+
+
+def preflight(plan: Plan, account: Account, *, suppressed: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Ask the account everything about the plan. A suppressed check is not asked, and its finding says so."""
+    (findings,) = preflight_each([(plan, account)], suppressed=suppressed)
+    return findings
+
+
+def preflight_each(
+    plans: Sequence[tuple[Plan, Account]], *, suppressed: Collection[str] = ()
+) -> tuple[tuple[Finding, ...], ...]:
+    """The findings about several plans, each with the account it is asked of, in their order."""
+    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *CHECKS)) if name not in suppressed]
+    with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
+        asked = {
+            (name, place): threads.submit(_ask, CHECKS[name], plan, account)
+            for name in names
+            for place, (plan, account) in enumerate(plans)
+        }
+    return tuple(
+        tuple(_findings({name: asked[name, place].result() if name in names else _NOT_ASKED for name in CHECKS}))
+        for place in range(len(plans))
+    )
 
 
 def _ask(check: Check, plan: Plan, account: Account) -> Answer | None:
@@ -61,3 +66,16 @@ def _ask(check: Check, plan: Plan, account: Account) -> Answer | None:
         return check(plan, account)
     except CannotTellError as error:
         return Answer(outcome="unknown", found=str(error))
+
+
+def _findings(answers: Mapping[str, Answer | None]) -> Iterator[Finding]:
+    for name, answer in answers.items():
+        if answer is not None:
+            yield Finding(
+                check=name,
+                outcome=answer.outcome,
+                found=answer.found,
+                needed=answer.needed,
+                fix=answer.fix,
+                suppressed=answer is _NOT_ASKED,
+            )

@@ -1,6 +1,7 @@
 """Whether the stacks that a deployment builds on, or becomes, are in a state that takes it."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account
 from trainium_core.facts import facts
@@ -34,8 +35,10 @@ def check_bootstrap(plan: Plan, account: Account) -> Answer:
         return Answer(outcome="unknown", found=found, needed=needed)
     if version is not None and int(version) >= bootstrap["version"]:
         return Answer(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
-    found = f"the bootstrap is of version {version}" if version else _why_there_is_none(account)
-    fix = f"run: cdk bootstrap aws://{account.identity().account}/{plan.region}"
+    with ThreadPoolExecutor() as threads:
+        identity = threads.submit(account.identity)
+        found = f"the bootstrap is of version {version}" if version else _why_there_is_none(account)
+    fix = f"run: cdk bootstrap aws://{identity.result().account}/{plan.region}"
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
 

@@ -28,6 +28,7 @@ from moto.ssm.models import ParameterDict
 from trainium_local.seeds import neuron_images
 from trainium_local.services import (
     auto_scaling,
+    capacity_blocks,
     capacity_reservations,
     deletions,
     filters,
@@ -40,6 +41,7 @@ from trainium_local.services import (
     quota_requests,
     sagemaker,
     service_quotas,
+    spot_placement_scores,
     tags,
     usage_metrics,
 )
@@ -65,6 +67,14 @@ REPLACED = (
         capacity_reservations.describe_capacity_reservations,
         "absent",
     ),
+    Replaced(EC2Response, "create_capacity_reservation", capacity_reservations.create_capacity_reservation, "absent"),
+    Replaced(EC2Response, "cancel_capacity_reservation", capacity_reservations.cancel_capacity_reservation, "absent"),
+    Replaced(
+        EC2Response, "describe_capacity_block_offerings", capacity_blocks.describe_capacity_block_offerings, "absent"
+    ),
+    Replaced(EC2Response, "purchase_capacity_block", capacity_blocks.purchase_capacity_block, "absent"),
+    Replaced(EC2Response, "describe_capacity_blocks", capacity_blocks.describe_capacity_blocks, "absent"),
+    Replaced(EC2Response, "get_spot_placement_scores", spot_placement_scores.get_spot_placement_scores, "absent"),
     Replaced(InstanceBackend, "run_instances", instances.run_instances, "refuses nothing, drops most of a template"),
     Replaced(
         moto.ec2.utils,

@@ -19,7 +19,9 @@ from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
-REFUSED_AT_LAUNCH = re.compile(r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|Insufficient.*")
+REFUSED_AT_LAUNCH = re.compile(
+    r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|ReservationCapacityExceeded|Insufficient.*"
+)
 
 _moto_launch_template: Any = InstanceState.launch_template
 _listeners: list[Callable[[Any], None]] = []

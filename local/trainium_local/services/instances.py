@@ -72,6 +72,7 @@ def terminate(instance: Any) -> Any:
 
 def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:
     instance.lifecycle = None if request.market == ON_DEMAND else request.market
+    instance.capacity_reservation_id = request.reservation_id
     if request.placement_group:
         instance.placement.group_name = request.placement_group
     for _, volume in instance.get_block_device_mapping:

@@ -7,6 +7,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from moto.ec2.utils import filter_iam_instance_profiles
 from moto.iam.exceptions import NotFoundException
 
+from trainium_local.services.capacity_reservations import refuse_without_room
 from trainium_local.services.errors import Refused
 from trainium_local.services.launch_request import LaunchRequest
 from trainium_local.services.network_interfaces import card_and_device
@@ -25,6 +26,7 @@ def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     _placement_group(backend, request)
     _instance_profile(backend, request)
     _addresses(backend, request)
+    refuse_without_room(backend, request)
     refuse_over_quota(backend, instance_type=request.instance_type, market=request.market, count=request.count)
 
 

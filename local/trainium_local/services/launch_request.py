@@ -29,6 +29,7 @@ class LaunchRequest:
     interfaces: tuple[dict[str, Any], ...]
     block_devices: tuple[Mapping[str, Any], ...]
     placement_group: str | None
+    reservation_id: str | None
     instance_profile: Mapping[str, str] | None
     metadata_options: Mapping[str, Any]
     monitoring: bool
@@ -65,12 +66,18 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Map
         interfaces=tuple(interfaces),
         block_devices=tuple(asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()),
         placement_group=asked.get("placement_group") or placement.get("GroupName"),
+        reservation_id=_reservation_id(template),
         instance_profile=template.get("IamInstanceProfile"),
         metadata_options=asked.get("metadata_options") or template.get("MetadataOptions") or {},
         monitoring=asked.get("monitoring_state") == "enabled"
         or str((template.get("Monitoring") or {}).get("Enabled")).lower() == "true",
         tags=tags,
     )
+
+
+def _reservation_id(template: Mapping[str, Any]) -> str | None:
+    target = (template.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    return target.get("CapacityReservationId")
 
 
 def _template(backend: Any, reference: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -1,0 +1,78 @@
+"""What the embedded AWS sells and scores: capacity_blocks.toml. Imports no moto."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+UNNAMED_TYPES_SCORE = 3
+
+_END_OF_BLOCKS = time(11, 30)  # UTC, of every block: EC2 documentation, Find and purchase Capacity Blocks
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A Capacity Block for sale. `fee` is US dollars for all instances and the whole time."""
+
+    offering_id: str
+    instance_type: str
+    instances: int
+    zone_id: str
+    start: datetime
+    end: datetime
+    fee: Decimal
+
+
+def offers(*, region: str, instance_type: str, instances: int, hours: int, now: datetime) -> list[Offer]:
+    """What is for sale now. The id of an offer is the same all day long."""
+    return [
+        _offer(row, days, instances=instances, hours=hours, now=now)
+        for row in _tables()["offerings"]
+        if (row["region"], row["instance_type"]) == (region, instance_type) and instances <= row["instances"]
+        for days in row["starts_in_days"]
+    ]
+
+
+def is_sold(*, region: str, instance_type: str) -> bool:
+    """Whether AWS was seen to answer that it sells no blocks of the type in the region."""
+    return region not in _tables()["not_sold"].get(instance_type, ())
+
+
+def spot_placement_score(instance_type: str) -> int:
+    return _tables()["spot_placement_scores"].get(instance_type, UNNAMED_TYPES_SCORE)
+
+
+def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now: datetime) -> Offer:
+    if days:
+        start = _end_of_blocks(now + days * _DAY)
+        end = start + timedelta(hours=hours)
+    else:
+        # It has begun, so that it can be tried at once; its end is the one nearest to the time asked for.
+        start = now.replace(minute=0, second=0, microsecond=0)
+        end = _end_of_blocks(now + timedelta(hours=hours))
+    length = Decimal((end - start) / timedelta(hours=1))
+    name = f"{row['zone_id']} {row['instance_type']} {instances} {hours} {start:%Y-%m-%d}"
+    return Offer(
+        offering_id="cb-" + sha256(name.encode()).hexdigest()[:17],
+        instance_type=row["instance_type"],
+        instances=instances,
+        zone_id=row["zone_id"],
+        start=start,
+        end=end,
+        fee=(Decimal(row["usd_per_hour"]) * instances * length).quantize(Decimal("0.01")),
+    )
+
+
+def _end_of_blocks(moment: datetime) -> datetime:
+    return datetime.combine(moment, _END_OF_BLOCKS, tzinfo=moment.tzinfo)
+
+
+@cache
+def _tables() -> Mapping[str, Any]:
+    return tomllib.loads((files("trainium_local.seeds") / "capacity_blocks.toml").read_text())

@@ -1,0 +1,124 @@
+"""Capacity Blocks of EC2, which moto lacks: what is for sale, the purchase, and what was bought.
+
+What has been offered in a region is kept on its EC2 backend, since a purchase names nothing but the id of the offer.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.moto_api._internal import mock_random
+
+from trainium_local.seeds.capacity_blocks import Offer, is_sold, offers
+from trainium_local.services.capacity_reservations import (
+    CAPACITY_BLOCK,
+    Reserved,
+    backend_of,
+    moment,
+    reservations,
+    shown,
+    tags_of,
+    zone_in,
+)
+from trainium_local.services.errors import Refused
+
+
+def describe_capacity_block_offerings(response: Any) -> ActionResult:
+    backend, name = backend_of(response), response._get_param("InstanceType")
+    sells = CAPACITY_BLOCK in INSTANCE_TYPES.get(name, {}).get("SupportedUsageClasses", ())
+    if not sells or not is_sold(region=backend.region_name, instance_type=name):
+        raise Refused(
+            "InvalidParameterValue",
+            f"The instance type '{name}' is not supported for Capacity Blocks in '{backend.region_name}'. Specify a "
+            "compatible instance type and try again.",
+        )
+    found = offers(
+        region=backend.region_name,
+        instance_type=name,
+        instances=int(response._get_param("InstanceCount")),
+        hours=int(response._get_param("CapacityDurationHours")),
+        now=datetime.now(UTC),
+    )
+    earliest, latest = (moment(response._get_param(key)) for key in ("StartDateRange", "EndDateRange"))
+    for_sale = [
+        offer
+        for offer in found
+        if offer.offering_id not in _sold(backend)
+        and (earliest is None or offer.start >= earliest)
+        and (latest is None or offer.end <= latest)
+    ]
+    _offered(backend).update({offer.offering_id: offer for offer in for_sale})
+    return ActionResult({"CapacityBlockOfferings": [_shown_offer(backend, offer) for offer in for_sale]})
+
+
+def purchase_capacity_block(response: Any) -> ActionResult:
+    backend, offering_id = backend_of(response), response._get_param("CapacityBlockOfferingId")
+    offer = _offered(backend).get(offering_id)
+    if offer is None or offering_id in _sold(backend):
+        raise Refused("InvalidParameterValue", f"The Capacity Block offering '{offering_id}' is not available.")
+    _sold(backend).add(offering_id)
+    reserved = Reserved(
+        kind=CAPACITY_BLOCK,
+        instance_type=offer.instance_type,
+        instances=offer.instances,
+        platform=response._get_param("InstancePlatform"),
+        match_criteria="targeted",
+        zone=zone_in(backend, zone_id=offer.zone_id).name,
+        zone_id=offer.zone_id,
+        start=offer.start,
+        end=offer.end,
+        block_id="cb-" + mock_random.get_random_hex(17),
+        tags=tags_of(response),
+    )
+    reservations(backend)[reserved.reservation_id] = reserved
+    return ActionResult({"CapacityReservation": shown(backend, reserved), "CapacityBlocks": [_shown_block(reserved)]})
+
+
+def describe_capacity_blocks(response: Any) -> ActionResult:
+    ids = response._get_param("CapacityBlockIds", []) or []
+    blocks = [
+        _shown_block(reserved)
+        for reserved in reservations(backend_of(response)).values()
+        if reserved.block_id is not None and (not ids or reserved.block_id in ids)
+    ]
+    return ActionResult({"CapacityBlocks": blocks})
+
+
+def _shown_offer(backend: Any, offer: Offer) -> dict[str, Any]:
+    minutes = int((offer.end - offer.start).total_seconds()) // 60
+    return {
+        "CapacityBlockOfferingId": offer.offering_id,
+        "InstanceType": offer.instance_type,
+        "AvailabilityZone": zone_in(backend, zone_id=offer.zone_id).name,
+        "InstanceCount": offer.instances,
+        "StartDate": offer.start,
+        "EndDate": offer.end,
+        "CapacityBlockDurationHours": minutes // 60,
+        "CapacityBlockDurationMinutes": minutes % 60,
+        "UpfrontFee": str(offer.fee),
+        "CurrencyCode": "USD",
+        "Tenancy": "default",
+    }
+
+
+def _shown_block(reserved: Reserved) -> dict[str, Any]:
+    return {
+        "CapacityBlockId": reserved.block_id,
+        "AvailabilityZone": reserved.zone,
+        "AvailabilityZoneId": reserved.zone_id,
+        "CapacityReservationIds": [reserved.reservation_id],
+        "StartDate": reserved.start,
+        "EndDate": reserved.end,
+        "CreateDate": reserved.start,
+        "State": reserved.state(datetime.now(UTC)),
+        "Tags": [{"Key": key, "Value": value} for key, value in reserved.tags.items()],
+    }
+
+
+def _offered(backend: Any) -> dict[str, Offer]:
+    return vars(backend).setdefault("capacity_block_offers", {})
+
+
+def _sold(backend: Any) -> set[str]:
+    return vars(backend).setdefault("capacity_block_offers_sold", set())

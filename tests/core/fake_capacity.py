@@ -1,0 +1,90 @@
+"""Capacity in memory: nothing reserved, no Capacity Block for sale and good spot scores, when told nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from tests.core.plans import RESERVATION
+from trainium_core.account import CannotTellError
+from trainium_core.account.capacity import BlockOffering, Reservation
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TOMORROW = datetime(2026, 11, 22, 11, 30, tzinfo=UTC)
+
+BLOCK = BlockOffering(
+    offering_id="cb-0123456789abcdef0",
+    instance_type="trn1.32xlarge",
+    instances=1,
+    zone_id="usw2-az4",
+    start=TOMORROW,
+    end=TOMORROW + timedelta(days=1),
+    upfront_fee=Decimal("360.00"),
+    currency="USD",
+)
+ACTIVE = Reservation(
+    reservation_id=RESERVATION,
+    capacity="reservation",
+    state="active",
+    instance_type="trn1.32xlarge",
+    platform="Linux/UNIX",
+    tenancy="default",
+    zone_id="usw2-az1",
+    total=4,
+    available=4,
+    start=NOW - timedelta(days=1),
+)
+SCHEDULED_BLOCK = replace(
+    ACTIVE,
+    capacity="capacity-block",
+    state="scheduled",
+    available=0,
+    start=TOMORROW,
+    end=TOMORROW + timedelta(days=2),
+)
+
+
+@dataclass(kw_only=True)
+class FakeCapacity:
+    """`silent` names the questions that get no answer. `blocks`: None where none of the type is sold."""
+
+    silent: Collection[str] = ()
+    blocks: Sequence[BlockOffering] | None = ()
+    scores: Mapping[str, int] = field(default_factory=lambda: {"usw2-az1": 9, "usw2-az4": 9})
+    in_hand: Sequence[Reservation] = ()
+    nodes_in_reservation: int = 0
+    latest_end: datetime | None = None
+
+    def _listen(self, question: str) -> None:
+        if question in self.silent:
+            raise CannotTellError(f"no answer about {question}")
+
+    def block_offerings(
+        self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
+    ) -> Sequence[BlockOffering] | None:
+        assert instance_type
+        assert instances
+        assert hours
+        self.latest_end = latest_end
+        self._listen("blocks")
+        return self.blocks
+
+    def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
+        assert instance_type
+        assert instances
+        self._listen("scores")
+        return self.scores
+
+    def reservations(self, instance_type: str) -> Sequence[Reservation]:
+        self._listen("reserved capacity")
+        return [reservation for reservation in self.in_hand if reservation.instance_type == instance_type]
+
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        self._listen("reservation")
+        return next((entry for entry in self.in_hand if entry.reservation_id == reservation_id), None)
+
+    def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
+        assert reservation_id
+        assert cluster
+        self._listen("nodes in reservation")
+        return self.nodes_in_reservation

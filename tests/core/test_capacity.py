@@ -1,0 +1,94 @@
+"""How ways to get capacity are ranked, and what they come to."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_capacity import NOW, TOMORROW
+from trainium_core.capacity import PROSPECTS, CapacityOption, Prospect, outlook, ranked
+
+SPOT = CapacityOption(capacity="spot", region="us-west-2", prospect="now", hourly=Decimal(2))
+BLOCK = CapacityOption(
+    capacity="capacity-block", region="us-west-2", prospect="later", start=TOMORROW, hourly=Decimal(1)
+)
+
+options = st.builds(
+    CapacityOption,
+    capacity=st.sampled_from(["spot", "on-demand"]),
+    region=st.sampled_from(["us-east-1", "us-west-2"]),
+    prospect=st.sampled_from(list(PROSPECTS)),
+    start=st.sampled_from([None, TOMORROW, TOMORROW + timedelta(days=9)]),
+    hourly=st.none() | st.decimals(0, 100, places=2),
+    paid_for=st.booleans(),
+)
+
+
+def test_what_could_start_now_comes_before_what_is_cheaper_later() -> None:
+    assert ranked([BLOCK, SPOT]) == (SPOT, BLOCK)
+
+
+def test_the_cheaper_comes_first_and_an_unknown_price_last() -> None:
+    cheap, dear, unknown = (replace(SPOT, hourly=usd) for usd in (Decimal(1), Decimal(9), None))
+    assert ranked([unknown, dear, cheap]) == (cheap, dear, unknown)
+
+
+def test_what_is_paid_for_comes_before_what_costs() -> None:
+    paid = replace(SPOT, capacity="reservation", hourly=None, paid_for=True)
+    assert ranked([SPOT, paid]) == (paid, SPOT)
+
+
+def test_of_two_that_cost_the_same_the_earlier_comes_first() -> None:
+    later = replace(BLOCK, start=TOMORROW + timedelta(days=1))
+    assert ranked([later, BLOCK]) == (BLOCK, later)
+
+
+def test_what_starts_after_the_latest_start_is_not_to_be_had() -> None:
+    (option,) = ranked([BLOCK], start_by=NOW)
+    assert (option.prospect, option.note) == ("no", "starts after 2026-11-21")
+
+
+def test_what_starts_in_time_stays() -> None:
+    assert ranked([BLOCK, SPOT], start_by=TOMORROW) == (SPOT, BLOCK)
+
+
+@given(st.lists(options))
+def test_ranking_drops_nothing_and_sorts_by_prospect(given_options: list[CapacityOption]) -> None:
+    found = ranked(given_options)
+    order = [tuple(PROSPECTS).index(option.prospect) for option in found]
+    assert order == sorted(order)
+    assert sorted(map(repr, found)) == sorted(map(repr, given_options))
+
+
+@given(st.lists(options))
+def test_something_could_run_only_if_an_option_says_so(given_options: list[CapacityOption]) -> None:
+    could = any(option.prospect in ("now", "later") for option in given_options)
+    assert (outlook(given_options) == "something") == could
+
+
+@pytest.mark.parametrize(
+    ("prospects", "expected"),
+    [
+        (["no", "later"], "something"),
+        (["unknown", "now"], "something"),
+        (["no", "unknown"], "could not tell"),
+        (["unlikely", "unknown"], "could not tell"),
+        (["unlikely", "no"], "nothing"),
+        ([], "could not tell"),
+    ],
+)
+def test_nothing_is_said_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:
+    assert outlook(replace(SPOT, prospect=prospect) for prospect in prospects) == expected
+
+
+def test_the_settings_are_what_a_plan_needs_to_take_the_option() -> None:
+    option = replace(BLOCK, zone_id="usw2-az4", reservation_id="cr-0123456789abcdef0")
+    assert option.settings == {
+        "capacity": "capacity-block",
+        "region": "us-west-2",
+        "availability_zone_id": "usw2-az4",
+        "reservation_id": "cr-0123456789abcdef0",
+    }

@@ -1,0 +1,105 @@
+"""The purchase of a Capacity Block: one request, never repeated, and a doubt is never told as a failure."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from botocore.stub import Stubber
+
+from trainium_core.adapters.capacity_purchase import (
+    ONCE,
+    AwsCapacityPurchase,
+    Bought,
+    NotSoldError,
+    SaleUnknownError,
+)
+
+OFFERING = "cb-0123456789abcdef0"
+ASKED = {"CapacityBlockOfferingId": OFFERING, "InstancePlatform": "Linux/UNIX"}
+
+
+@pytest.fixture(autouse=True)
+def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+
+
+@pytest.fixture
+def client() -> Any:
+    return boto3.client("ec2", region_name="us-west-2", config=ONCE)
+
+
+@pytest.fixture
+def ec2(client: Any) -> Iterator[Stubber]:
+    with Stubber(client) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+def buy(client: Any) -> Bought:
+    return AwsCapacityPurchase("us-west-2", client=client).buy(OFFERING)
+
+
+def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber) -> None:
+    bought = {"CapacityReservationId": "cr-0123456789abcdef0", "State": "payment-pending"}
+    ec2.add_response("purchase_capacity_block", {"CapacityReservation": bought}, ASKED)
+    assert buy(client) == Bought(reservation_id="cr-0123456789abcdef0", state="payment-pending")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("UnauthorizedOperation", "the permission ec2:PurchaseCapacityBlock is missing"),
+        ("InvalidParameterValue", "AWS answered InvalidParameterValue: it is sold"),
+    ],
+)
+def test_a_refusal_is_told(client: Any, ec2: Stubber, code: str, told: str) -> None:
+    ec2.add_client_error("purchase_capacity_block", code, "it is sold")
+    with pytest.raises(NotSoldError, match=told):
+        buy(client)
+
+
+def test_an_error_inside_aws_leaves_the_sale_unknown(client: Any, ec2: Stubber) -> None:
+    ec2.add_client_error("purchase_capacity_block", "InternalError", "oops", http_status_code=500)
+    with pytest.raises(SaleUnknownError):
+        buy(client)
+
+
+def test_an_answer_that_does_not_come_leaves_the_sale_unknown(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ReadTimeoutError(endpoint_url="https://ec2.invalid")
+
+    monkeypatch.setattr(client, "_make_api_call", fail)
+    with pytest.raises(SaleUnknownError):
+        buy(client)
+
+
+class _Failing(BaseHTTPRequestHandler):
+    requests = 0
+
+    def do_POST(self) -> None:
+        type(self).requests += 1
+        self.send_response(503)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_a_purchase_that_fails_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = HTTPServer(("127.0.0.1", 0), _Failing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    try:
+        with pytest.raises(SaleUnknownError):
+            AwsCapacityPurchase("us-west-2").buy(OFFERING)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert _Failing.requests == 1

@@ -1,0 +1,203 @@
+"""What the answers of regions come to: every way of buying the type is told about, or why it cannot be."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_account import FakeAccount
+from tests.core.fake_capacity import ACTIVE, BLOCK, NOW, SCHEDULED_BLOCK, TOMORROW
+from tests.core.plans import from_settings
+from trainium_core.capacity import CapacityOption
+from trainium_core.capacity_options import CapacityWish
+from trainium_core.capacity_search import Found, search_capacity
+
+REGION = "us-west-2"
+
+
+def wish(*, start_by: datetime | None = None, **settings: Any) -> CapacityWish:
+    return CapacityWish(plan=from_settings(**settings), hours=24, now=NOW, start_by=start_by)
+
+
+def search(account: FakeAccount, **settings: Any) -> Found:
+    return search_capacity(wish(**settings), [REGION], lambda _: account)
+
+
+def options(account: FakeAccount, capacity: str, **settings: Any) -> list[CapacityOption]:
+    return [option for option in search(account, **settings).options if option.capacity == capacity]
+
+
+def the_option(account: FakeAccount, capacity: str, **settings: Any) -> CapacityOption:
+    (option,) = options(account, capacity, **settings)
+    return option
+
+
+def test_on_demand_could_start_now_in_each_zone_that_offers_the_type() -> None:
+    found = options(FakeAccount(), "on-demand")
+    assert [(option.zone_id, option.prospect) for option in found] == [("usw2-az1", "now"), ("usw2-az4", "now")]
+
+
+def test_what_is_sold_by_the_hour_costs_its_price_for_all_nodes_and_hours() -> None:
+    account = FakeAccount(usd={"on-demand": Decimal("21.5")}, zones=["usw2-az4"])
+    option = the_option(account, "on-demand", nodes=3)
+    assert (option.hours, option.hourly, option.total) == (24, Decimal("21.5"), Decimal(1548))
+
+
+def test_on_demand_is_unlikely_where_aws_lists_no_price() -> None:
+    option = the_option(FakeAccount(usd={"on-demand": None}, zones=["usw2-az4"]), "on-demand")
+    assert (option.prospect, option.total, option.note) == ("unlikely", None, "no price listed")
+
+
+def test_a_spot_option_has_the_score_of_its_zone() -> None:
+    found = options(FakeAccount(scores={"usw2-az1": 2, "usw2-az4": 9}), "spot")
+    assert {option.zone_id: option.score for option in found} == {"usw2-az1": 2, "usw2-az4": 9}
+
+
+def test_spot_is_unlikely_at_the_lowest_score() -> None:
+    assert the_option(FakeAccount(scores={"usw2-az4": 1}, zones=["usw2-az4"]), "spot").prospect == "unlikely"
+
+
+def test_spot_without_a_score_is_unknown() -> None:
+    option = the_option(FakeAccount(scores={}, zones=["usw2-az4"]), "spot")
+    assert (option.prospect, option.note) == ("unknown", "AWS gave no spot placement score")
+
+
+def test_a_block_costs_its_fee_and_by_the_hour_what_that_is_for_one_instance() -> None:
+    block = replace(BLOCK, instances=2, upfront_fee=Decimal(1440))
+    option = the_option(FakeAccount(blocks=[block]), "capacity-block", nodes=2)
+    assert (option.prospect, option.start, option.hours) == ("later", TOMORROW, 24)
+    assert (option.total, option.hourly, option.buys_from) == (1440, 30, BLOCK.offering_id)
+
+
+def test_a_block_that_has_begun_could_start_now() -> None:
+    option = the_option(FakeAccount(blocks=[replace(BLOCK, start=NOW)]), "capacity-block")
+    assert (option.prospect, option.start) == ("now", None)
+
+
+def test_a_fee_in_another_currency_is_told_and_not_taken_for_dollars() -> None:
+    option = the_option(FakeAccount(blocks=[replace(BLOCK, currency="CNY")]), "capacity-block")
+    assert (option.total, option.hourly, option.note) == (None, None, "360.00 CNY")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "settings", "note"),
+    [
+        ((), {}, "none for 1 x 24 h"),
+        (None, {}, "AWS sells none of this type here"),
+        (
+            None,
+            {"instance_type": "trn2u.48xlarge", "region": "ap-south-2"},
+            "AWS sells none of this type here, but whole UltraServers to accounts that AWS Support has enabled",
+        ),
+        ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
+    ],
+)
+def test_no_block_is_an_option_that_says_why(blocks: Any, settings: Mapping[str, Any], note: str) -> None:
+    option = the_option(FakeAccount(blocks=blocks), "capacity-block", **settings)
+    assert (option.prospect, option.note) == ("no", note)
+
+
+def test_a_type_that_is_not_sold_in_some_way_has_no_option_of_it() -> None:
+    ways = {option.capacity for option in search(FakeAccount(blocks=[BLOCK]), instance_type="trn1.2xlarge").options}
+    assert ways == {"on-demand", "spot"}
+
+
+def test_a_region_that_offers_the_type_nowhere_says_so() -> None:
+    assert {o.note for o in search(FakeAccount(zones=())).options if o.capacity in ("on-demand", "spot")} == {
+        "no zone offers the type to this account"
+    }
+
+
+def test_a_reservation_with_room_is_paid_for_and_could_start_now() -> None:
+    option = the_option(FakeAccount(in_hand=[ACTIVE]), "reservation", nodes=4)
+    assert (option.prospect, option.paid_for, option.reservation_id) == ("now", True, ACTIVE.reservation_id)
+    assert (option.zone_id, option.hours, option.note) == ("usw2-az1", None, "4 of 4 instances are left")
+
+
+def test_a_scheduled_block_could_start_later_and_runs_until_its_instances_are_terminated() -> None:
+    option = next(o for o in search(FakeAccount(in_hand=[SCHEDULED_BLOCK])).options if o.paid_for)
+    assert (option.capacity, option.prospect, option.start) == ("capacity-block", "later", TOMORROW)
+    assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-30), Decimal("47.5"))
+
+
+@pytest.mark.parametrize(
+    ("reservation", "prospect", "note"),
+    [
+        (replace(ACTIVE, available=1), "no", "1 of 4 instances are left; 2 are needed"),
+        (replace(ACTIVE, platform="Windows"), "no", "for Windows"),
+        (replace(ACTIVE, end=NOW), "no", "its instances are being terminated"),
+        (
+            replace(SCHEDULED_BLOCK, state="active", available=4, start=NOW, end=NOW + timedelta(minutes=30)),
+            "no",
+            "its instances are being terminated",
+        ),
+        (replace(SCHEDULED_BLOCK, total=0), "unknown", "its size is not shown before it starts"),
+    ],
+)
+def test_a_reservation_that_is_of_no_use_says_why(reservation: Any, prospect: str, note: str) -> None:
+    option = next(o for o in search(FakeAccount(in_hand=[reservation]), nodes=2).options if o.paid_for)
+    assert (option.prospect, option.note) == (prospect, note)
+
+
+@pytest.mark.parametrize(
+    ("question", "ways"),
+    [
+        ("offering", {"on-demand", "spot"}),
+        ("scores", {"spot"}),
+        ("blocks", {"capacity-block"}),
+        ("reserved capacity", {"reservation"}),
+    ],
+)
+def test_a_question_without_an_answer_is_unknown_with_the_reason(question: str, ways: set[str]) -> None:
+    unknown = [o for o in search(FakeAccount(silent={question})).options if o.prospect == "unknown"]
+    assert {option.capacity for option in unknown} == ways
+    assert {option.note for option in unknown} == {f"no answer about {question}"}
+
+
+def test_a_price_without_an_answer_is_that_of_the_snapshot() -> None:
+    found = search(FakeAccount(silent={"price"}, zones=["usw2-az4"]))
+    (option,) = [o for o in found.options if o.capacity == "on-demand"]
+    assert option.hourly == Decimal("21.5")
+    assert {price.origin for price in found.prices} == {"snapshot"}
+    assert found.silence == ("no answer about price",)
+
+
+def test_blocks_are_searched_no_later_than_the_latest_start_needs() -> None:
+    account = FakeAccount()
+    search_capacity(wish(start_by=NOW), [REGION], lambda _: account)
+    assert account.latest_end == NOW + timedelta(hours=24, days=1)
+
+
+def test_every_region_is_asked_and_one_that_is_dark_hides_no_other() -> None:
+    dark = FakeAccount(silent={"offering", "scores", "blocks", "reserved capacity"})
+    found = search_capacity(
+        wish(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()
+    )
+    told = {option.region: set[str]() for option in found.options}
+    for option in found.options:
+        told[option.region].add(option.prospect)
+    assert told == {"us-east-1": {"unknown"}, "us-west-2": {"now", "no"}}
+
+
+@given(
+    silent=st.sets(st.sampled_from(["offering", "scores", "blocks", "reserved capacity", "price"])),
+    usd=st.none() | st.decimals("0.01", 100, places=4),
+    nodes=st.integers(1, 100),
+)
+def test_no_total_is_less_than_its_parts_and_no_way_is_dropped(
+    silent: set[str], usd: Decimal | None, nodes: int
+) -> None:
+    account = FakeAccount(silent=silent, usd={"on-demand": usd, "spot": usd}, blocks=())
+    found = search(account, nodes=nodes).options
+    assert {"on-demand", "spot", "capacity-block"} <= {option.capacity for option in found}
+    assert all(
+        option.total == option.hourly * nodes * 24
+        for option in found
+        if option.total is not None and option.hourly is not None
+    )
+    assert all((option.total is None) == (option.hourly is None) for option in found)

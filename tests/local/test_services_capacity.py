@@ -1,0 +1,265 @@
+"""Capacity Blocks, reservations and spot placement scores: for sale, bought, launched into, counted and refused."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.ec2_network import Network, clear, make_network
+from trainium_core.catalog import builtin_catalog
+from trainium_local.seeds.capacity_blocks import offers
+
+BLOCK_REGION, BLOCK_TYPE = "ap-south-2", "trn2.48xlarge"
+ZONE = "usw2-az4"
+
+
+@pytest.fixture
+def ec2(embedded_aws: EmbeddedAws) -> Any:
+    return embedded_aws.client("ec2")
+
+
+@pytest.fixture
+def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
+    made = make_network(embedded_aws, zone_id=ZONE)
+    clear(made)
+    yield made
+    clear(made)
+
+
+def offered(embedded_aws: EmbeddedAws, **asked: Any) -> list[dict[str, Any]]:
+    wanted = {"InstanceType": BLOCK_TYPE, "InstanceCount": 2, "CapacityDurationHours": 48} | asked
+    return embedded_aws.client("ec2", BLOCK_REGION).describe_capacity_block_offerings(**wanted)[
+        "CapacityBlockOfferings"
+    ]
+
+
+def buy(embedded_aws: EmbeddedAws, offering: dict[str, Any]) -> dict[str, Any]:
+    return embedded_aws.client("ec2", BLOCK_REGION).purchase_capacity_block(
+        CapacityBlockOfferingId=offering["CapacityBlockOfferingId"], InstancePlatform="Linux/UNIX"
+    )["CapacityReservation"]
+
+
+def code_of(error: pytest.ExceptionInfo[ClientError]) -> str:
+    return error.value.response["Error"]["Code"]
+
+
+def test_a_block_costs_its_sourced_price_for_every_instance_and_hour(embedded_aws: EmbeddedAws) -> None:
+    offering = offered(embedded_aws)[-1]
+    assert offering["UpfrontFee"] == "3432.96"
+    assert offering["EndDate"] - offering["StartDate"] == timedelta(hours=48)
+    assert f"{offering['EndDate']:%H:%M}" == "11:30"
+
+
+def test_an_offering_has_the_same_id_when_it_is_read_again(embedded_aws: EmbeddedAws) -> None:
+    assert [o["CapacityBlockOfferingId"] for o in offered(embedded_aws)] == [
+        o["CapacityBlockOfferingId"] for o in offered(embedded_aws)
+    ]
+
+
+def test_offerings_differ_in_their_ids() -> None:
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    ids = [
+        offer.offering_id
+        for instances in (1, 2)
+        for hours in (24, 48)
+        for offer in offers(region=BLOCK_REGION, instance_type=BLOCK_TYPE, instances=instances, hours=hours, now=now)
+    ]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_latest_end_narrows_what_is_offered(embedded_aws: EmbeddedAws) -> None:
+    assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(hours=1)) == []
+    assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(days=60))
+
+
+def test_more_instances_than_there_are_find_no_offering(embedded_aws: EmbeddedAws) -> None:
+    assert offered(embedded_aws, InstanceCount=64) == []
+
+
+@pytest.mark.parametrize("instance_type", ["trn2u.48xlarge", "trn2.3xlarge", "trn1.2xlarge"])
+def test_a_type_that_is_not_sold_in_blocks_is_refused(embedded_aws: EmbeddedAws, instance_type: str) -> None:
+    with pytest.raises(ClientError, match="is not supported for Capacity Blocks in 'ap-south-2'"):
+        offered(embedded_aws, InstanceType=instance_type)
+
+
+def test_a_block_that_was_bought_is_sold(embedded_aws: EmbeddedAws) -> None:
+    offering = offered(embedded_aws, InstanceCount=3)[0]
+    buy(embedded_aws, offering)
+    ids = [other["CapacityBlockOfferingId"] for other in offered(embedded_aws, InstanceCount=3)]
+    assert offering["CapacityBlockOfferingId"] not in ids
+    with pytest.raises(ClientError):
+        buy(embedded_aws, offering)
+
+
+def test_an_offering_that_nobody_made_cannot_be_bought(embedded_aws: EmbeddedAws) -> None:
+    with pytest.raises(ClientError):
+        buy(embedded_aws, {"CapacityBlockOfferingId": "cb-0123456789abcdef0"})
+
+
+def test_a_block_that_has_not_begun_shows_no_capacity_but_its_size_in_a_tag(embedded_aws: EmbeddedAws) -> None:
+    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=4)[-1])
+    assert (bought["State"], bought["ReservationType"]) == ("scheduled", "capacity-block")
+    assert (bought["TotalInstanceCount"], bought["AvailableInstanceCount"]) == (0, 0)
+    tags = {tag["Key"]: tag["Value"] for tag in bought["Tags"]}
+    assert tags["aws:ec2capacityreservation:incrementalRequestedQuantity"] == "4"
+
+
+def test_a_block_is_shown_as_block_and_as_reservation(embedded_aws: EmbeddedAws) -> None:
+    client = embedded_aws.client("ec2", BLOCK_REGION)
+    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=5)[0])
+    (block,) = client.describe_capacity_blocks(CapacityBlockIds=[bought["CapacityBlockId"]])["CapacityBlocks"]
+    assert block["CapacityReservationIds"] == [bought["CapacityReservationId"]]
+    filters = [{"Name": "instance-type", "Values": [BLOCK_TYPE]}, {"Name": "state", "Values": ["active"]}]
+    found = client.describe_capacity_reservations(Filters=filters)["CapacityReservations"]
+    assert bought["CapacityReservationId"] in [entry["CapacityReservationId"] for entry in found]
+
+
+def test_a_block_cannot_be_cancelled(embedded_aws: EmbeddedAws) -> None:
+    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=6)[0])
+    with pytest.raises(ClientError):
+        embedded_aws.client("ec2", BLOCK_REGION).cancel_capacity_reservation(
+            CapacityReservationId=bought["CapacityReservationId"]
+        )
+
+
+def reserve(ec2: Any, count: int = 1, **more: Any) -> str:
+    wanted = {"InstanceType": "trn1.32xlarge", "InstancePlatform": "Linux/UNIX", "AvailabilityZoneId": ZONE}
+    made = ec2.create_capacity_reservation(**wanted | more, InstanceCount=count)
+    return made["CapacityReservation"]["CapacityReservationId"]
+
+
+def shown(ec2: Any, reservation_id: str) -> dict[str, Any]:
+    return ec2.describe_capacity_reservations(CapacityReservationIds=[reservation_id])["CapacityReservations"][0]
+
+
+def into(reservation_id: str, market: str | None = None) -> dict[str, Any]:
+    """What a launch template says to launch into a reservation."""
+    target = {
+        "CapacityReservationSpecification": {"CapacityReservationTarget": {"CapacityReservationId": reservation_id}}
+    }
+    return target | ({"InstanceMarketOptions": {"MarketType": market}} if market else {})
+
+
+def template(network: Network, **data: Any) -> str:
+    return network.template(f"t-{uuid.uuid4().hex[:8]}", **data)
+
+
+def test_a_reservation_is_in_its_zone_by_id_and_name(ec2: Any) -> None:
+    entry = shown(ec2, reserve(ec2, 2))
+    assert (entry["AvailabilityZoneId"], entry["State"], entry["EndDateType"]) == (ZONE, "active", "unlimited")
+    by_name = reserve(ec2, AvailabilityZone=entry["AvailabilityZone"], AvailabilityZoneId=ZONE)
+    assert shown(ec2, by_name)["AvailabilityZoneId"] == ZONE
+
+
+def test_a_reservation_of_an_unknown_type_or_zone_is_refused(ec2: Any) -> None:
+    for wrong in ({"InstanceType": "trn9.large"}, {"AvailabilityZoneId": "use1-az1"}):
+        with pytest.raises(ClientError) as error:
+            reserve(ec2, **wrong)
+        assert code_of(error) == "InvalidParameterValue"
+
+
+def test_one_that_is_cancelled_launches_nothing(ec2: Any, network: Network) -> None:
+    reservation_id = reserve(ec2)
+    ec2.cancel_capacity_reservation(CapacityReservationId=reservation_id)
+    assert (shown(ec2, reservation_id)["State"], shown(ec2, reservation_id)["AvailableInstanceCount"]) == (
+        "cancelled",
+        0,
+    )
+    with pytest.raises(ClientError) as error:
+        network.run(template(network, **into(reservation_id)))
+    assert code_of(error) == "ReservationCapacityExceeded"
+
+
+def test_one_whose_end_has_come_is_expired(ec2: Any) -> None:
+    reservation_id = reserve(ec2, EndDateType="limited", EndDate=datetime.now(UTC) - timedelta(minutes=1))
+    assert shown(ec2, reservation_id)["State"] == "expired"
+
+
+def test_an_unknown_reservation_is_not_found(ec2: Any) -> None:
+    with pytest.raises(ClientError) as error:
+        shown(ec2, "cr-0123456789abcdef0")
+    assert code_of(error) == "InvalidCapacityReservationId.NotFound"
+
+
+def test_a_launch_takes_room_of_the_reservation_and_its_end_gives_it_back(ec2: Any, network: Network) -> None:
+    reservation_id = reserve(ec2, 2)
+    (instance,) = network.run(template(network, **into(reservation_id)))
+    assert shown(ec2, reservation_id)["AvailableInstanceCount"] == 1
+    assert network.instance(instance["InstanceId"])["CapacityReservationId"] == reservation_id
+    ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
+    assert shown(ec2, reservation_id)["AvailableInstanceCount"] == 2
+
+
+def test_a_full_reservation_refuses_the_launch(ec2: Any, network: Network) -> None:
+    with pytest.raises(ClientError) as error:
+        network.run(template(network, **into(reserve(ec2, 1))), count=2)
+    assert code_of(error) == "ReservationCapacityExceeded"
+
+
+def test_a_reservation_that_does_not_exist_refuses_the_launch(network: Network) -> None:
+    with pytest.raises(ClientError) as error:
+        network.run(template(network, **into("cr-0123456789abcdef0")))
+    assert code_of(error) == "InvalidCapacityReservationId.NotFound"
+
+
+@pytest.mark.parametrize(
+    ("reserved", "market"),
+    [({"InstanceType": "trn1.2xlarge"}, None), ({"AvailabilityZoneId": "usw2-az1"}, None), ({}, "capacity-block")],
+)
+def test_a_reservation_that_does_not_fit_refuses_the_launch(
+    ec2: Any, network: Network, reserved: dict[str, str], market: str | None
+) -> None:
+    with pytest.raises(ClientError) as error:
+        network.run(template(network, **into(reserve(ec2, **reserved), market)))
+    assert code_of(error) == "ReservationCapacityExceeded"
+
+
+def test_a_full_reservation_shows_as_a_failed_scaling_activity(ec2: Any, network: Network) -> None:
+    name = f"g-{uuid.uuid4().hex[:8]}"
+    group = network.scale(name, template(network, **into(reserve(ec2, 1))), nodes=2)
+    assert len(group["Instances"]) == 1
+    activities = network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
+    failed = [activity["StatusMessage"] for activity in activities if activity["StatusCode"] == "Failed"]
+    assert "does not have sufficient compatible and available capacity" in failed[0]
+
+
+def test_a_block_that_has_begun_is_launched_into(embedded_aws: EmbeddedAws) -> None:
+    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=1)[0])
+    image = embedded_aws.client("ec2", BLOCK_REGION).describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    network = _network_in_the_block(embedded_aws, image)
+    block = into(bought["CapacityReservationId"], "capacity-block")
+    network.run(template(network, instance_type=BLOCK_TYPE, **block))
+    assert shown(network.ec2, bought["CapacityReservationId"])["AvailableInstanceCount"] == 0
+    clear(network)
+
+
+def _network_in_the_block(aws: EmbeddedAws, image: str) -> Network:
+    """A network in the block's region, which has no parameters for Neuron images."""
+
+    class Elsewhere:
+        def client(self, service: str) -> Any:
+            return aws.client(service, "us-west-2" if service == "ssm" else BLOCK_REGION)
+
+    return replace(make_network(Elsewhere(), zone_id="aps2-az2"), image=image)
+
+
+@pytest.mark.parametrize("region", builtin_catalog().regions)
+def test_every_zone_that_offers_a_type_has_a_spot_placement_score(embedded_aws: EmbeddedAws, region: str) -> None:
+    for entry in builtin_catalog().values():
+        scores = embedded_aws.client("ec2", region).get_spot_placement_scores(
+            InstanceTypes=[entry.name], TargetCapacity=1, SingleAvailabilityZone=True, RegionNames=[region]
+        )["SpotPlacementScores"]
+        assert {score["AvailabilityZoneId"] for score in scores} == set(entry.zones.get(region, ()))
+        assert all(1 <= score["Score"] <= 10 for score in scores)
+
+
+def test_the_score_of_a_region_is_that_of_its_best_zone(ec2: Any) -> None:
+    (score,) = ec2.get_spot_placement_scores(
+        InstanceTypes=["trn1.32xlarge"], TargetCapacity=1, RegionNames=["us-west-2"]
+    )["SpotPlacementScores"]
+    assert (score["Region"], score["Score"]) == ("us-west-2", 9)

@@ -1,0 +1,21 @@
+"""Preflight looks for the bootstrap that the stack asks for, where the stack looks for it."""
+
+import json
+
+from tests.constructs.synth import cluster_template
+from trainium_core.facts import facts
+
+
+def test_the_version_that_preflight_needs_is_the_one_in_the_manifest() -> None:
+    manifest = json.loads((cluster_template().file.parent / "manifest.json").read_text())
+    needed = {
+        artifact["properties"]["requiresBootstrapStackVersion"]
+        for artifact in manifest["artifacts"].values()
+        if "requiresBootstrapStackVersion" in artifact.get("properties", {})
+    }
+    assert needed == {facts()["bootstrap"]["version"]}
+
+
+def test_the_version_is_read_from_the_parameter_of_the_template() -> None:
+    parameter = cluster_template().json["Parameters"]["BootstrapVersion"]
+    assert parameter["Default"] == facts()["bootstrap"]["version_parameter"]
