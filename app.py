@@ -1,5 +1,6 @@
 """The CDK app: settings of cdk.json in, TrnClusterStack out."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ def main() -> None:
 
 
 def define(plan: Plan) -> None:
+    # Ends before memory matters, and the collector would go over the large aws_cdk modules again and again.
+    gc.disable()
     # Imported here: aws_cdk starts Node, and a mistake in the plan is told without.
     from aws_cdk import App
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 import trainium_core
@@ -36,20 +37,18 @@ class HandlerFunction(Construct):
         self.role = service_role(self, "Role", "lambda.amazonaws.com")
         self._policy = iam.Policy(self, "Policy", roles=[self.role])
         self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn])
-        with TemporaryDirectory() as folder:
-            shutil.copytree(_CORE, Path(folder) / "trainium_core", ignore=_NOT_SHIPPED)
-            shutil.copytree(_HANDLERS, Path(folder) / "handlers", ignore=_NOT_SHIPPED)
-            self.function = lambda_.Function(
-                self,
-                "Function",
-                runtime=lambda_.Runtime.PYTHON_3_14,
-                handler=f"handlers.{handler}.handle",
-                code=lambda_.Code.from_asset(folder),
-                role=self.role,
-                log_group=log_group,
-                timeout=Duration.minutes(timeout_minutes),
-                memory_size=256,
-            )
+        code = _code(Stack.of(self))
+        self.function = lambda_.CfnFunction(
+            self,
+            "Function",
+            runtime=lambda_.Runtime.PYTHON_3_14.name,
+            handler=f"handlers.{handler}.handle",
+            code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
+            role=self.role.role_arn,
+            logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=log_group.log_group_name),
+            timeout=60 * timeout_minutes,
+            memory_size=256,
+        )
         justify(
             self,
             checkov={
@@ -63,7 +62,7 @@ class HandlerFunction(Construct):
 
     @property
     def arn(self) -> str:
-        return self.function.function_arn
+        return self.function.attr_arn
 
     def allow(self, *, actions: Sequence[str], resources: Sequence[str]) -> None:
         """Allow the function actions on resources."""
@@ -74,3 +73,14 @@ class HandlerFunction(Construct):
         # A policy of its own: the function depends on the first one, so that one cannot name the function.
         again = iam.Policy(self, "CallItself", roles=[self.role])
         again.add_statements(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
+
+
+def _code(stack: Stack) -> Asset:
+    """The code of every handler: one asset for all functions of a stack."""
+    existing = stack.node.try_find_child("HandlerCode")
+    if isinstance(existing, Asset):
+        return existing
+    with TemporaryDirectory() as folder:
+        shutil.copytree(_CORE, Path(folder) / "trainium_core", ignore=_NOT_SHIPPED)
+        shutil.copytree(_HANDLERS, Path(folder) / "handlers", ignore=_NOT_SHIPPED)
+        return Asset(stack, "HandlerCode", path=folder)

@@ -15,8 +15,9 @@ def justify(
     cdk-nag's ids are those it prints without their prefix, such as `IAM5[Resource::*]`. checkov's go into the metadata
     of every CloudFormation resource of the construct.
     """
-    for rule, reason in (cdk_nag or {}).items():
-        Validations.of(construct).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))
+    if cdk_nag:
+        acknowledged = [Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason) for rule, reason in cdk_nag.items()]
+        Validations.of(construct).acknowledge(*acknowledged)
     if checkov:
         skips = [{"id": rule, "comment": reason} for rule, reason in checkov.items()]
         for child in construct.node.find_all():
