@@ -8,15 +8,25 @@ from typing import Any
 
 import click
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+_NARROWEST_WRAPPED = 16
+
+
+class _Console(Console):
+    """Never cuts a line: what is wider than the screen runs on in its next line."""
+
+    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+        super().print(*objects, crop=crop, **options)
 
 
 def console() -> Console:
     """A console on standard output: colours only on a terminal and without NO_COLOR; 120 columns wide in a pipe."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return Console(highlight=False, markup=False, emoji=False, width=width)
+    return _Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def table(
@@ -26,13 +36,28 @@ def table(
     right: Sequence[str] = (),
     wrapping: Sequence[str] = (),
 ) -> Table:
-    """A plain table with a header. `right`: columns of numbers; `wrapping`: those that give way on a narrow screen."""
+    """A plain table with a header. `right`: columns of numbers; `wrapping`: those that give way on a narrow screen.
+
+    No cell is ever cut: a table that cannot be made narrow enough is wider than the screen.
+    """
+    rows = list(rows)
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for column in columns:
-        justify = "right" if column in right else "left"
-        drawn.add_column(column, justify=justify, no_wrap=column not in wrapping, overflow="fold")
+    least = 0
+    for at, column in enumerate(columns):
+        widest = max((cell_len(str(row[at])) for row in rows), default=0)
+        longest_word = max((cell_len(word) for word in column.split()), default=0)
+        if column in wrapping:
+            drawn.add_column(column, overflow="fold")
+            least += min(widest, _NARROWEST_WRAPPED) + 1
+        else:
+            drawn.add_column(
+                column, justify="right" if column in right else "left", min_width=max(widest, longest_word)
+            )
+            least += max(widest, longest_word) + 1
     for row in rows:
         drawn.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    if least > console().width:
+        drawn.width = least
     return drawn
 
 
