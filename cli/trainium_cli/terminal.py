@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 _NARROWEST_WRAPPED = 16
+_GAP = 2
 
 
 class _Console(Console):
@@ -48,12 +49,11 @@ def table(
         longest_word = max((cell_len(word) for word in column.split()), default=0)
         if column in wrapping:
             drawn.add_column(column, overflow="fold")
-            least += min(widest, _NARROWEST_WRAPPED) + 1
+            least += min(widest, _NARROWEST_WRAPPED) + _GAP
         else:
-            drawn.add_column(
-                column, justify="right" if column in right else "left", min_width=max(widest, longest_word)
-            )
-            least += max(widest, longest_word) + 1
+            justify = "right" if column in right else "left"
+            drawn.add_column(column, justify=justify, no_wrap=True, min_width=max(widest, longest_word))
+            least += max(widest, longest_word) + _GAP
     for row in rows:
         drawn.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     if least > console().width:
