@@ -1,4 +1,4 @@
-"""The benchmarks: each is a ratio or a time of its own, with the aim of the issue that asked for it."""
+"""The benchmarks: each is a ratio or a time of its own, with its aim."""
 
 import re
 import sys

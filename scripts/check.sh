@@ -26,7 +26,7 @@ check "shellcheck" check_shell_files
 
 if [[ $1 == test ]]; then
   echo "  pytest ..."
-  pytest --quiet --numprocesses 2 --dist loadfile --cov || failed+=(pytest)
+  pytest --quiet -rs --numprocesses 2 --dist loadfile --cov || failed+=(pytest)
 fi
 
 if ((${#failed[@]})); then

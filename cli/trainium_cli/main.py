@@ -1,8 +1,11 @@
 """`trn`: what a plan needs, what stands in its way, and an AWS on this machine to try it on."""
 
+import os
+import sys
+
 import click
 
-from trainium_cli.exit_codes import exit_code_table
+from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
@@ -62,4 +65,13 @@ def trn() -> None:
 
 
 def main() -> None:
-    trn(prog_name="trn")
+    """Run the command. What nobody foresaw ends in a sentence, and never reads as "not ready"."""
+    try:
+        trn(prog_name="trn")
+    except Exception as error:
+        if "TRN_DEBUG" in os.environ:
+            raise
+        click.echo(
+            f"trn: {type(error).__name__}: {error}\nNot foreseen; TRN_DEBUG=1 shows where it happened.", err=True
+        )
+        sys.exit(ExitCode.COULD_NOT_TELL)

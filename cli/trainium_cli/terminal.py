@@ -72,4 +72,6 @@ def pairs(rows: Iterable[tuple[str, str]], *, label_width: int) -> Table:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, default=str))
+    # JSON knows no NaN and no Infinity, which a user's own file may hold.
+    finite = json.loads(json.dumps(value, default=str), parse_constant=str)
+    click.echo(json.dumps(finite, indent=2))

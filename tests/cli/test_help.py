@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -109,3 +110,21 @@ def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> Non
 def test_commands_are_completed_in_a_shell() -> None:
     ended = run_program(_TRN_COMPLETE="bash_complete", COMP_WORDS="trn pre", COMP_CWORD="1")
     assert ended.stdout == "plain,preflight\n"
+
+
+def test_an_endpoint_that_is_no_url_is_unknown_and_no_traceback() -> None:
+    good = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
+    ended = run_program(
+        "preflight", *good, AWS_ENDPOINT_URL="not_a_url", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x"
+    )
+    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert "Invalid endpoint" in ended.stdout
+
+
+def test_what_nobody_foresaw_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> None:
+    nested = tmp_path / "cdk.json"
+    nested.write_text("[" * 100_000)
+    ended = run_program("plan", "--file", str(nested))
+    assert ended.returncode in (ExitCode.BAD_INPUT, ExitCode.COULD_NOT_TELL)
+    assert "Traceback" not in ended.stdout + ended.stderr

@@ -51,7 +51,7 @@ def test_pytorch_needs_a_release_that_holds_it(release: str, outcome: str) -> No
     finding = found("image", with_release(release), ami=PYTORCH)
     assert finding.outcome == outcome
     assert f"Neuron SDK {release}" in finding.found
-    assert finding.needed == "Neuron SDK 2.31 or older, for PyTorch"
+    assert finding.needed == "Neuron SDK 2.31.x or older, for PyTorch"
 
 
 def test_a_release_that_is_not_named_is_unknown_to_who_wants_pytorch_and_a_warning_to_others() -> None:

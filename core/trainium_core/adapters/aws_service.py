@@ -57,7 +57,7 @@ class Clients:
         try:
             self._session = self._session or boto3.Session()
             return self._session.client(service, region_name=region, config=PATIENCE)
-        except BotoCoreError as error:
+        except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
             raise CannotTellError(str(error)) from error
 
 

@@ -53,7 +53,7 @@ def _framework(plan: Plan, image: Image) -> Answer:
     """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is told."""
     release, last = neuron_release(image), facts()["neuron_images"]["last_release_with_torch_neuronx"]
     wanted = is_for_torch_neuronx(plan.image_parameter)
-    needed = f"Neuron SDK {last} or older, for PyTorch" if wanted else ""
+    needed = f"Neuron SDK {last}.x or older, for PyTorch" if wanted else ""
     if release is None:
         found = f"the description of {image.image_id} names no Neuron SDK release"
         fix = "make sure that the image holds what training needs"
