@@ -7,6 +7,8 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed, use_credentials_of_nobody
 from trainium_core.adapters.aws_account import AwsAccount
@@ -22,6 +24,8 @@ def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 def account() -> Iterator[AwsAccount]:
     """One account for all tests: moto takes a second to fill a new one with images."""
     with mock_aws():
+        # moto keeps a backend of an earlier test, which may have been told to load no images.
+        ec2_backends[DEFAULT_ACCOUNT_ID][REGION].reset()
         yield AwsAccount(REGION)
 
 
