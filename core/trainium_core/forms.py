@@ -2,10 +2,12 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
+
+from trainium_core.problems import nearest
 
 
 class UnreadableError(ValueError):
@@ -60,6 +62,49 @@ class Choice:
         if raw not in self.choices:
             raise UnreadableError("choose one of the allowed values, spelt exactly so")
         return cast(str, raw)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Some of the choices: a JSON list in cdk.json, or `name,name` with -c. The value is a tuple without repeats."""
+
+    choices: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"names, with commas between them, out of {', '.join(self.choices)}"
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        names = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
+        if not isinstance(names, Sequence):
+            raise UnreadableError(f"give {self.allowed}")
+        for name in cast(Sequence[Any], names):
+            if name not in self.choices:
+                close = nearest(str(name), self.choices)
+                raise UnreadableError(f"{name!r} is none of them" + (f"; write {close}" if close else ""))
+        return tuple(dict.fromkeys(cast(Sequence[str], names)))
+
+
+@dataclass(frozen=True)
+class SizeOrId:
+    """The size of something new (`smallest`, or a multiple of `step`), or the id of something that exists."""
+
+    smallest: int
+    step: int
+    regex: str
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> int | str:
+        text = str(raw).strip()
+        if re.fullmatch("[0-9]{1,9}", text):
+            size = int(text)
+            if size != self.smallest and (size % self.step or not size):
+                raise UnreadableError(f"give {self.allowed}")
+            return size
+        if not re.fullmatch(self.regex, text):
+            raise UnreadableError(f"give {self.allowed}")
+        return text
 
 
 @dataclass(frozen=True)

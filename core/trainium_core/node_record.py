@@ -6,12 +6,13 @@ from a network without any other way out.
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
 
-State = Literal["proven", "failed"]
+State = Literal["proven", "failed", "draining"]
+"""`draining`: proven, and told that it ends soon; `reason` says why and when."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +27,18 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRecord:
-    """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC."""
+    """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC.
+
+    address: private IPv4 address of the node's first interface; empty when unknown. roster: version of the roster whose
+    nodes it has reached; empty before it was given one.
+    """
 
     instance_id: str
     state: State
     reason: str = ""
     checks: tuple[Check, ...] = ()
+    address: str = ""
+    roster: str = ""
     time: str
 
     def to_json(self) -> str:
@@ -43,8 +50,8 @@ class NodeRecord:
         try:
             raw: Any = json.loads(text)
             state = raw["state"]
-            if state not in ("proven", "failed"):
-                raise ValueError(f"state is {state!r}, not 'proven' or 'failed'")
+            if state not in get_args(State):
+                raise ValueError(f"state is {state!r}, not one of {', '.join(get_args(State))}")
             record = cls(
                 instance_id=str(raw["instance_id"]),
                 state=state,
@@ -53,6 +60,8 @@ class NodeRecord:
                     Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=c["ok"] is True)
                     for c in raw.get("checks", [])
                 ),
+                address=str(raw.get("address", "")),
+                roster=str(raw.get("roster", "")),
                 time=str(raw["time"]),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:

@@ -45,6 +45,15 @@ class Plan:
     cache_at_destroy: str | None = None
     cache_expiration_days: int = 90
     node_timeout_minutes: int = 30
+    neuron_software: str = "image"
+    suppress_checks: tuple[str, ...] = ()
+    node_recovery: str = "on"
+    node_replacements: int = 2
+    internode_ssh: str = "off"
+    fsx_lustre: int | str | None = None
+    fsx_lustre_mount_name: str | None = None
+    efs: str | None = None
+    file_systems_at_destroy: str = "destroy"
     quota_gate: str = "on"
     setup_script: str | None = None
     catalog: Catalog = field(default_factory=builtin_catalog, repr=False)

@@ -220,7 +220,7 @@ def own_vpc_keeps_its_egress(plan: Plan) -> Iterator[Problem]:
 
 @rule("vpc_cidr", "egress", "vpc_id")
 def vpc_cidr_is_of_use(plan: Plan) -> Iterator[Problem]:
-    if plan.vpc_id is not None and plan.vpc_cidr != Plan.__dataclass_fields__["vpc_cidr"].default:
+    if plan.vpc_id is not None and plan.vpc_cidr != _default("vpc_cidr"):
         fix = "remove it: your own VPC has its addresses"
         yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
     elif ipaddress.IPv4Network(plan.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
@@ -244,3 +244,73 @@ def own_cache_bucket_is_kept(plan: Plan) -> Iterator[Problem]:
             allowed="retain with trn:cache_bucket",
             fix="remove it: a bucket of your own is never deleted",
         )
+
+
+@rule("neuron_software", "egress", "vpc_id")
+def installing_needs_the_internet(plan: Plan) -> Iterator[Problem]:
+    if plan.neuron_software == "install" and plan.effective_egress not in ("nat-gateway", "existing"):
+        yield Problem(
+            key="neuron_software",
+            got=plan.neuron_software,
+            allowed="install only where nodes reach the internet",
+            fix="set trn:egress to nat-gateway, or use a Neuron DLAMI and leave the setting out",
+        )
+
+
+@rule("neuron_software", "ami")
+def installing_needs_a_bare_image(plan: Plan) -> Iterator[Problem]:
+    if plan.neuron_software == "install" and plan.ami.startswith(facts()["neuron_images"]["parameter_prefix"]):
+        bare = facts()["bare_images"]["parameters"]
+        yield Problem(
+            key="ami",
+            got=plan.ami,
+            allowed="a bare image with trn:neuron_software=install",
+            fix=f"set trn:ami to {' or '.join(bare.values())}, or to the id of an image made from one",
+        )
+
+
+@rule("node_recovery", "node_replacements")
+def replacements_need_recovery(plan: Plan) -> Iterator[Problem]:
+    if plan.node_recovery == "off" and plan.node_replacements != _default("node_replacements"):
+        yield Problem(
+            key="node_replacements",
+            got=plan.node_replacements,
+            allowed="nothing with trn:node_recovery=off",
+            fix="remove it: no node is replaced",
+        )
+
+
+@rule("fsx_lustre", "fsx_lustre_mount_name")
+def own_lustre_file_system_comes_with_its_mount_name(plan: Plan) -> Iterator[Problem]:
+    own, name = isinstance(plan.fsx_lustre, str), plan.fsx_lustre_mount_name
+    if own and name is None:
+        allowed = SETTINGS["fsx_lustre_mount_name"].form.allowed
+        command = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.fsx_lustre}"
+        yield Problem(
+            key="fsx_lustre_mount_name",
+            got=None,
+            allowed=allowed,
+            fix=f"give LustreConfiguration.MountName of: {command}",
+        )
+    if name is not None and not own:
+        fix = (
+            "remove it: a new file system tells its own" if plan.fsx_lustre else "give trn:fsx_lustre too, or remove it"
+        )
+        yield Problem(
+            key="fsx_lustre_mount_name", got=name, allowed="nothing unless trn:fsx_lustre is the id of one", fix=fix
+        )
+
+
+@rule("file_systems_at_destroy", "fsx_lustre", "efs")
+def only_new_file_systems_have_a_fate(plan: Plan) -> Iterator[Problem]:
+    if plan.file_systems_at_destroy == "retain" and not isinstance(plan.fsx_lustre, int) and plan.efs != "new":
+        yield Problem(
+            key="file_systems_at_destroy",
+            got=plan.file_systems_at_destroy,
+            allowed="nothing without a new file system",
+            fix="remove it: a file system of your own is never deleted",
+        )
+
+
+def _default(name: str) -> object:
+    return Plan.__dataclass_fields__[name].default

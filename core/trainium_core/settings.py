@@ -8,13 +8,26 @@ from typing import Literal, get_args
 from trainium_core.catalog import builtin_catalog
 from trainium_core.catalog_file import ZONE_ID
 from trainium_core.facts import facts
-from trainium_core.forms import Choice, FilePath, Form, NetworkBlock, Pattern, TagMap, TextFile, WholeNumber
+from trainium_core.forms import (
+    Choice,
+    FilePath,
+    Form,
+    Names,
+    NetworkBlock,
+    Pattern,
+    SizeOrId,
+    TagMap,
+    TextFile,
+    WholeNumber,
+)
+from trainium_core.node_checks import NODE_CHECKS
 
 CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
 EGRESS: tuple[Egress, ...] = get_args(Egress)
 AT_DESTROY = ("destroy", "retain")
 SWITCH = ("on", "off")
+NEURON_SOFTWARE = ("image", "install")
 CARD_INTERFACE_TYPES = ("efa", "efa-only")
 
 _HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
@@ -35,6 +48,7 @@ def _resource_id(prefix: str, what: str) -> Pattern:
 
 def _settings() -> Mapping[str, Setting]:
     volume, subnet, resource = facts()["gp3"], facts()["subnet"], facts()["custom_resource"]
+    lustre = facts()["fsx_lustre"]
     return {
         "instance_type": Setting(
             form=Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
@@ -140,6 +154,53 @@ def _settings() -> Mapping[str, Setting]:
             form=WholeNumber(1, resource["timeout_minutes"] - 5),
             default="30",
             meaning="minutes the deployment waits for every node to prove itself",
+        ),
+        "neuron_software": Setting(
+            form=Choice(NEURON_SOFTWARE),
+            default="image (a Neuron DLAMI has everything; nothing is downloaded)",
+            meaning="where driver, runtime and tools are from; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
+        ),
+        "suppress_checks": Setting(
+            form=Names(tuple(NODE_CHECKS)),
+            default="none",
+            meaning="checks of a node that are made and shown, but do not fail it",
+        ),
+        "node_recovery": Setting(
+            form=Choice(SWITCH), default="on", meaning="whether a node that fails is replaced, at deployment and after"
+        ),
+        "node_replacements": Setting(
+            form=WholeNumber(0, 100),
+            default="2",
+            meaning="failed nodes that are replaced within 24 hours; the next one fails the deployment, and stays",
+        ),
+        "internode_ssh": Setting(
+            form=Choice(SWITCH),
+            default="off",
+            meaning="whether nodes may log on to each other over SSH, for MPI and nccom-test across nodes",
+        ),
+        "fsx_lustre": Setting(
+            form=SizeOrId(
+                lustre["smallest_gib"],
+                lustre["step_gib"],
+                f"fs-{_HEX_ID}",
+                f"the GiB of a new file system ({lustre['smallest_gib']}, or a multiple of {lustre['step_gib']}), "
+                "or the id of one, such as fs-0123456789abcdef0",
+            ),
+            default="none",
+            meaning="FSx for Lustre file system that the nodes mount at /fsx",
+        ),
+        "fsx_lustre_mount_name": Setting(
+            form=Pattern("[A-Za-z0-9_-]{1,8}", "the mount name of the file system, as FSx shows it"),
+            default="that of the new file system",
+            meaning="mount name of an FSx for Lustre file system of your own",
+        ),
+        "efs": Setting(
+            form=Pattern(f"new|fs-{_HEX_ID}", "new, or the id of a file system, such as fs-0123456789abcdef0"),
+            default="none",
+            meaning="EFS file system that the nodes mount at /efs",
+        ),
+        "file_systems_at_destroy": Setting(
+            form=Choice(AT_DESTROY), default="destroy", meaning="what happens to new file systems at destroy"
         ),
         "quota_gate": Setting(
             form=Choice(SWITCH),

@@ -6,9 +6,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from trainium_core.catalog import builtin_catalog
+from trainium_core.node_checks import NODE_CHECKS
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError, Problem
-from trainium_core.settings import CARD_INTERFACE_TYPES
+from trainium_core.settings import CARD_INTERFACE_TYPES, SWITCH
 
 RESERVATION = "cr-0123456789abcdef0"
 GOOD: dict[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
@@ -59,4 +60,8 @@ def plans(draw: st.DrawFn) -> Plan:
         nodes=draw(st.integers(1, most)),
         secondary_interface_type=interface_type,
         logical_neuroncore_config=draw(st.sampled_from([None, *entry.logical_neuroncore_configs])),
+        suppress_checks=tuple(draw(st.lists(st.sampled_from(list(NODE_CHECKS)), unique=True, max_size=3))),
+        internode_ssh=draw(st.sampled_from(SWITCH)),
+        fsx_lustre=draw(st.sampled_from([None, 1200, 4800])),
+        efs=draw(st.sampled_from([None, "new", "fs-0123456789abcdef0"])),
     )

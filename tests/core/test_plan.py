@@ -71,7 +71,8 @@ def as_text(plan: Plan) -> dict[str, str]:
     no_text = ("catalog", "prices", "tags")
     given = {field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in no_text}
     tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
-    return {name: str(value) for name, value in given.items() if value is not None} | ({"tags": tags} if tags else {})
+    texts = {n: ",".join(v) if isinstance(v, tuple) else str(v) for n, v in given.items() if v is not None}
+    return texts | ({"tags": tags} if tags else {})
 
 
 @given(plan=plans())
