@@ -17,6 +17,7 @@ CONSTRAINTS = {
     "requirements.txt": "pins/dev.txt",
     "requirements-checkov.txt": "pins/checkov.txt",
     "requirements-bench.txt": "pins/bench.txt",
+    "requirements-torch.txt": "pins/torch.txt",
 }
 
 

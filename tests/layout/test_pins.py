@@ -33,6 +33,7 @@ def test_the_environments_are_pinned_in_files_of_their_own() -> None:
         "requirements-bench.txt",
         "requirements-checkov.txt",
         "requirements-node.txt",
+        "requirements-torch.txt",
         "requirements.txt",
     ]
 
@@ -65,7 +66,7 @@ def test_the_lock_file_holds_the_versions_of_package_json() -> None:
     assert {tool: packages[f"node_modules/{tool}"]["version"] for tool in node_tools()} == node_tools()
 
 
-@pytest.mark.parametrize("name", ["requirements", "requirements-checkov", "requirements-bench"])
+@pytest.mark.parametrize("name", ["requirements", "requirements-checkov", "requirements-bench", "requirements-torch"])
 def test_a_package_is_pinned_in_one_place(name: str) -> None:
     text = (ROOT / f"{name}.txt").read_text()
     (constraints,) = re.findall(r"^-c (.*)$", text, re.MULTILINE)

@@ -26,3 +26,18 @@ def test_a_cluster_needs_no_threads_per_core(embedded_aws: EmbeddedAws) -> None:
     }
     sagemaker.create_cluster(ClusterName="c", InstanceGroups=[group])
     assert sagemaker.describe_cluster(ClusterName="c")["ClusterName"] == "c"
+    sagemaker.delete_cluster(ClusterName="c")
+
+
+def test_an_instance_group_needs_no_lifecycle_scripts_and_shows_none(embedded_aws: EmbeddedAws) -> None:
+    sagemaker = embedded_aws.client("sagemaker")
+    group = {
+        "InstanceCount": 1,
+        "InstanceGroupName": "controller",
+        "InstanceType": "ml.m5.xlarge",
+        "ExecutionRole": ROLE,
+    }
+    sagemaker.create_cluster(ClusterName="bare", InstanceGroups=[group])
+    (shown,) = sagemaker.describe_cluster(ClusterName="bare")["InstanceGroups"]
+    sagemaker.delete_cluster(ClusterName="bare")
+    assert "LifeCycleConfig" not in shown

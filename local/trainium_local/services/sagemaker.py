@@ -1,4 +1,4 @@
-"""SageMaker: instance types newer than moto's list, and an option of CreateCluster that moto takes to be required."""
+"""SageMaker: instance types newer than moto's list, and options of CreateCluster that moto takes to be required."""
 
 from typing import Any
 
@@ -6,11 +6,22 @@ from moto.sagemaker.models import SageMakerModelBackend
 
 _moto_create_cluster = SageMakerModelBackend.create_cluster
 
+_NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
+"""What moto accepts; it is not shown."""
+
 
 def accept_any_instance_type(_configuration: Any, instance_type: str) -> None:
     """moto's list ends before inf2 and trn1."""
 
 
 def create_cluster(backend: Any, cluster_name: str, instance_groups: Any, vpc_config: Any, tags: Any) -> Any:
-    groups = [{"ThreadsPerCore": 1} | group for group in instance_groups or []]
-    return _moto_create_cluster(backend, cluster_name, groups, vpc_config, tags)
+    groups = [{"ThreadsPerCore": 1, "LifeCycleConfig": _NO_SCRIPTS} | group for group in instance_groups or []]
+    arn = _moto_create_cluster(backend, cluster_name, groups, vpc_config, tags)
+    cluster = backend.clusters[cluster_name]
+    for group in cluster.instance_groups:
+        if group["LifeCycleConfig"] is _NO_SCRIPTS:
+            del group["LifeCycleConfig"]
+    for node in cluster.nodes.values():
+        if node.life_cycle_config is _NO_SCRIPTS:
+            node.life_cycle_config = {}
+    return arn

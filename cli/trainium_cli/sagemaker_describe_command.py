@@ -1,0 +1,44 @@
+"""`trn sagemaker describe`: where one training job stands."""
+
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options
+from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
+from trainium_cli.sagemaker_report import state_as_json, state_rows
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobState, TrainingJobs
+from trainium_core.adapters.training_jobs import AwsTrainingJobs
+
+
+@click.command()
+@click.argument("name")
+@plan_options
+def describe(name: str, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+    """Show where a job stands.
+
+    Exit code 0: the job is shown. 1: there is no such job. 3: could not tell.
+    """
+    plan = read_job_plan(cdk_json, overrides, as_json=as_json)
+    state = known_job(name, AwsTrainingJobs(plan.region), plan.region)
+    if as_json:
+        print_json(state_as_json(state))
+    else:
+        console().print(pairs(state_rows(state), label_width=11))
+
+
+def known_job(name: str, jobs: TrainingJobs, region: str) -> JobState:
+    """The job of that name; ends the command when there is none, or no answer."""
+    try:
+        state = jobs.training_job(name)
+    except CannotTellError as error:
+        could_not_tell(error, "Could not tell")
+    if state is None:
+        click.echo(
+            f"There is no training job {name} in {region}. `trn sagemaker list` shows those there are.", err=True
+        )
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    return state

@@ -1,0 +1,88 @@
+"""Following a job on the terminal, and what Ctrl-C means meanwhile."""
+
+import sys
+from typing import Literal
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.sagemaker_report import log_text, state_line
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine, TrainingJobControl
+from trainium_core.sagemaker.follow import JobFollower
+
+Wish = Literal["stop", "leave", "follow"]
+
+
+def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, quiet: bool) -> JobState | None:
+    """Show lines and states until the job is over; None when it was left running, or AWS answers no more.
+
+    quiet: lines and states go to standard error, which leaves standard output to JSON.
+    """
+    while True:
+        try:
+            return _show_events(follower, quiet=quiet)
+        except KeyboardInterrupt:
+            wish = _ask(follower.name)
+            if wish == "leave":
+                _say_that_it_runs(follower.name)
+                return None
+            if wish == "stop":
+                _stop(follower.name, control)
+        except CannotTellError as error:
+            click.echo(f"Could not tell how the job goes on: {error}", err=True)
+            _say_that_it_runs(follower.name)
+            return None
+
+
+def exit_code(state: JobState | None) -> ExitCode:
+    """0 for a job that completed, 1 for one that failed or was stopped, 3 when nobody knows."""
+    if state is None:
+        return ExitCode.COULD_NOT_TELL
+    return ExitCode.OK if state.is_completed else ExitCode.NOT_READY
+
+
+def _show_events(follower: JobFollower, *, quiet: bool) -> JobState:
+    nodes, last = 1, None
+    for told in follower.events():
+        if isinstance(told, LogLine):
+            click.echo(log_text(told, nodes=nodes), err=quiet)
+        else:
+            nodes, last = told.instances, told
+            click.secho(state_line(told), err=True, dim=True)
+    assert last is not None, "following ends with the state of a job that is over"
+    return last
+
+
+def _ask(name: str) -> Wish:
+    if not _person_is_there():
+        return "leave"
+    try:
+        answer = click.prompt(
+            f"\n{name} goes on. Stop it (s), leave it running (l), or keep following it (f)?",
+            type=click.Choice(["s", "l", "f"]),
+            default="f",
+            err=True,
+        )
+    except click.Abort:  # Ctrl-C once more
+        return "leave"
+    wishes: dict[str, Wish] = {"s": "stop", "l": "leave", "f": "follow"}
+    return wishes[answer]
+
+
+def _person_is_there() -> bool:
+    return sys.stdin.isatty()
+
+
+def _stop(name: str, control: TrainingJobControl) -> None:
+    try:
+        control.stop(name)
+        click.echo(f"Asked SageMaker to stop {name}; it saves what it has.", err=True)
+    except JobRefusedError as error:
+        click.echo(f"It was not stopped: {error}", err=True)
+
+
+def _say_that_it_runs(name: str) -> None:
+    click.echo(
+        f"{name} runs on and is billed. `trn sagemaker logs {name} --follow`, `trn sagemaker stop {name}`", err=True
+    )

@@ -1,0 +1,151 @@
+"""`trn sagemaker run`: pack, check, show, start and follow one training job."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options, refuse
+from trainium_cli.preflight_report import findings_as_json, findings_table
+from trainium_cli.sagemaker_following import exit_code, follow_to_the_end
+from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
+from trainium_cli.sagemaker_preflight_command import suppress_option
+from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
+from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
+from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_core.plan import Plan
+from trainium_core.preflight import Finding
+from trainium_core.preflight.job_preflight import job_preflight
+from trainium_core.sagemaker.cost import job_estimate
+from trainium_core.sagemaker.follow import JobFollower
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.run import checked_request, packed_job
+from trainium_core.sagemaker.source_package import SourcePackage, pack_source
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Directory that is packed with the script. Default: the script alone.",
+)
+@job_options
+@plan_options
+@suppress_option
+@click.option("--dry-run", is_flag=True, help="Print the request as JSON, checked, and start nothing.")
+@click.option("--detach", is_flag=True, help="Do not follow the job.")
+@click.option("--yes", is_flag=True, help="Start without asking you first, for scripts.")
+def run(
+    script: Path,
+    arguments: tuple[str, ...],
+    source: Path | None,
+    options: JobOptions,
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    as_json: bool,
+    suppressed: frozenset[str],
+    dry_run: bool,
+    detach: bool,
+    yes: bool,
+) -> None:
+    """Run a training script as a job.
+
+    SCRIPT runs under torchrun with one process for each NeuronCore of each instance; what follows -- is given to it:
+
+        trn sagemaker run train.py --source . -- --epochs 3
+
+    The request is held against AWS's own model and the account is asked before anything is started. Ctrl-C asks whether
+    the job is to be stopped.
+
+    Exit code 0: the job completed. 1: it failed, was stopped, or was not started. 3: could not tell, or left running.
+    """
+    if as_json and not (yes or dry_run):
+        raise click.UsageError("--json asks no questions: give --yes as well")
+    plan = read_job_plan(cdk_json, overrides, as_json=as_json)
+    account = AwsSageMakerAccount(plan.region)
+    try:
+        package = pack_source(script, source)
+        job = packed_job(job_of(plan, options, package.script, arguments, account), package)
+        request = checked_request(plan, job)
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    except CannotTellError as error:
+        could_not_tell(error, "Nothing was started")
+    if dry_run:
+        print_json(request)
+        return
+    findings = _check_and_show(plan, job, package, account, suppressed, as_json=as_json)
+    if any(finding.outcome == "fail" for finding in findings):
+        if as_json:
+            print_json({"started": False, **findings_as_json(findings)})
+        else:
+            console().print("\nNothing was started.", style="bold")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    if not yes and not click.confirm("\nStart it?"):
+        click.echo("Nothing was started.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    _start(plan, job, package, request, as_json=as_json, detach=detach)
+
+
+def _check_and_show(
+    plan: Plan,
+    job: TrainingJob,
+    package: SourcePackage,
+    account: AwsSageMakerAccount,
+    suppressed: frozenset[str],
+    *,
+    as_json: bool,
+) -> Sequence[Finding]:
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        findings = job_preflight(plan, job, account, suppressed=suppressed)
+        estimated = job_estimate(plan, job, aws=account)
+    if not as_json:
+        console().print(pairs(job_rows(plan, job, package, estimated), label_width=11))
+        console().print()
+        console().print(findings_table(findings))
+    return findings
+
+
+def _start(
+    plan: Plan, job: TrainingJob, package: SourcePackage, request: dict[str, object], *, as_json: bool, detach: bool
+) -> None:
+    control = AwsTrainingJobControl(plan.region)
+    try:
+        control.upload(job.source_url, package.files)
+        control.start(request)
+    except JobRefusedError as error:
+        if as_json:
+            print_json({"started": False, "reason": str(error)})
+        click.echo(f"Nothing was started: {error}", err=True)
+        raise click.exceptions.Exit(ExitCode.NOT_READY) from error
+    except (JobUnknownError, KeyboardInterrupt) as error:
+        why = (
+            f"AWS did not say whether it was started: {error}" if isinstance(error, JobUnknownError) else "Interrupted"
+        )
+        if as_json:
+            print_json({"started": None, "reason": why})
+        click.echo(f"{why}. See `trn sagemaker describe {job.name}` before you try again.", err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+    click.echo(f"Started {job.name}.", err=True)
+    if detach:
+        if as_json:
+            print_json({"started": True, "job": asdict(job)})
+        else:
+            click.echo(f"`trn sagemaker logs {job.name} --follow` follows it.")
+        return
+    state = follow_to_the_end(JobFollower(job.name, control), control, quiet=as_json)
+    if as_json:
+        print_json({"started": True, "state": state_as_json(state) if state else None})
+    elif state:
+        console().print()
+        console().print(pairs(state_rows(state), label_width=11))
+    raise click.exceptions.Exit(exit_code(state))

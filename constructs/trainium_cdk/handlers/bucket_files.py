@@ -1,0 +1,42 @@
+"""Custom::TrnBucketFiles: keeps some small text files in a bucket, as the template has them."""
+
+from typing import Any
+
+from .custom_resource import answer
+
+
+def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+    wanted, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    bucket, prefix = wanted["BucketName"], wanted["Prefix"]
+    failure = None
+    try:
+        if event["RequestType"] == "Delete":
+            remove(bucket, keys(wanted))
+        else:
+            write(bucket, prefix, wanted["Files"])
+            # What went from the template, in the same place: another place is another resource, with a delete to come.
+            remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
+    except Exception as error:  # CloudFormation must hear of it, whatever it is
+        failure = f"the files of s3://{bucket}/{prefix} could not be kept: {error}"
+    answer(event, failure=failure, physical_id=f"{bucket}/{prefix}")
+
+
+def keys(properties: dict[str, Any]) -> set[str]:
+    """The keys of the files of a resource."""
+    return {f"{properties['Prefix']}/{name}" for name in properties.get("Files", {})}
+
+
+def write(bucket: str, prefix: str, files: dict[str, str]) -> None:
+    import boto3
+
+    s3: Any = boto3.client("s3")
+    for name, text in files.items():
+        s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=text.encode())
+
+
+def remove(bucket: str, gone: set[str]) -> None:
+    import boto3
+
+    s3: Any = boto3.client("s3")
+    for key in sorted(gone):
+        s3.delete_object(Bucket=bucket, Key=key)

@@ -1,0 +1,135 @@
+"""A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or by EKS."""
+
+from aws_cdk import Aws, Fn
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from trainium_cdk.bucket_files import BucketFiles
+from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.disposable_bucket import DisposableBucket
+from trainium_cdk.hyperpod_role import HyperPodRole
+from trainium_cdk.plan_network import plan_network
+from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.sagemaker.job import sagemaker_type
+from trainium_userdata.hyperpod import hyperpod_files
+
+_LIFECYCLE_PREFIX = "lifecycle"
+_SCRIPT = "on_create.sh"
+_CONTROLLER, _WORKERS, _PARTITION = "controller", "workers", "trainium"
+
+Group = sagemaker.CfnCluster.ClusterInstanceGroupProperty
+
+
+class HyperPod(Construct):
+    """The HyperPod cluster of a plan: its nodes as one group, and with Slurm a controller as another.
+
+    The cluster has no name of its own: its network and its EKS cluster cannot be changed, so that CloudFormation must
+    be able to make another one first. `cluster`, `network`, `security_group`, `cache` and `execution` are its parts.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id)
+        self._plan = plan
+        # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
+        self.network = plan_network(self, "Network", plan, egress=plan.egress or "nat-gateway")
+        self.security_group = EfaSecurityGroup(self, "Nodes", vpc=self.network.vpc)
+        self.cache = CompileCache(
+            self,
+            "CompileCache",
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
+            retain=plan.cache_outlives_cluster,
+            expiration_days=plan.cache_expiration_days,
+        )
+        bucket = DisposableBucket(self, "Lifecycle", name=self._lifecycle_bucket_name()).bucket
+        files = hyperpod_files(plan, script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
+        lifecycle = BucketFiles(self, "Scripts", bucket=bucket, prefix=_LIFECYCLE_PREFIX, files=files)
+        self.execution = HyperPodRole(
+            self,
+            "Execution",
+            lifecycle_bucket=bucket,
+            lifecycle_prefix=_LIFECYCLE_PREFIX,
+            subnet=self.network.subnet,
+            security_group=self.security_group,
+            kubernetes=self._on_eks,
+        )
+        self.cache.grant_use(self.execution.role)
+        workers = self._workers(lifecycle.url)
+        self.cluster = sagemaker.CfnCluster(
+            self,
+            "Cluster",
+            instance_groups=[workers] if self._on_eks else [self._controller(), workers],
+            vpc_config=sagemaker.CfnCluster.VpcConfigProperty(
+                subnets=[self.network.subnet.subnet_id], security_group_ids=[self.security_group.security_group_id]
+            ),
+            orchestrator=self._orchestrator(),
+            node_recovery="Automatic" if plan.node_recovery == "on" else "None",
+        )
+        # The instances use all of it from their first minute.
+        self.cluster.node.add_dependency(lifecycle, self.execution, self.security_group, self.network)
+
+    @property
+    def _on_eks(self) -> bool:
+        return self._plan.hyperpod_orchestrator == "eks"
+
+    def _lifecycle_bucket_name(self) -> str:
+        # Bucket names are the world's; the last part of the stack's own UUID makes this one unique.
+        unique = Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
+        return f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}"
+
+    def _orchestrator(self) -> sagemaker.CfnCluster.OrchestratorProperty:
+        if self._plan.hyperpod_eks_cluster is not None:
+            return sagemaker.CfnCluster.OrchestratorProperty(
+                eks=sagemaker.CfnCluster.ClusterOrchestratorEksConfigProperty(
+                    cluster_arn=self._plan.hyperpod_eks_cluster
+                )
+            )
+        return sagemaker.CfnCluster.OrchestratorProperty(
+            slurm=sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
+        )
+
+    def _controller(self) -> Group:
+        return Group(
+            instance_group_name=_CONTROLLER,
+            instance_type=self._plan.hyperpod_controller_type,
+            instance_count=1,
+            execution_role=self.execution.role.role_arn,
+            slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(node_type="Controller"),
+        )
+
+    def _workers(self, lifecycle_url: str) -> Group:
+        plan = self._plan
+        slurm = sagemaker.CfnCluster.ClusterSlurmConfigProperty(node_type="Compute", partition_names=[_PARTITION])
+        return Group(
+            instance_group_name=_WORKERS,
+            instance_type=sagemaker_type(plan.instance_type),
+            instance_count=plan.nodes,
+            execution_role=self.execution.role.role_arn,
+            # With Slurm the image has set itself up before; EKS nodes have no such mode.
+            life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
+                source_s3_uri=lifecycle_url,
+                on_create=_SCRIPT if self._on_eks else None,
+                on_init_complete=None if self._on_eks else _SCRIPT,
+            ),
+            instance_storage_configs=[
+                sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(
+                    ebs_volume_config=sagemaker.CfnCluster.ClusterEbsVolumeConfigProperty(
+                        volume_size_in_gb=plan.root_volume_gib
+                    )
+                )
+            ],
+            on_start_deep_health_checks=self._deep_health_checks(),
+            training_plan_arn=plan.hyperpod_training_plan,
+            slurm_config=None if self._on_eks else slurm,
+            network_interface=sagemaker.CfnCluster.ClusterNetworkInterfaceProperty(interface_type="efa-only")
+            if plan.uses_efa and plan.secondary_interface_type == "efa-only"
+            else None,
+        )
+
+    def _deep_health_checks(self) -> list[str] | None:
+        if self._plan.hyperpod_deep_health_checks == "off":
+            return None
+        # Connectivity takes two (HyperPod documentation, deep health checks).
+        return ["InstanceStress", *(["InstanceConnectivity"] if self._plan.nodes > 1 else [])]

@@ -1,0 +1,88 @@
+"""The role that the instances of a HyperPod cluster run with."""
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.disposable_bucket import allow_objects
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.network_permissions import allow_interfaces
+from trainium_cdk.service_role import service_role
+
+_LOG_GROUPS = "/aws/sagemaker/Clusters"
+"""Log groups of HyperPod begin with it, and its metrics are in a namespace of that name."""
+
+_SESSION_ACTIONS = (
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+)
+_TAGGED_INTERFACES = ("ec2:CreateTags", "ec2:DetachNetworkInterface")
+_KUBERNETES_NETWORK = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:AttachNetworkInterface",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "ec2:UnassignPrivateIpAddresses",
+)
+_KUBERNETES = (
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeTags",
+    "ecr:BatchCheckLayerAvailability",
+    "ecr:BatchGetImage",
+    "ecr:GetAuthorizationToken",
+    "ecr:GetDownloadUrlForLayer",
+    "eks-auth:AssumeRoleForPodIdentity",
+)
+"""Images of any registry: which ones the pods of a cluster use is not known here."""
+
+
+class HyperPodRole(Construct):
+    """An execution role for HyperPod instances: what AmazonSageMakerClusterInstanceRolePolicy allows, but narrower.
+
+    The trust has no condition on the source: no source says that HyperPod sets one. `role` is the CDK object.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        lifecycle_bucket: s3.IBucket,
+        lifecycle_prefix: str,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        kubernetes: bool = False,
+    ) -> None:
+        """kubernetes: whether the instances are nodes of an EKS cluster. Default: of Slurm."""
+        super().__init__(scope, construct_id)
+        self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
+        self._allow_logs()
+        allow_objects(lifecycle_bucket, self.role, prefix=lifecycle_prefix, actions=["s3:GetObject", "s3:ListBucket"])
+        more = [*_TAGGED_INTERFACES, *(_KUBERNETES_NETWORK if kubernetes else ())]
+        allow_interfaces(self.role, subnet=subnet, security_group=security_group, also_on_an_interface=more)
+        self._allow([*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
+
+    def _allow_logs(self) -> None:
+        stack = Stack.of(self)
+        groups = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=f"{_LOG_GROUPS}/*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        self._allow(
+            ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], [groups]
+        )
+        justify_wildcard(self.role, groups, "HyperPod names a group after the cluster's id, not known before")
+        self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": _LOG_GROUPS}})
+
+    def _allow(
+        self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
+    ) -> None:
+        self.role.add_to_principal_policy(
+            iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+        )

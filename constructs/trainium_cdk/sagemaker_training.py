@@ -1,0 +1,91 @@
+"""Everything a training job on SageMaker needs, without machines to keep."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_cdk.plan_network import plan_network
+from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_cdk.training_alerts import TrainingAlerts
+from trainium_cdk.training_role import TrainingRole
+from trainium_cdk.training_run import TrainingRun
+from trainium_cdk.training_state_machine import TrainingStateMachine
+from trainium_cdk.training_store import TrainingStore
+from trainium_core.naming import CLUSTER_TAG
+from trainium_core.plan import Plan
+from trainium_core.sagemaker.images import parsed_image, training_image
+
+
+class SageMakerTraining(Construct):
+    """Role, places, network if asked for, alerts and a state machine for the training jobs of a plan.
+
+    Jobs that are not started by the state machine can use all of it too; their names must begin with `job_prefix`.
+    Raises PlanError where AWS has no training image for the region, and the plan names none.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id)
+        self.job_prefix = f"{plan.cluster_name}-"
+        self.image_uri = plan.sagemaker_image or training_image(plan.region)
+        self.cache = CompileCache(
+            self,
+            "CompileCache",
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
+            retain=plan.cache_outlives_cluster,
+            expiration_days=plan.cache_expiration_days,
+        )
+        self.store = TrainingStore(
+            self,
+            "Training",
+            retain=plan.sagemaker_output_at_destroy == "retain",
+            kms_key_arn=plan.sagemaker_kms_key,
+        )
+        self.execution = self._execution(plan)
+        self.network: ClusterNetwork | ExistingNetwork | None = None
+        self.security_group: EfaSecurityGroup | None = None
+        if plan.sagemaker_vpc == "on":
+            self._join_network(plan)
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=plan.sagemaker_report_email)
+        self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan))
+
+    def _execution(self, plan: Plan) -> TrainingRole:
+        image = parsed_image(self.image_uri)
+        assert image is not None
+        execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
+        self.store.grant_training(execution.role)
+        self.cache.grant_use(execution.role)
+        if plan.sagemaker_kms_key is not None:
+            execution.allow_key(plan.sagemaker_kms_key)
+        if plan.sagemaker_data is not None:
+            execution.allow_data(plan.sagemaker_data)
+        return execution
+
+    def _join_network(self, plan: Plan) -> None:
+        # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
+        self.network = plan_network(self, "Network", plan, egress=plan.egress or "none")
+        self.security_group = EfaSecurityGroup(self, "Jobs", vpc=self.network.vpc)
+        self.execution.allow_network(subnet=self.network.subnet, security_group=self.security_group)
+
+    def _run(self, plan: Plan) -> TrainingRun:
+        return TrainingRun(
+            job_prefix=self.job_prefix,
+            role_arn=self.execution.role.role_arn,
+            topic_arn=self.alerts.topic.topic_arn,
+            checkpoint_url=self.store.checkpoint_url,
+            network=self._vpc_config(),
+            budget_hours=plan.sagemaker_budget_hours,
+            capacity_retries=plan.sagemaker_capacity_retries,
+            tags={CLUSTER_TAG: plan.cluster_name, **plan.tags},
+        )
+
+    def _vpc_config(self) -> Mapping[str, Any] | None:
+        if self.network is None or self.security_group is None:
+            return None
+        return {
+            "Subnets": [self.network.subnet.subnet_id],
+            "SecurityGroupIds": [self.security_group.security_group_id],
+        }

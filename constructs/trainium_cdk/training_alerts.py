@@ -1,0 +1,85 @@
+"""Who hears of training jobs: a topic, a message for every failed job, and an alarm that shows there was one."""
+
+from aws_cdk import Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.justification import justify
+
+_EVENT_SOURCE = "aws.sagemaker"
+_ALARM_PERIOD_SECONDS = 300
+
+
+class TrainingAlerts(Construct):
+    """A topic that is told of every failed job whose name begins with a prefix. `topic` is the CDK object.
+
+    The alarm counts the failures for dashboards and other alarms. It sends nothing: the message with the reason is the
+    rule's.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
+        """
+        job_prefix: what the names of the jobs begin with.
+        email: an address that is subscribed, and must confirm once. Default: none.
+        """
+        super().__init__(scope, construct_id)
+        self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
+        unencrypted = "holds names and reasons of jobs; EventBridge cannot publish under the key that AWS manages"
+        justify(self.topic, checkov={"CKV_AWS_26": unencrypted})
+        if email is not None:
+            sns.CfnSubscription(self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=email)
+        rule = self._rule(job_prefix)
+        self._let_publish(rule)
+        self.alarm = cloudwatch.CfnAlarm(
+            self,
+            "Alarm",
+            alarm_description=f"A SageMaker training job {job_prefix}* failed",
+            namespace="AWS/Events",
+            metric_name="MatchedEvents",
+            dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="RuleName", value=rule.ref)],
+            statistic="Sum",
+            period=_ALARM_PERIOD_SECONDS,
+            evaluation_periods=1,
+            threshold=1,
+            comparison_operator="GreaterThanOrEqualToThreshold",
+            treat_missing_data="notBreaching",
+        )
+
+    def _rule(self, job_prefix: str) -> events.CfnRule:
+        return events.CfnRule(
+            self,
+            "JobFailed",
+            description=f"SageMaker training jobs {job_prefix}* that failed",
+            event_pattern={
+                "source": [_EVENT_SOURCE],
+                "detail-type": ["SageMaker Training Job State Change"],
+                "detail": {"TrainingJobName": [{"prefix": job_prefix}], "TrainingJobStatus": ["Failed"]},
+            },
+            targets=[
+                events.CfnRule.TargetProperty(
+                    id="Topic",
+                    arn=self.topic.topic_arn,
+                    input_transformer=events.CfnRule.InputTransformerProperty(
+                        input_paths_map={"job": "$.detail.TrainingJobName", "reason": "$.detail.FailureReason"},
+                        input_template='"Training job <job> failed: <reason>"',
+                    ),
+                )
+            ],
+        )
+
+    def _let_publish(self, rule: events.CfnRule) -> None:
+        service: iam.IPrincipal = iam.ServicePrincipal("events.amazonaws.com")  # pyright: ignore[reportAssignmentType]
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[service],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={
+                    "ArnEquals": {"aws:SourceArn": rule.attr_arn},
+                    "StringEquals": {"aws:SourceAccount": Stack.of(self).account},
+                },
+            )
+        )

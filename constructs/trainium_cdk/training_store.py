@@ -1,0 +1,36 @@
+"""Where training jobs find their source and leave checkpoints and models."""
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
+from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX
+
+
+class TrainingStore(Construct):
+    """A bucket with a folder each for source, checkpoints and output. The URLs are those of the folders."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, retain: bool = False, kms_key_arn: str | None = None
+    ) -> None:
+        """
+        retain: keep the bucket, trained models and all, at destroy. Default: it is deleted.
+        kms_key_arn: key that its objects are encrypted with. Default: S3's own.
+        """
+        super().__init__(scope, construct_id)
+        self.bucket = DisposableBucket(self, "Store", retain=retain, kms_key_arn=kms_key_arn).bucket
+        self.source_url = self._url(SOURCE_PREFIX)
+        self.checkpoint_url = self._url(CHECKPOINT_PREFIX)
+        self.output_url = self._url(OUTPUT_PREFIX)
+
+    def _url(self, prefix: str) -> str:
+        return f"s3://{self.bucket.bucket_name}/{prefix}"
+
+    def grant_training(self, role: iam.IRole) -> None:
+        """Allow a role what a job does: read source, write and read back checkpoints, write models."""
+        reading = ["s3:GetObject", "s3:ListBucket"]
+        allow_objects(self.bucket, role, prefix=SOURCE_PREFIX, actions=reading)
+        allow_objects(
+            self.bucket, role, prefix=CHECKPOINT_PREFIX, actions=[*reading, "s3:PutObject", "s3:DeleteObject"]
+        )
+        allow_objects(self.bucket, role, prefix=OUTPUT_PREFIX, actions=["s3:PutObject", "s3:AbortMultipartUpload"])

@@ -1,0 +1,43 @@
+"""What is asked about training jobs before one is started: its role, its image, its buckets, its stack."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from trainium_core.account.identity import Identities
+from trainium_core.account.prices import Prices
+from trainium_core.account.quotas import Quotas
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A role; `trusted_services` may assume it, such as sagemaker.amazonaws.com."""
+
+    arn: str
+    trusted_services: Collection[str]
+
+
+class Roles(Protocol):
+    def role(self, name: str) -> Role | None: ...
+
+    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
+        """Those of the actions on a resource that the role's policies do not allow."""
+        ...
+
+
+class ContainerImages(Protocol):
+    def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
+        """Whether the repository holds the image; reference: {"imageTag": ...} or {"imageDigest": ...}."""
+        ...
+
+
+class Buckets(Protocol):
+    def bucket_region(self, name: str) -> str | None: ...
+
+
+class StackOutputs(Protocol):
+    def stack_outputs(self, name: str) -> Mapping[str, str] | None: ...
+
+
+class SageMakerAccount(Identities, Quotas, Prices, Roles, ContainerImages, Buckets, StackOutputs, Protocol):
+    """All that is asked about a training job."""

@@ -1,0 +1,83 @@
+"""Starts and stops training jobs. Of this package, only `trn sagemaker` and run_training_job use it: it costs money."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
+from botocore.parsers import ResponseParserError
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
+from trainium_core.adapters.aws_service import DENIED
+from trainium_core.adapters.training_jobs import AwsTrainingJobs
+
+_ABSENT = ("404", "NoSuchKey", "NotFound")
+
+
+class AwsTrainingJobControl(AwsTrainingJobs):
+    """Answers trainium_core.account.training_jobs.TrainingJobControl for the credentials that boto3 finds."""
+
+    def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
+        place = urlsplit(folder_url)
+        keys = {f"{place.path.strip('/')}/{name}".lstrip("/"): content for name, content in files.items()}
+        missing = {key: content for key, content in keys.items() if not self._is_there(place.netloc, key, len(content))}
+        for key, content in missing.items():
+            with ordering("s3:PutObject"):
+                self.client("s3").put_object(Bucket=place.netloc, Key=key, Body=content)
+        return len(missing)
+
+    def start(self, request: Mapping[str, object]) -> None:
+        # A name is used once: a request that boto3 sends again, for want of an answer, starts no second job.
+        try:
+            with ordering("sagemaker:CreateTrainingJob"):
+                self.client("sagemaker").create_training_job(**request)
+        except JobRefusedError as error:
+            if _may_have_been_taken(error.__cause__):
+                raise JobUnknownError(str(error)) from error
+            raise
+
+    def stop(self, name: str) -> None:
+        with ordering("sagemaker:StopTrainingJob"):
+            self.client("sagemaker").stop_training_job(TrainingJobName=name)
+
+    def _is_there(self, bucket: str, key: str, size: int) -> bool:
+        try:
+            return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
+        except ClientError as error:
+            # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it tells more.
+            if error.response["Error"]["Code"] in (*_ABSENT, "403", *DENIED):
+                return False
+            raise JobRefusedError(_words(error)) from error
+        except BotoCoreError as error:
+            raise JobRefusedError(str(error)) from error
+
+
+def _may_have_been_taken(cause: BaseException | None) -> bool:
+    """Whether the order may have reached AWS all the same; a name that is in use may be that of the first attempt."""
+    if isinstance(cause, ClientError):
+        status = cause.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return status >= 500 or cause.response["Error"]["Code"] == "ResourceInUse"
+    return isinstance(cause, ReadTimeoutError | ConnectionClosedError | ResponseParserError)
+
+
+@contextmanager
+def ordering(permission: str) -> Generator[None]:
+    """Turn what can go wrong into JobRefusedError."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in DENIED:
+            told = error.response["Error"].get("Message", "")
+            raise JobRefusedError(f"not allowed: the permission {permission} is missing ({told})") from error
+        raise JobRefusedError(_words(error)) from error
+    except (BotoCoreError, CannotTellError) as error:
+        raise JobRefusedError(str(error)) from error
+    except ResponseParserError as error:
+        raise JobRefusedError(f"the answer is not AWS's: {str(error).splitlines()[0]}") from error
+
+
+def _words(error: Any) -> str:
+    told = error.response["Error"]
+    return f"AWS answered {told['Code']}: {told.get('Message', '')}"

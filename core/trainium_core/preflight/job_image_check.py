@@ -1,0 +1,22 @@
+"""Whether the container image of a training job is there, where SageMaker pulls it from."""
+
+from trainium_core.account.sagemaker import ContainerImages
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer
+from trainium_core.sagemaker.images import parsed_image
+from trainium_core.sagemaker.job import TrainingJob
+
+
+def check_job_image(plan: Plan, job: TrainingJob, account: ContainerImages) -> Answer:
+    image = parsed_image(job.image)
+    if image is None:
+        found = f"{job.image} is no image of a private ECR repository"
+        return Answer(outcome="fail", found=found, fix="give --image ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME:TAG")
+    if image.region != plan.region:
+        found = f"the image is in {image.region}, and SageMaker pulls from {plan.region} alone"
+        return Answer(outcome="fail", found=found, fix=f"give --image of one in {plan.region}")
+    reference = {"imageTag": image.tag} if image.tag else {"imageDigest": image.digest or ""}
+    if account.has_image(account=image.account, region=image.region, repository=image.repository, reference=reference):
+        return Answer(outcome="pass", found=f"{image.repository}:{image.tag or image.digest} is there")
+    found = f"ECR of account {image.account} has no {image.repository}:{image.tag or image.digest} in {image.region}"
+    return Answer(outcome="fail", found=found, fix="give --image of one that is there")

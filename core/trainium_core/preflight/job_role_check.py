@@ -1,0 +1,53 @@
+"""Whether the role of a training job is there, lets SageMaker take it, and lets the job reach its places in S3."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.sagemaker import Roles
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.training_facts import training_facts
+
+_READ, _WRITE = "s3:GetObject", "s3:PutObject"
+
+
+def check_job_role(_: Plan, job: TrainingJob, account: Roles) -> Answer:
+    name = job.role_arn.rpartition("/")[2]
+    service = training_facts()["container"]["service"]
+    role = account.role(name)
+    if role is None:
+        return Answer(outcome="fail", found=f"there is no role {name}", fix="give --role of one that is there")
+    if role.arn != job.role_arn:
+        found = f"the role {name} of this account is {role.arn}, not {job.role_arn}"
+        return Answer(outcome="fail", found=found, fix=f"give --role {role.arn}")
+    if service not in role.trusted_services:
+        found = f"{name} does not trust {service}"
+        return Answer(outcome="fail", found=found, fix=f"let {service} assume it, or give another --role")
+    return worst_of([Answer(outcome="pass", found=f"{service} may assume {name}"), *_access(job, account)])
+
+
+def _access(job: TrainingJob, account: Roles) -> Iterator[Answer]:
+    """Policies of the role alone: what a bucket's own policy adds or refuses is not simulated."""
+    for what, url, actions in _uses(job):
+        place = urlsplit(url)
+        resource = f"arn:aws:s3:::{place.netloc}/{place.path.strip('/')}/*".replace("//", "/")
+        try:
+            denied = account.denied_actions(job.role_arn, actions, resource)
+        except CannotTellError as error:
+            yield Answer(outcome="unknown", found=f"whether the role reaches its buckets: {error}")
+            return
+        if denied:
+            fix = f"allow {', '.join(denied)} on {resource}"
+            yield Answer(outcome="fail", found=f"the role may not use {what}, {url}", fix=fix)
+
+
+def _uses(job: TrainingJob) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    yield "the source", job.source_url, (_READ,)
+    yield "the output", job.output_url, (_WRITE,)
+    for what, url in (("the checkpoints", job.checkpoint_url), ("the compile cache", job.cache_url)):
+        if url is not None:
+            yield what, url, (_READ, _WRITE)
+    for name, url in job.inputs.items():
+        yield f"the input {name}", url, (_READ,)

@@ -1,0 +1,216 @@
+"""What the container of a SageMaker training job starts: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
+
+Unpacks the source that lies beside it, finds out which node of how many this is, counts the NeuronCores, and starts
+torchrun with one process for each. Uses the standard library alone (Python 3.9 and later) and no SageMaker toolkit.
+What went wrong is written where SageMaker reads the reason of a failure from.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from collections import deque
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+"""/opt/ml: this file is /opt/ml/input/data/code/container_entry.py."""
+
+SOURCE = "source.tar.gz"
+NAME_SECONDS = 300  # until the names of all nodes are known, in their own network
+KEPT_LINES = 400
+REASON_CHARACTERS = 1024  # SageMaker shows no more
+
+
+class EntryError(Exception):
+    """Why training cannot start, in words for the one who started the job."""
+
+
+def main(script: str, arguments: "list[str]") -> int:
+    """Run the script on this node; the exit code is that of torchrun."""
+    try:
+        nodes, rank = place(read_json("input/config/resourceconfig.json"))
+        folder = unpack()
+        install_requirements(folder)
+        processes = process_count()
+        wait_for_names(nodes)
+    except EntryError as error:
+        return fail(str(error), 1)
+    command = torchrun(script, arguments + hyperparameters(), nodes=nodes, rank=rank, processes=processes)
+    print(f"trn: node {rank + 1} of {len(nodes)}, {processes} processes: {' '.join(command)}", flush=True)
+    code, lines = run(command, folder, environment(nodes, rank))
+    return fail(reason(lines, code), code) if code else 0
+
+
+def read_json(name: str) -> Any:
+    """A file that SageMaker wrote; {} for one that it did not."""
+    try:
+        return json.loads((ROOT / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise EntryError(f"{ROOT / name} is not JSON: {error}") from error
+
+
+def place(resources: "dict[str, Any]") -> "tuple[list[str], int]":
+    """The names of all nodes, in the order that every node finds, and which of them this is."""
+    try:
+        nodes = sorted(resources["hosts"], key=lambda name: (len(name), name))
+        return nodes, nodes.index(resources["current_host"])
+    except (KeyError, ValueError) as error:
+        raise EntryError(f"resourceconfig.json does not say which node this is: {error!r}") from error
+
+
+def unpack() -> Path:
+    folder = ROOT / "code"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(Path(__file__).with_name(SOURCE)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def install_requirements(folder: Path) -> None:
+    """Install requirements.txt of the source, if it has one; this needs a way to a package index."""
+    if not (folder / "requirements.txt").is_file():
+        return
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
+    ended = subprocess.run(
+        command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if ended.returncode:
+        last = (ended.stdout.strip().splitlines() or ["pip said nothing"])[-1]
+        raise EntryError(f"requirements.txt could not be installed: {last}")
+
+
+def process_count() -> int:
+    """One process for each logical NeuronCore that neuron-ls sees; what the plan expects where there is no neuron-ls.
+
+    A node that has another number than the plan expects is refused: the others would wait for it in vain.
+    """
+    expected = int(os.environ["TRN_EXPECTED_PROCESSES"])
+    try:
+        shown = subprocess.run(["neuron-ls", "-j"], check=True, capture_output=True).stdout
+        found = logical_cores(json.loads(shown))
+    except FileNotFoundError:
+        print(f"trn: no neuron-ls in this image; {expected} processes, as the plan expects", flush=True)
+        return expected
+    except subprocess.CalledProcessError as error:
+        raise EntryError(f"neuron-ls finds no device: {error.stderr.decode(errors='replace').strip()}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise EntryError(f"neuron-ls answers in a form that is not known: {error!r}") from error
+    if found != expected:
+        raise EntryError(f"neuron-ls shows {found} logical NeuronCores, the plan expects {expected}")
+    return found
+
+
+def logical_cores(devices: "list[dict[str, Any]]") -> int:
+    """What the runtime makes of the devices: neuron-ls counts by the LNC of the host, and the job's may be another."""
+    wanted = os.environ.get("NEURON_LOGICAL_NC_CONFIG")
+    total = 0
+    for device in devices:
+        of_host = device.get("logical_neuroncore_config")
+        cores = int(device.get("nc_count", 0))
+        total += cores * int(of_host) // int(wanted) if of_host and wanted else cores
+    return total
+
+
+def wait_for_names(nodes: "list[str]") -> None:
+    """SageMaker makes the nodes' names known while it starts them."""
+    deadline = time.monotonic() + NAME_SECONDS
+    for name in nodes if len(nodes) > 1 else []:
+        while True:
+            try:
+                socket.gethostbyname(name)
+                break
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise EntryError(f"the name of node {name} is not known after {NAME_SECONDS} s") from error
+                time.sleep(1)
+
+
+def hyperparameters() -> "list[str]":
+    given = read_json("input/config/hyperparameters.json")
+    return [part for name in sorted(given) for part in (f"--{name}", str(given[name]))]
+
+
+def torchrun(script: str, arguments: "list[str]", *, nodes: "list[str]", rank: int, processes: int) -> "list[str]":
+    """The module that `torchrun` is, with the Python that runs this."""
+    address = nodes[0] if len(nodes) > 1 else "127.0.0.1"
+    return [
+        *(sys.executable, "-m", "torch.distributed.run"),
+        f"--nnodes={len(nodes)}",
+        f"--nproc_per_node={processes}",
+        f"--node_rank={rank}",
+        f"--master_addr={address}",
+        f"--master_port={os.environ['TRN_RENDEZVOUS_PORT']}",
+        script,
+        *arguments,
+    ]
+
+
+def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
+    """What scripts for SageMaker look for, and the network interface that it names."""
+    config = read_json("input/config/resourceconfig.json")
+    named = {
+        "SM_MODEL_DIR": str(ROOT / "model"),
+        "SM_OUTPUT_DATA_DIR": str(ROOT / "output" / "data"),
+        "SM_HOSTS": json.dumps(nodes),
+        "SM_CURRENT_HOST": nodes[rank],
+    }
+    for channel in read_json("input/config/inputdataconfig.json"):
+        named[f"SM_CHANNEL_{channel.upper()}"] = str(ROOT / "input" / "data" / channel)
+    interface = config.get("network_interface_name")
+    if interface:
+        named["CCOM_SOCKET_IFNAME"] = interface
+    for folder in ("model", "output/data"):
+        (ROOT / folder).mkdir(parents=True, exist_ok=True)
+    return {**named, **os.environ}
+
+
+def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tuple[int, deque[str]]":
+    """Run to the end, passing on what it says and the signal by which SageMaker stops a job."""
+    child = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**variables, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+    def stop(number: int, _frame: "FrameType | None") -> None:
+        child.send_signal(number)
+
+    signal.signal(signal.SIGTERM, stop)
+    lines: deque[str] = deque(maxlen=KEPT_LINES)
+    assert child.stdout is not None
+    for line in child.stdout:
+        print(line, end="", flush=True)
+        lines.append(line.rstrip("\n"))
+    return child.wait(), lines
+
+
+def reason(lines: "deque[str]", code: int) -> str:
+    """The script's own last error; torchrun's summary, which follows it, tells less."""
+    errors = [line for line in lines if re.search(r"^(\[rank\d+\]:\s*)?[\w.]*(Error|Exception|Interrupt)\b", line)]
+    own = [line for line in errors if "ChildFailedError" not in line]
+    last = own or errors or [line for line in lines if line.strip()]
+    return f"{last[-1].strip()} (exit code {code})" if last else f"torchrun ended with exit code {code}"
+
+
+def fail(why: str, code: int) -> int:
+    print(f"trn: failed: {why}", flush=True)
+    (ROOT / "output").mkdir(parents=True, exist_ok=True)
+    (ROOT / "output" / "failure").write_text(why[:REASON_CHARACTERS], encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

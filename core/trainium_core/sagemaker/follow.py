@@ -1,0 +1,69 @@
+"""Following a training job: what it writes and where it stands, until it is over."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobs
+
+POLL_SECONDS = 10
+UNANSWERED = 6
+"""How many times in a row AWS may not answer before following ends."""
+
+
+class JobFollower:
+    """Follows one job. It can be left and taken up again: `events` goes on where it was left."""
+
+    def __init__(self, name: str, jobs: TrainingJobs, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self.name = name
+        self._jobs = jobs
+        self._pause = pause
+        self._position: Mapping[str, str] = {}
+        self._shown: JobState | None = None
+
+    def events(self) -> Iterator[JobState | LogLine]:
+        """Each line that the job writes, and its state whenever that changes; the last one is of a job that is over.
+
+        Lines are read once more after the end, since CloudWatch shows them late. Raises CannotTellError when AWS does
+        not answer UNANSWERED times in a row, or knows no such job.
+        """
+        ended = False
+        for state in self._states():
+            yield from self._new_lines()
+            if ended:
+                yield state
+                return
+            ended = state.is_over
+            if not ended and _tells_more(state, self._shown):
+                yield state
+            self._shown = state
+            self._pause(POLL_SECONDS)
+
+    def _states(self) -> Iterator[JobState]:
+        silent = 0
+        while True:
+            try:
+                state = self._jobs.training_job(self.name)
+            except CannotTellError:
+                silent += 1
+                if silent == UNANSWERED:
+                    raise
+                self._pause(POLL_SECONDS)
+                continue
+            if state is None:
+                raise CannotTellError(f"SageMaker knows no training job {self.name} in this region")
+            silent = 0
+            yield state
+
+    def _new_lines(self) -> Iterator[LogLine]:
+        """What cannot be read now is read with the next look: the log does not decide how the job ends."""
+        try:
+            page = self._jobs.job_log(self.name, self._position)
+        except CannotTellError:
+            return
+        yield from page.lines
+        self._position = page.position
+
+
+def _tells_more(state: JobState, shown: JobState | None) -> bool:
+    return shown is None or (state.status, state.stage, state.message) != (shown.status, shown.stage, shown.message)

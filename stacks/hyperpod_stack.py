@@ -1,0 +1,31 @@
+"""HyperPodStack: one SageMaker HyperPod cluster, with what a person uses next as outputs."""
+
+from aws_cdk import CfnOutput, Environment, Stack, Tags
+from constructs import Construct
+
+from trainium_cdk import HyperPod
+from trainium_core import Plan
+from trainium_core.naming import CLUSTER_TAG
+
+
+class HyperPodStack(Stack):
+    """The HyperPod cluster of a plan, in the plan's region and the account of whoever deploys."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            env=Environment(region=plan.region),
+            description=f"SageMaker HyperPod cluster of AWS Trainium, {plan.cluster_name}",
+        )
+        pod = HyperPod(self, "HyperPod", plan=plan)
+        for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
+            Tags.of(self).add(key, value)
+        nodes = f"aws sagemaker list-cluster-nodes --region {plan.region} --cluster-name {pod.cluster.attr_cluster_arn}"
+        for name, meaning, value in (
+            ("ClusterArn", "The HyperPod cluster", pod.cluster.attr_cluster_arn),
+            ("Nodes", "Shows the instances and their health", nodes),
+            ("CompileCache", "Where compiled graphs are kept", pod.cache.url),
+            ("Destroy", "Removes everything", f"cdk destroy {construct_id}"),
+        ):
+            CfnOutput(self, name, description=meaning, value=value)

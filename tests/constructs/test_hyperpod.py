@@ -1,0 +1,141 @@
+"""The HyperPod cluster of a plan, by its two orchestrators."""
+
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import OWN_NETWORK, Json, as_list, as_text, statements
+from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
+from trainium_userdata.hyperpod import hyperpod_script
+
+EKS: dict[str, Any] = {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK}
+
+
+def cluster(**settings: Any) -> Json:
+    return hyperpod_template(**settings).properties("AWS::SageMaker::Cluster")
+
+
+def group(name: str, **settings: Any) -> Json:
+    (found,) = [one for one in cluster(**settings)["InstanceGroups"] if one["InstanceGroupName"] == name]
+    return found
+
+
+def test_the_nodes_of_the_plan_are_the_workers() -> None:
+    workers = group("workers")
+    assert (workers["InstanceType"], workers["InstanceCount"]) == ("ml.trn1.32xlarge", 2)
+
+
+def test_with_slurm_one_controller_leads_the_workers() -> None:
+    assert cluster()["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Managed"}}
+    assert group("controller")["InstanceCount"] == 1
+    assert group("controller")["SlurmConfig"] == {"NodeType": "Controller"}
+    assert group("workers")["SlurmConfig"] == {"NodeType": "Compute", "PartitionNames": ["trainium"]}
+
+
+def test_with_eks_the_cluster_that_is_there_leads_them() -> None:
+    assert cluster(**EKS)["Orchestrator"] == {"Eks": {"ClusterArn": EKS_CLUSTER}}
+    assert [one["InstanceGroupName"] for one in cluster(**EKS)["InstanceGroups"]] == ["workers"]
+    assert "SlurmConfig" not in group("workers", **EKS)
+
+
+def test_the_cluster_has_no_name_so_that_another_can_take_its_place() -> None:
+    assert "ClusterName" not in cluster()
+
+
+@pytest.mark.parametrize(("setting", "mode"), [("on", "Automatic"), ("off", "None")])
+def test_faulty_nodes_are_replaced_unless_told_not_to(setting: str, mode: str) -> None:
+    assert cluster(node_recovery=setting)["NodeRecovery"] == mode
+
+
+@pytest.mark.parametrize(
+    ("nodes", "checks"), [(1, ["InstanceStress"]), (2, ["InstanceStress", "InstanceConnectivity"])]
+)
+def test_new_nodes_are_stressed_and_connected_where_there_are_two(nodes: int, checks: list[str]) -> None:
+    assert group("workers", nodes=nodes)["OnStartDeepHealthChecks"] == checks
+
+
+def test_deep_health_checks_can_be_left_out() -> None:
+    assert "OnStartDeepHealthChecks" not in group("workers", hyperpod_deep_health_checks="off")
+
+
+def test_a_training_plan_pays_for_the_workers_alone() -> None:
+    settings = {"hyperpod_training_plan": TRAINING_PLAN}
+    assert group("workers", **settings)["TrainingPlanArn"] == TRAINING_PLAN
+    assert "TrainingPlanArn" not in group("controller", **settings)
+
+
+def test_interfaces_are_efa_only_when_the_plan_says_so() -> None:
+    assert "NetworkInterface" not in group("workers")
+    assert group("workers", secondary_interface_type="efa-only")["NetworkInterface"] == {"InterfaceType": "efa-only"}
+
+
+@pytest.mark.parametrize(("settings", "hook"), [({}, "OnInitComplete"), (EKS, "OnCreate")], ids=["slurm", "eks"])
+def test_the_lifecycle_script_runs_at_the_moment_of_its_orchestrator(settings: Json, hook: str) -> None:
+    lifecycle = group("workers", **settings)["LifeCycleConfig"]
+    assert lifecycle.keys() == {"SourceS3Uri", hook}
+    (files,) = hyperpod_template(**settings).resources("Custom::TrnBucketFiles").values()
+    assert lifecycle[hook] in files["Properties"]["Files"]
+
+
+def test_the_lifecycle_scripts_are_in_a_bucket_whose_name_hyperpod_accepts() -> None:
+    template = hyperpod_template()
+    (name,) = [name for name in template.resources("AWS::S3::Bucket") if "Lifecycle" in name]
+    assert as_text(group("workers")["LifeCycleConfig"]["SourceS3Uri"]) == f"s3://${{{name}}}/lifecycle"
+    (prefix, _) = template.resources()[name]["Properties"]["BucketName"]["Fn::Join"][1]
+    assert prefix == "sagemaker-trn-pilot-"
+
+
+def test_the_longest_name_of_that_bucket_is_one_that_s3_takes() -> None:
+    template = hyperpod_template(cluster_name="c" * 32)
+    (bucket,) = [r for name, r in template.resources("AWS::S3::Bucket").items() if "Lifecycle" in name]
+    prefix = bucket["Properties"]["BucketName"]["Fn::Join"][1][0]
+    assert len(prefix) + len("0123456789ab") <= 63
+
+
+def test_the_script_is_the_one_of_the_plan_and_its_places_are_files_beside_it() -> None:
+    from tests.constructs.synth import a_plan
+
+    (files,) = hyperpod_template().resources("Custom::TrnBucketFiles").values()
+    written = files["Properties"]["Files"]
+    assert written["on_create.sh"] == hyperpod_script(a_plan())
+    assert "TRN_CACHE_URL=s3://${" in as_text(written["places.env"])
+
+
+def test_the_scripts_are_there_and_may_be_read_before_the_first_node() -> None:
+    template = hyperpod_template()
+    before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
+    needed = {template.logical_id("Custom::TrnBucketFiles")}
+    needed |= {name for name in template.resources("AWS::IAM::Policy") if "Execution" in name}
+    needed |= set(template.resources("AWS::EC2::SecurityGroupIngress"))
+    needed |= set(template.resources("AWS::EC2::SecurityGroupEgress"))
+    needed |= set(template.resources("AWS::EC2::Route"))
+    assert needed <= before
+
+
+def test_nodes_talk_to_each_other_over_efa_in_both_directions() -> None:
+    template = hyperpod_template()
+    (own,) = [n for n in template.resources("AWS::EC2::SecurityGroup") if "Nodes" in n]
+    assert cluster()["VpcConfig"]["SecurityGroupIds"] == [{"Fn::GetAtt": [own, "GroupId"]}]
+    for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
+        rule = template.properties(f"AWS::EC2::SecurityGroup{direction}")
+        assert (rule["IpProtocol"], rule["GroupId"]) == ("-1", rule[other])
+
+
+def test_nodes_read_their_scripts_and_write_no_other_bucket_than_the_cache() -> None:
+    writable = [
+        as_text(resource)
+        for statement in statements(hyperpod_template())
+        if "s3:PutObject" in as_list(statement["Action"]) and "s3:GetObject" in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    ]
+    assert all(resource.endswith("/neuron-compile-cache/*") for resource in writable)
+
+
+def test_no_action_is_a_wildcard() -> None:
+    for settings in ({}, EKS):
+        actions = [a for s in statements(hyperpod_template(**settings)) for a in as_list(s["Action"])]
+        assert not [action for action in actions if "*" in action]
+
+
+def test_everything_goes_with_the_stack() -> None:
+    assert not [name for name, r in hyperpod_template().resources().items() if r.get("DeletionPolicy") == "Retain"]

@@ -1,0 +1,309 @@
+"""What a training job may do, what hears of it, and what stays."""
+
+import json
+from typing import Any
+
+import pytest
+from moto.events.models import EventPattern
+
+from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list, as_text, new_app, statements
+from tests.constructs.training import KMS_KEY, training_template
+from tests.state_machine.interpreter import REPORTS_TOPIC
+from trainium_cdk import SageMakerTraining
+from trainium_cdk.training_definition import training_definition
+from trainium_cdk.training_run import TrainingRun
+from trainium_core import PlanError
+
+JOB_ROLE = "Execution"
+RUNNER_ROLE = "Runner"
+
+
+def policy_of(template: Template, role: str) -> list[Json]:
+    """The statements of the role whose logical id holds a name."""
+    return [
+        statement
+        for policy in template.resources("AWS::IAM::Policy").values()
+        if any(role in one["Ref"] for one in policy["Properties"]["Roles"])
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+
+
+def resources_for(action: str, template: Template, role: str = JOB_ROLE) -> list[str]:
+    """Every resource that a role may use an action on."""
+    return [
+        as_text(resource)
+        for statement in policy_of(template, role)
+        if action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    ]
+
+
+def role(template: Template, name: str) -> Json:
+    (found,) = [r["Properties"] for key, r in template.resources("AWS::IAM::Role").items() if name in key]
+    return found
+
+
+def store(template: Template) -> str:
+    (name,) = [name for name in template.resources("AWS::S3::Bucket") if "CompileCache" not in name]
+    return name
+
+
+def test_sagemaker_can_take_the_role_on_behalf_of_this_account_only() -> None:
+    (statement,) = role(training_template(), JOB_ROLE)["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
+    conditions = {key: {k: as_text(v) for k, v in test.items()} for key, test in statement["Condition"].items()}
+    assert conditions == {
+        "StringEquals": {"aws:SourceAccount": "${AWS::AccountId}"},
+        "ArnLike": {"aws:SourceArn": "arn:aws:sagemaker:us-west-2:${AWS::AccountId}:*"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "folders"),
+    [
+        ("s3:GetObject", {"source", "checkpoints", "neuron-compile-cache"}),
+        ("s3:PutObject", {"checkpoints", "output", "neuron-compile-cache"}),
+        ("s3:DeleteObject", {"checkpoints", "neuron-compile-cache"}),
+    ],
+)
+def test_a_job_touches_objects_under_its_prefixes_only(action: str, folders: set[str]) -> None:
+    resources = resources_for(action, training_template())
+    assert {resource.split("/", 1)[1] for resource in resources} == {f"{folder}/*" for folder in folders}
+
+
+def test_a_job_lists_its_prefixes_only() -> None:
+    listing = [s for s in policy_of(training_template(), JOB_ROLE) if "s3:ListBucket" in as_list(s["Action"])]
+    prefixes = {prefix for s in listing for prefix in s["Condition"]["StringLike"]["s3:prefix"]}
+    assert {prefix.removesuffix("/*") for prefix in prefixes} == {"source", "checkpoints", "neuron-compile-cache"}
+
+
+def test_a_job_writes_logs_under_its_own_name_only() -> None:
+    (streams,) = resources_for("logs:PutLogEvents", training_template())
+    assert streams.endswith(":log-group:/aws/sagemaker/TrainingJobs:log-stream:trn-pilot-*")
+
+
+def test_a_job_pulls_aws_own_training_images_only() -> None:
+    (repository,) = resources_for("ecr:BatchGetImage", training_template())
+    assert repository == "arn:aws:ecr:us-west-2:763104351884:repository/pytorch-training-neuronx"
+
+
+def test_with_an_image_of_ones_own_a_job_pulls_that_and_not_aws() -> None:
+    mine = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
+    template = training_template(sagemaker_image=mine)
+    (repository,) = resources_for("ecr:BatchGetImage", template)
+    assert repository == "arn:aws:ecr:us-west-2:123456789012:repository/team/training"
+    assert template.json["Outputs"]["ImageUri"]["Value"] == mine
+
+
+def test_what_a_job_may_do_on_everything_knows_no_resources() -> None:
+    template = training_template(sagemaker_vpc="on")
+    actions = {a for s in policy_of(template, JOB_ROLE) if s["Resource"] == "*" for a in as_list(s["Action"])}
+    assert actions == {
+        "cloudwatch:PutMetricData",
+        "ec2:DescribeDhcpOptions",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+        "ec2:DescribeVpcs",
+        "ecr:GetAuthorizationToken",
+    }
+
+
+def test_metrics_go_to_the_namespace_of_training_jobs_only() -> None:
+    (statement,) = [s for s in policy_of(training_template(), JOB_ROLE) if s["Action"] == "cloudwatch:PutMetricData"]
+    assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/TrainingJobs"}}
+
+
+def test_without_a_vpc_a_job_touches_no_network() -> None:
+    template = training_template()
+    assert not [s for s in policy_of(template, JOB_ROLE) if "ec2:" in str(s["Action"])]
+    assert not [name for name, r in template.resources().items() if r["Type"].startswith("AWS::EC2::")]
+
+
+def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only() -> None:
+    template = training_template(sagemaker_vpc="on")
+    kinds = [resource.split(":")[-1] for resource in resources_for("ec2:CreateNetworkInterface", template)]
+    subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
+    assert sorted(kinds) == sorted(
+        ["network-interface/*", f"subnet/${{{subnet}}}", f"security-group/${{{group}.GroupId}}"]
+    )
+
+
+def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() -> None:
+    template = training_template(sagemaker_vpc="on")
+    for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
+        rule = template.properties(f"AWS::EC2::SecurityGroup{direction}")
+        assert (rule["IpProtocol"], rule["GroupId"]) == ("-1", rule[other])
+    (https,) = template.properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
+    assert (https["FromPort"], https["ToPort"]) == (443, 443)
+
+
+def test_a_vpc_for_jobs_reaches_s3_and_needs_no_endpoint_that_is_billed() -> None:
+    endpoint = training_template(sagemaker_vpc="on").properties("AWS::EC2::VPCEndpoint")
+    assert endpoint.get("VpcEndpointType", "Gateway") == "Gateway"
+
+
+def test_in_a_network_of_ones_own_nothing_but_the_endpoint_and_the_group_is_made() -> None:
+    template = training_template(sagemaker_vpc="on", **OWN_NETWORK)
+    made = {r["Type"] for r in template.resources().values() if r["Type"].startswith("AWS::EC2::")}
+    assert made == {
+        "AWS::EC2::SecurityGroup",
+        "AWS::EC2::SecurityGroupEgress",
+        "AWS::EC2::SecurityGroupIngress",
+        "AWS::EC2::VPCEndpoint",
+    }
+
+
+def test_a_key_of_ones_own_encrypts_the_store_and_is_used_through_s3_only() -> None:
+    template = training_template(sagemaker_kms_key=KMS_KEY)
+    (rule,) = template.resources()[store(template)]["Properties"]["BucketEncryption"][
+        "ServerSideEncryptionConfiguration"
+    ]
+    assert rule["ServerSideEncryptionByDefault"] == {"KMSMasterKeyID": KMS_KEY, "SSEAlgorithm": "aws:kms"}
+    (statement,) = [s for s in policy_of(template, JOB_ROLE) if "kms:Decrypt" in as_list(s["Action"])]
+    assert statement["Resource"] == KMS_KEY
+    through = {key: as_text(value) for key, value in statement["Condition"]["StringEquals"].items()}
+    assert through == {"kms:ViaService": "s3.us-west-2.${AWS::URLSuffix}"}
+    assert template.json["Outputs"]["KmsKeyArn"]["Value"] == KMS_KEY
+
+
+@pytest.mark.parametrize(
+    ("url", "objects"),
+    [("s3://corpus/wiki/en/", "corpus/wiki/en/*"), ("s3://corpus", "corpus/*"), ("s3://corpus/", "corpus/*")],
+)
+def test_data_of_ones_own_may_be_read_and_not_written(url: str, objects: str) -> None:
+    template = training_template(sagemaker_data=url)
+    assert [r for r in resources_for("s3:GetObject", template) if r.endswith(objects)]
+    assert not [r for r in resources_for("s3:PutObject", template) if "corpus" in r]
+
+
+@pytest.mark.parametrize(("setting", "policy"), [("destroy", "Delete"), ("retain", "Retain")])
+def test_models_stay_when_they_are_told_to(setting: str, policy: str) -> None:
+    template = training_template(sagemaker_output_at_destroy=setting)
+    assert template.resources()[store(template)]["DeletionPolicy"] == policy
+    kept = {name for name, r in template.resources().items() if r.get("DeletionPolicy") == "Retain"}
+    assert kept == ({store(template)} if setting == "retain" else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "heard"),
+    [
+        ("trn-pilot-train-1", "Failed", True),
+        ("trn-pilot-train-1", "Completed", False),
+        ("trn-pilot-train-1", "Stopped", False),
+        ("another-train-1", "Failed", False),
+        ("trn-pilo", "Failed", False),
+    ],
+)
+def test_a_failed_job_of_this_plan_is_heard_of(name: str, status: str, heard: bool) -> None:
+    pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
+    event = {
+        "source": "aws.sagemaker",
+        "detail-type": "SageMaker Training Job State Change",
+        "detail": {"TrainingJobName": name, "TrainingJobStatus": status},
+    }
+    assert EventPattern.load(json.dumps(pattern)).matches_event(event) is heard
+
+
+def test_the_rule_tells_the_topic_the_reason_and_the_topic_lets_it() -> None:
+    template = training_template()
+    topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
+    (target,) = template.properties("AWS::Events::Rule")["Targets"]
+    assert target["Arn"] == {"Ref": topic}
+    assert target["InputTransformer"]["InputPathsMap"]["reason"] == "$.detail.FailureReason"
+    (allowed,) = [
+        statement
+        for statement in template.properties("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow"
+    ]
+    assert allowed["Principal"] == {"Service": "events.amazonaws.com"}
+    assert allowed["Condition"]["ArnEquals"] == {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}
+
+
+def test_the_alarm_counts_what_the_rule_matches() -> None:
+    template = training_template()
+    alarm = template.properties("AWS::CloudWatch::Alarm")
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Threshold"]) == ("AWS/Events", "MatchedEvents", 1)
+    assert alarm["Dimensions"] == [{"Name": "RuleName", "Value": {"Ref": template.logical_id("AWS::Events::Rule")}}]
+
+
+def test_an_address_is_subscribed_when_it_is_given() -> None:
+    assert not training_template().resources("AWS::SNS::Subscription")
+    template = training_template(sagemaker_report_email="ml@example.com")
+    subscription = template.properties("AWS::SNS::Subscription")
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ml@example.com")
+
+
+def definition(**settings: Any) -> Json:
+    template = training_template(**settings)
+    return json.loads(as_text(template.properties("AWS::StepFunctions::StateMachine")["DefinitionString"]))
+
+
+def test_the_machine_in_the_template_is_the_one_that_the_tests_execute() -> None:
+    template = training_template(sagemaker_budget_hours=7, sagemaker_capacity_retries=2)
+    (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
+    run = TrainingRun(
+        job_prefix="trn-pilot-",
+        role_arn=f"${{{role_name}.Arn}}",
+        topic_arn=REPORTS_TOPIC,
+        checkpoint_url=f"s3://${{{store(template)}}}/checkpoints",
+        network=None,
+        budget_hours=7,
+        capacity_retries=2,
+        tags={"trn:cluster": "trn-pilot"},
+    )
+    topic = f"${{{template.logical_id('AWS::SNS::Topic')}}}"
+    expected = json.loads(json.dumps(training_definition(run)).replace(REPORTS_TOPIC, topic))
+    assert definition(sagemaker_budget_hours=7, sagemaker_capacity_retries=2) == expected
+
+
+def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
+    template = training_template(sagemaker_vpc="on")
+    subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
+    assert definition(sagemaker_vpc="on")["States"]["Train"]["Parameters"]["VpcConfig"] == {
+        "Subnets": [f"${{{subnet}}}"],
+        "SecurityGroupIds": [f"${{{group}.GroupId}}"],
+    }
+    assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
+
+
+def test_the_machine_runs_jobs_of_this_plan_only() -> None:
+    for action in ("sagemaker:CreateTrainingJob", "sagemaker:StopTrainingJob", "sagemaker:DescribeTrainingJob"):
+        (jobs,) = resources_for(action, training_template(), RUNNER_ROLE)
+        assert jobs.endswith(":training-job/trn-pilot-*")
+
+
+def test_the_machine_hands_the_jobs_role_to_sagemaker_and_no_other_role_to_anybody() -> None:
+    (statement,) = [s for s in policy_of(training_template(), RUNNER_ROLE) if s["Action"] == "iam:PassRole"]
+    assert JOB_ROLE in as_text(statement["Resource"])
+    assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
+
+
+def test_the_machine_is_made_when_its_role_may_do_everything_already() -> None:
+    template = training_template()
+    before = template.before(template.logical_id("AWS::StepFunctions::StateMachine"))
+    (policy,) = [name for name in template.resources("AWS::IAM::Policy") if RUNNER_ROLE in name]
+    assert policy in before
+
+
+def test_every_step_of_a_run_is_logged_for_a_month() -> None:
+    template = training_template()
+    logging = template.properties("AWS::StepFunctions::StateMachine")["LoggingConfiguration"]
+    assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", True)
+    (group,) = [r["Properties"] for name, r in template.resources("AWS::Logs::LogGroup").items() if "Runner" in name]
+    assert group["RetentionInDays"] == 30
+    assert group["LogGroupName"].startswith("/aws/vendedlogs/states/SageMakerTrainingStack-")
+
+
+def test_no_action_is_a_wildcard() -> None:
+    actions = [a for s in statements(training_template(sagemaker_vpc="on")) for a in as_list(s["Action"])]
+    assert not [action for action in actions if "*" in action]
+
+
+def test_where_aws_has_no_image_the_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trainium_core.sagemaker import images
+
+    known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}
+    monkeypatch.setattr(images, "_images", lambda: known)
+    with pytest.raises(PlanError, match="a region with AWS's training images: us-east-1"):
+        SageMakerTraining(new_app(), "Training", plan=a_plan())

@@ -1,0 +1,92 @@
+"""A container of SageMaker on this machine: the folders and files that it finds, and the entry started in it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.layout.repository import ROOT
+from trainium_core.plan import Plan
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.request import training_job_request
+from trainium_core.sagemaker.source_package import SourcePackage
+
+TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
+PATIENCE_SECONDS = 300  # torch takes its time to be imported on a busy machine
+NEURON_LS = """#!/bin/sh
+echo '[{"neuron_device": 0, "nc_count": %d, "memory_size": 34359738368, "connected_to": null}]'
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """One node of a job. `ml` stands for /opt/ml, which is a folder of the test's own here."""
+
+    ml: Path
+    request: dict[str, Any]
+    bin: Path
+
+    def command(self, python: Path = Path(sys.executable)) -> list[str]:
+        """What the request makes the container start, with /opt/ml and python3 replaced by those of the test."""
+        algorithm = self.request["AlgorithmSpecification"]
+        interpreter, entry, *script = algorithm["ContainerEntrypoint"]
+        assert interpreter == "python3"
+        return [str(python), entry.replace("/opt/ml", str(self.ml)), *script, *algorithm.get("ContainerArguments", [])]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The request's environment, over the little that any container has; nothing of the user's own."""
+        given = {name: value.replace("/opt/ml", str(self.ml)) for name, value in self.request["Environment"].items()}
+        return {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.ml), "OMP_NUM_THREADS": "1", **given}
+
+    def start(self, python: Path = Path(sys.executable)) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            self.command(python),
+            env=self.environment,
+            cwd=self.ml,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, python: Path = Path(sys.executable)) -> tuple[int, str]:
+        """The exit code and all that was said."""
+        child = self.start(python)
+        said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+        return child.returncode, said
+
+    @property
+    def failure(self) -> str:
+        """The reason that SageMaker would show."""
+        return (self.ml / "output" / "failure").read_text()
+
+
+def container(
+    folder: Path,
+    plan: Plan,
+    job: TrainingJob,
+    package: SourcePackage,
+    *,
+    hosts: tuple[str, ...] = ("algo-1",),
+    current: str = "algo-1",
+    cores: int | None = 2,
+) -> Container:
+    """A container as SageMaker prepares one for the request. `cores`: what a stand-in for neuron-ls shows, if any."""
+    ml, request = folder / "opt" / "ml", training_job_request(plan, job)
+    code, config, programs = ml / "input" / "data" / "code", ml / "input" / "config", folder / "bin"
+    for place in (code, config, programs):
+        place.mkdir(parents=True)
+    for name, content in package.files.items():
+        (code / name).write_bytes(content)
+    (config / "resourceconfig.json").write_text(json.dumps({"current_host": current, "hosts": [*hosts]}))
+    (config / "hyperparameters.json").write_text(json.dumps(request.get("HyperParameters", {})))
+    channels = {channel["ChannelName"]: {} for channel in request["InputDataConfig"]}
+    (config / "inputdataconfig.json").write_text(json.dumps(channels))
+    if cores is not None:
+        neuron_ls = programs / "neuron-ls"
+        neuron_ls.write_text(NEURON_LS % cores)
+        neuron_ls.chmod(0o755)
+    return Container(ml=ml, request=request, bin=programs)

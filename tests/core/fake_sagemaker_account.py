@@ -1,0 +1,75 @@
+"""An account in memory that is ready for JOB when told nothing."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from tests.core.fake_prices import FakePrices
+from tests.core.fake_quotas import FakeQuotas
+from tests.core.jobs import ROLE
+from trainium_core.account import Identity, Quota
+from trainium_core.account.sagemaker import Role
+from trainium_core.sagemaker.training_facts import training_facts
+
+TRUSTED = Role(arn=ROLE, trusted_services={"sagemaker.amazonaws.com"})
+LONGEST_RUN = Quota(code="L-33A961FD", name=training_facts()["quotas"]["longest_run"], limit=432_000)
+
+
+def instances(limit: float, usage: str = "training job usage", instance_type: str = "trn1.32xlarge") -> Quota:
+    return Quota(code="L-00000001", name=f"ml.{instance_type} for {usage}", limit=limit)
+
+
+def quotas(*given: Quota) -> dict[str, Quota]:
+    """By code and by name, so that both ways find them."""
+    return {key: quota for quota in given for key in (quota.code, quota.name)}
+
+
+OUTPUTS = {
+    "RoleArn": ROLE,
+    "SourceUrl": "s3://trn-bucket/source",
+    "OutputUrl": "s3://trn-bucket/output",
+    "CheckpointUrl": "s3://trn-bucket/checkpoints",
+    "CacheUrl": "s3://cache-bucket/neuron-compile-cache",
+}
+
+
+@dataclass(kw_only=True)
+class FakeSageMakerAccount(FakeQuotas, FakePrices):
+    """`silent` names the questions that get no answer. denied: actions that the role may not take, by resource."""
+
+    silent: Collection[str] = ()
+    sagemaker: Mapping[str, Quota] = field(default_factory=lambda: quotas(instances(4), LONGEST_RUN))
+    found_role: Role | None = TRUSTED
+    denied: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    image_is_there: bool = True
+    buckets: Mapping[str, str] = field(
+        default_factory=lambda: dict.fromkeys(("trn-bucket", "cache-bucket"), "us-west-2")
+    )
+    outputs: Mapping[str, str] | None = field(default_factory=lambda: OUTPUTS)
+
+    def identity(self) -> Identity:
+        self._listen("identity")
+        return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/me")
+
+    def role(self, name: str) -> Role | None:
+        assert "/" not in name
+        self._listen("role")
+        return self.found_role
+
+    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
+        assert role_arn == ROLE
+        self._listen("simulation")
+        return [action for action in actions if action in self.denied.get(resource, ())]
+
+    def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
+        assert (len(account), region, bool(repository), len(reference)) == (12, "us-west-2", True, 1)
+        self._listen("image")
+        return self.image_is_there
+
+    def bucket_region(self, name: str) -> str | None:
+        self._listen("buckets")
+        return self.buckets.get(name)
+
+    def stack_outputs(self, name: str) -> Mapping[str, str] | None:
+        assert name
+        self._listen("stack")
+        return self.outputs

@@ -1,0 +1,45 @@
+"""A good training job to vary, and what is wrong with others."""
+
+from dataclasses import replace
+from typing import Any
+
+from tests.core.plans import from_settings
+from trainium_core.plan import Plan
+from trainium_core.problems import Problem
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.request import training_job_request
+
+ROLE = "arn:aws:iam::123456789012:role/trn-training"
+TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/three-days"
+
+JOB = TrainingJob(
+    name="trn-pilot-train",
+    script="train.py",
+    image="763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04",
+    role_arn=ROLE,
+    source_url="s3://trn-bucket/source/0123456789abcdef/",
+    output_url="s3://trn-bucket/output",
+    cache_url="s3://trn-bucket/neuron-compile-cache",
+    checkpoint_url="s3://trn-bucket/checkpoints/trn-pilot-train",
+)
+
+
+def small_plan(**settings: Any) -> Plan:
+    """One trn1.2xlarge, which has two NeuronCores."""
+    return from_settings(instance_type="trn1.2xlarge", **settings)
+
+
+def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
+    """What is wrong with JOB when it is changed so."""
+    try:
+        training_job_request(plan, replace(JOB, **changes))
+    except JobError as error:
+        return list(error.problems)
+    return []
+
+
+def the_job_problem(plan: Plan, **changes: Any) -> Problem:
+    """The one thing that is wrong."""
+    (problem,) = job_problems(plan, **changes)
+    return problem

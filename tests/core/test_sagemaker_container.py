@@ -1,0 +1,200 @@
+"""The container entry, run for real: torchrun and gloo on CPUs, with a stand-in for neuron-ls."""
+
+import json
+import signal
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, Container, container
+from tests.core.jobs import JOB, small_plan
+from tests.layout.repository import ROOT
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.source_package import pack_source
+
+EXAMPLE = ROOT / "examples" / "sagemaker" / "train.py"
+PLAN = small_plan()
+ONE_NODE = ("algo-1",)
+TWO_NODES = ("127.0.0.1", "127.0.0.2")
+
+
+@pytest.fixture(scope="module")
+def torch_python() -> Path:
+    if not TORCH_PYTHON.exists():
+        pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
+    return TORCH_PYTHON
+
+
+def free_port() -> str:
+    """For several runs of these tests at a time: the plan's own port may be taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return str(taken.getsockname()[1])
+
+
+def with_variables(job: TrainingJob, **variables: str) -> TrainingJob:
+    return replace(job, environment={"TRN_RENDEZVOUS_PORT": free_port(), **variables})
+
+
+def of_script(folder: Path, text: str, job: TrainingJob | None = None, **place: Any) -> Container:
+    """A container whose source is one script."""
+    script = folder / "source" / "train.py"
+    script.parent.mkdir()
+    script.write_text(text)
+    return container(folder, PLAN, job or with_variables(JOB), pack_source(script), **place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    node: Container
+    code: int
+    said: str
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> Run:
+    job = replace(with_variables(JOB), arguments=("--epochs", "60"), hyperparameters={"report-every": "30"})
+    node = container(tmp_path_factory.mktemp("node"), PLAN, job, pack_source(EXAMPLE))
+    code, said = node.run(torch_python)
+    return Run(node=node, code=code, said=said)
+
+
+def test_the_example_trains_in_two_processes_and_leaves_model_and_checkpoint(first_run: Run) -> None:
+    ml = first_run.node.ml
+    assert first_run.code == 0, first_run.said
+    assert "epoch 60 of 60" in first_run.said
+    assert "2 processes" in first_run.said
+    assert "learned slope" in first_run.said
+    assert (ml / "model" / "model.pt").stat().st_size > 0
+    assert (ml / "checkpoints" / "last.pt").stat().st_size > 0
+    assert not (ml / "output" / "failure").exists()
+
+
+def test_a_second_job_goes_on_from_the_checkpoints_of_the_first(first_run: Run, torch_python: Path) -> None:
+    request = dict(first_run.node.request)
+    request["AlgorithmSpecification"] = {**request["AlgorithmSpecification"], "ContainerArguments": ["--epochs", "90"]}
+    request["Environment"] = {**request["Environment"], "TRN_RENDEZVOUS_PORT": free_port()}
+    code, said = replace(first_run.node, request=request).run(torch_python)
+    assert code == 0, said
+    assert "goes on after epoch 60" in said
+    assert "epoch 30 of 90" not in said
+
+
+def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
+    report = (
+        "import os, torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\n"
+        "total = torch.ones(1); dist.all_reduce(total)\n"
+        "print('rank', dist.get_rank(), 'of', int(total), 'on', os.environ['SM_CURRENT_HOST'], flush=True)\n"
+    )
+    job = with_variables(JOB, TRN_EXPECTED_PROCESSES="1", GLOO_SOCKET_IFNAME="lo")
+    nodes: list[Container] = []
+    for name in TWO_NODES:
+        (tmp_path / name).mkdir()
+        nodes.append(of_script(tmp_path / name, report, job, hosts=TWO_NODES[::-1], current=name, cores=1))
+    children = [node.start(torch_python) for node in nodes]
+    said = [child.communicate(timeout=PATIENCE_SECONDS)[0] for child in children]
+    assert [child.returncode for child in children] == [0, 0], said
+    assert ["rank 0 of 2 on 127.0.0.1" in said[0], "rank 1 of 2 on 127.0.0.2" in said[1]] == [True, True]
+
+
+def test_the_scripts_own_error_is_the_reason_that_sagemaker_shows(tmp_path: Path, torch_python: Path) -> None:
+    broken = of_script(tmp_path, "raise RuntimeError('no data in the channel')")
+    code, said = broken.run(torch_python)
+    assert code == 1
+    assert "Traceback" in said
+    assert broken.failure == "RuntimeError: no data in the channel (exit code 1)"
+
+
+def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) -> None:
+    waits = "import time\nprint('begun', flush=True)\ntime.sleep(100)\n"
+    child = of_script(tmp_path, waits).start(torch_python)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if "begun" in line:
+            break
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=PATIENCE_SECONDS)
+    assert child.returncode != 0
+
+
+# From here on nothing of torch is reached: a Python without it is enough.
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, "2"), (4, "2")])
+def test_a_node_with_another_number_of_cores_than_the_plan_expects_is_refused(
+    tmp_path: Path, cores: int, expected: str
+) -> None:
+    refused = of_script(tmp_path, "", cores=cores)
+    assert refused.run()[0] == 1
+    assert refused.failure == f"neuron-ls shows {cores} logical NeuronCores, the plan expects {expected}"
+
+
+def test_without_neuron_ls_the_plan_tells_the_number_of_processes(tmp_path: Path) -> None:
+    _, said = of_script(tmp_path, "", cores=None).run()
+    assert "no neuron-ls in this image; 2 processes, as the plan expects" in said
+    assert "--nproc_per_node=2" in said
+
+
+def test_a_node_without_devices_is_refused_with_the_words_of_neuron_ls(tmp_path: Path) -> None:
+    refused = of_script(tmp_path, "")
+    (refused.bin / "neuron-ls").write_text("#!/bin/sh\necho 'FATA[0000] Failed to discover neuron devices' >&2; exit 1")
+    assert refused.run()[0] == 1
+    assert refused.failure == "neuron-ls finds no device: FATA[0000] Failed to discover neuron devices"
+
+
+@pytest.mark.parametrize("answer", ["", "[1]", '{"a": 1}', '[{"nc_count": "many"}]'])
+def test_an_answer_of_neuron_ls_that_nobody_knows_is_refused(tmp_path: Path, answer: str) -> None:
+    refused = of_script(tmp_path, "")
+    (refused.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
+    assert refused.run()[0] == 1
+    assert refused.failure.startswith("neuron-ls answers in a form that is not known")
+
+
+def test_the_logical_cores_follow_the_lnc_of_the_job_and_not_of_the_host(tmp_path: Path) -> None:
+    job = with_variables(JOB, NEURON_LOGICAL_NC_CONFIG="1", TRN_EXPECTED_PROCESSES="8")
+    node = of_script(tmp_path, "", job)
+    answer = '[{"nc_count": 4, "logical_neuroncore_config": 2}]'
+    (node.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
+    assert "--nproc_per_node=8" in node.run()[1]
+
+
+def test_nodes_are_numbered_alike_everywhere_whatever_the_order_they_are_listed_in(tmp_path: Path) -> None:
+    hosts = ("localhost", "127.0.0.1", "127.0.0.11")
+    node = of_script(tmp_path, "", hosts=hosts, current="127.0.0.11")
+    _, said = node.run()
+    assert "--nnodes=3" in said
+    assert "--node_rank=2" in said
+    assert "--master_addr=127.0.0.1 " in said
+
+
+def test_a_node_that_is_not_in_the_list_is_refused(tmp_path: Path) -> None:
+    lost = of_script(tmp_path, "", current="algo-7")
+    assert lost.run()[0] == 1
+    assert "does not say which node this is" in lost.failure
+
+
+def test_arguments_come_before_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
+    job = replace(JOB, arguments=("--data", "a b"), hyperparameters={"lr": "0.1", "batch": "8"})
+    _, said = of_script(tmp_path, "", job).run()
+    assert "train.py --data a b --batch 8 --lr 0.1" in said
+
+
+def test_requirements_that_cannot_be_installed_are_the_reason(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "train.py").write_text("")
+    (source / "requirements.txt").write_text("./nothing-here\n")
+    node = container(tmp_path, PLAN, JOB, pack_source(source / "train.py", source))
+    assert node.run()[0] == 1
+    assert node.failure.startswith("requirements.txt could not be installed: ")
+
+
+def test_the_entry_finds_everything_by_its_own_place(tmp_path: Path) -> None:
+    node = of_script(tmp_path, "", cores=None)
+    entry = node.request["AlgorithmSpecification"]["ContainerEntrypoint"][1]
+    assert entry == "/opt/ml/input/data/code/container_entry.py"
+    assert json.loads((node.ml / "input" / "config" / "resourceconfig.json").read_text())["hosts"] == [*ONE_NODE]

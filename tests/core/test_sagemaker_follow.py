@@ -1,0 +1,110 @@
+"""Following a job to its end, and running one from Python."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.fake_jobs import COMPLETED, FAILED, NAME, SILENCE, STARTING, TRAINING, FakeJobs, line, state
+from tests.core.jobs import JOB
+from tests.core.plans import from_settings
+from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine
+from trainium_core.sagemaker import follow
+from trainium_core.sagemaker.follow import POLL_SECONDS, UNANSWERED, JobFollower
+from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.run import run_training_job
+from trainium_core.sagemaker.source_package import SourcePackage, pack_source
+
+PLAN = from_settings(nodes=2)
+
+
+def followed(jobs: FakeJobs) -> list[JobState | LogLine]:
+    return list(JobFollower(NAME, jobs, pause=lambda _: None).events())
+
+
+def test_each_state_is_told_once_and_the_end_last() -> None:
+    assert followed(FakeJobs(states=[STARTING, STARTING, TRAINING, TRAINING, COMPLETED])) == [
+        STARTING,
+        TRAINING,
+        COMPLETED,
+    ]
+
+
+def test_another_message_is_another_state() -> None:
+    downloading = state(message="Downloading the image")
+    assert followed(FakeJobs(states=[TRAINING, downloading, FAILED])) == [TRAINING, downloading, FAILED]
+
+
+def test_lines_come_in_between_and_before_the_end() -> None:
+    jobs = FakeJobs(states=[TRAINING, TRAINING, COMPLETED], written=[[], [line("a")], [line("b")]])
+    assert followed(jobs) == [TRAINING, line("a"), line("b"), COMPLETED]
+
+
+def test_lines_that_cloudwatch_shows_after_the_end_are_told() -> None:
+    assert followed(FakeJobs(states=[COMPLETED], written=[[], [line("late")]])) == [line("late"), COMPLETED]
+
+
+def test_a_log_that_cannot_be_read_does_not_decide_about_the_job() -> None:
+    jobs = FakeJobs(states=[TRAINING, COMPLETED], written=[SILENCE, [line("a")]])
+    assert followed(jobs) == [TRAINING, line("a"), COMPLETED]
+
+
+def test_a_few_looks_without_an_answer_are_borne() -> None:
+    silent = [SILENCE] * (UNANSWERED - 1)
+    assert followed(FakeJobs(states=[*silent, TRAINING, *silent, COMPLETED])) == [TRAINING, COMPLETED]
+
+
+def test_no_answer_for_long_ends_without_a_result() -> None:
+    with pytest.raises(CannotTellError, match="no answer about the job"):
+        followed(FakeJobs(states=[TRAINING, *[SILENCE] * UNANSWERED, COMPLETED]))
+
+
+def test_a_job_that_is_not_there_ends_without_a_result() -> None:
+    with pytest.raises(CannotTellError, match=f"no training job {NAME}"):
+        followed(FakeJobs(states=[None]))
+
+
+def test_it_waits_between_the_looks() -> None:
+    waited: list[float] = []
+    list(JobFollower(NAME, FakeJobs(states=[TRAINING, COMPLETED]), pause=waited.append).events())
+    assert waited == [POLL_SECONDS, POLL_SECONDS]
+
+
+def test_following_goes_on_where_it_was_left() -> None:
+    jobs = FakeJobs(states=[STARTING, TRAINING, COMPLETED], written=[[line("a")], [line("b")]])
+    follower = JobFollower(NAME, jobs, pause=lambda _: None)
+    first = follower.events()
+    assert [next(first), next(first)] == [line("a"), STARTING]
+    first.close()
+    assert list(follower.events()) == [line("b"), TRAINING, COMPLETED]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> SourcePackage:
+    (tmp_path / "learn.py").write_text("print('learnt')")
+    return pack_source(tmp_path / "learn.py")
+
+
+def test_python_runs_a_job_in_one_call(package: SourcePackage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0)
+    told: list[JobState | LogLine] = []
+    jobs = FakeJobs(written=[[line("a")]])
+    assert run_training_job(PLAN, JOB, package, aws=jobs, tell=told.append) == COMPLETED
+    assert told == [line("a"), STARTING, TRAINING, COMPLETED]
+    (request,) = jobs.started
+    folder = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
+    assert jobs.uploaded == {folder: package.files}
+    assert folder.endswith(f"/{package.digest}/")
+    assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "learn.py"
+
+
+def test_a_job_against_the_rules_uploads_nothing(package: SourcePackage) -> None:
+    jobs = FakeJobs()
+    with pytest.raises(JobError):
+        run_training_job(from_settings(instance_type="trn2.3xlarge", region="sa-east-1"), JOB, package, aws=jobs)
+    assert (jobs.uploaded, jobs.started) == ({}, [])
+
+
+def test_a_refusal_of_aws_is_passed_on(package: SourcePackage) -> None:
+    with pytest.raises(JobRefusedError, match="no money"):
+        run_training_job(PLAN, JOB, package, aws=FakeJobs(refuses="no money"))

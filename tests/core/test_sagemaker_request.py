@@ -1,0 +1,243 @@
+"""The CreateTrainingJob request: a pure function of plan and job, which AWS's own model allows."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+
+from tests.core.jobs import JOB, TRAINING_PLAN
+from tests.core.plans import RESERVATION, from_settings, plans
+from trainium_core.adapters.request_model import check_training_job_request
+from trainium_core.catalog import builtin_catalog
+from trainium_core.plan import Plan
+from trainium_core.sagemaker.job import TrainingJob
+from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.request import training_job_request
+from trainium_core.sagemaker.training_facts import training_facts
+
+TRAINING_TYPES: list[str] = training_facts()["types"]["training"]
+PLANS = [
+    from_settings(instance_type=name, region=region)
+    for name in TRAINING_TYPES
+    for region in builtin_catalog()[name].zones
+]
+
+
+def request(plan: Plan | None = None, **changes: Any) -> dict[str, Any]:
+    return training_job_request(plan or from_settings(nodes=2), replace(JOB, **changes))
+
+
+jobs = st.builds(
+    TrainingJob,
+    name=st.just(JOB.name),
+    script=st.sampled_from(["train.py", "src/train it.py"]),
+    image=st.just(JOB.image),
+    role_arn=st.just(JOB.role_arn),
+    source_url=st.just(JOB.source_url),
+    output_url=st.just(JOB.output_url),
+    cache_url=st.sampled_from([None, JOB.cache_url]),
+    checkpoint_url=st.sampled_from([None, JOB.checkpoint_url]),
+    arguments=st.sampled_from([(), ("--epochs", "3")]),
+    hyperparameters=st.dictionaries(st.sampled_from(["lr", "batch-size"]), st.text(max_size=5)),
+    environment=st.dictionaries(st.sampled_from(["A", "FI_PROVIDER"]), st.text(max_size=5)),
+    inputs=st.dictionaries(st.sampled_from(["train", "test"]), st.just("s3://other-bucket/data")),
+    input_mode=st.sampled_from(["File", "FastFile"]),
+    max_hours=st.sampled_from([0.5, 1, 24, 48, 672, 673]),
+    max_wait_hours=st.sampled_from([None, None, 48]),
+    warm_pool_minutes=st.sampled_from([0, 0, 0, 30, 360]),
+    spot=st.sampled_from([None, True, False]),
+    training_plan_arn=st.sampled_from([None, None, TRAINING_PLAN]),
+    kms_key=st.sampled_from([None, "1234abcd-12ab-34cd-56ef-1234567890ab"]),
+)
+
+
+often_refused = settings(suppress_health_check=[HealthCheck.filter_too_much])
+
+
+def made_of(plan: Plan, job: TrainingJob) -> dict[str, Any]:
+    """The request, for examples that our rules let pass."""
+    try:
+        return training_job_request(plan, job)
+    except JobError:
+        reject()
+
+
+@often_refused
+@given(plan=plans(), job=jobs)
+def test_whatever_our_rules_let_pass_awss_model_allows(plan: Plan, job: TrainingJob) -> None:
+    check_training_job_request(made_of(plan, job))
+
+
+@often_refused
+@given(plan=plans(), job=jobs)
+def test_a_request_follows_from_plan_and_job_alone(plan: Plan, job: TrainingJob) -> None:
+    assert made_of(plan, job) == training_job_request(plan, replace(job))
+
+
+@often_refused
+@given(plan=plans(), job=jobs)
+def test_no_request_has_a_debugger_and_each_switches_the_profiler_off(plan: Plan, job: TrainingJob) -> None:
+    made = made_of(plan, job)
+    assert {"DebugHookConfig", "DebugRuleConfigurations", "ProfilerRuleConfigurations"}.isdisjoint(made)
+    assert made["ProfilerConfig"] == {"DisableProfiler": True}
+
+
+@often_refused
+@given(plan=plans(), job=jobs)
+def test_spot_never_goes_without_checkpoints_and_a_bound_on_waiting(plan: Plan, job: TrainingJob) -> None:
+    made = made_of(plan, job)
+    stopping = made["StoppingCondition"]
+    if made["EnableManagedSpotTraining"]:
+        assert made["CheckpointConfig"]["S3Uri"]
+        assert stopping["MaxWaitTimeInSeconds"] >= stopping["MaxRuntimeInSeconds"]
+    else:
+        assert "MaxWaitTimeInSeconds" not in stopping
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.instance_type} {plan.region}")
+def test_every_training_type_wherever_it_is_offered_has_a_valid_request(plan: Plan) -> None:
+    made = request(plan)
+    check_training_job_request(made)
+    assert made["ResourceConfig"]["InstanceType"] == f"ml.{plan.instance_type}"
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.instance_type} {plan.region}")
+def test_efa_is_switched_on_for_every_type_that_has_it_and_for_no_other(plan: Plan) -> None:
+    environment = request(plan)["Environment"]
+    chosen = {name: environment.get(name) for name in ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA")}
+    wanted = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"} if plan.uses_efa else dict.fromkeys(chosen)
+    assert chosen == wanted
+
+
+def test_nodes_are_instances() -> None:
+    assert request(from_settings(nodes=3))["ResourceConfig"]["InstanceCount"] == 3
+
+
+def test_the_container_is_told_how_many_processes_the_plan_expects() -> None:
+    assert request()["Environment"]["TRN_EXPECTED_PROCESSES"] == "32"
+
+
+def test_logical_cores_are_chosen_where_the_type_lets_one_choose() -> None:
+    trainium2 = from_settings(instance_type="trn2.48xlarge", region="us-east-2", logical_neuroncore_config=1)
+    environment = request(trainium2)["Environment"]
+    assert (environment["NEURON_LOGICAL_NC_CONFIG"], environment["TRN_EXPECTED_PROCESSES"]) == ("1", "128")
+    assert "NEURON_LOGICAL_NC_CONFIG" not in request()["Environment"]
+
+
+def test_compiled_graphs_are_kept_where_the_job_says() -> None:
+    assert request()["Environment"]["NEURON_COMPILE_CACHE_URL"] == JOB.cache_url
+    assert "NEURON_COMPILE_CACHE_URL" not in request(cache_url=None)["Environment"]
+
+
+def test_a_variable_of_the_job_wins() -> None:
+    assert request(environment={"FI_PROVIDER": "tcp"})["Environment"]["FI_PROVIDER"] == "tcp"
+
+
+def test_the_script_learns_where_its_checkpoints_go() -> None:
+    made = request()
+    assert made["Environment"]["TRN_CHECKPOINTS"] == made["CheckpointConfig"]["LocalPath"] == "/opt/ml/checkpoints"
+    assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
+
+
+def test_without_checkpoints_there_is_no_word_of_them() -> None:
+    made = request(checkpoint_url=None)
+    assert "CheckpointConfig" not in made
+    assert "TRN_CHECKPOINTS" not in made["Environment"]
+
+
+def test_time_limits_are_in_seconds() -> None:
+    assert request(max_hours=0.5)["StoppingCondition"] == {"MaxRuntimeInSeconds": 1800}
+    spot = request(max_hours=2, spot=True)["StoppingCondition"]
+    assert spot == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 14400}
+
+
+def test_a_warm_pool_keeps_the_instances() -> None:
+    assert request(warm_pool_minutes=15)["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 900
+    assert "KeepAlivePeriodInSeconds" not in request()["ResourceConfig"]
+
+
+def test_a_training_plan_is_what_the_job_runs_in_even_where_the_plan_says_spot() -> None:
+    made = request(from_settings(capacity="spot"), training_plan_arn=TRAINING_PLAN)
+    assert made["ResourceConfig"]["TrainingPlanArn"] == TRAINING_PLAN
+    assert made["EnableManagedSpotTraining"] is False
+
+
+def test_what_ec2_reserved_does_not_keep_a_job_from_running_on_demand() -> None:
+    reserved = from_settings(capacity="reservation", reservation_id=RESERVATION)
+    assert request(reserved, spot=False)["EnableManagedSpotTraining"] is False
+
+
+def test_a_network_is_named_only_where_one_is_given() -> None:
+    network = request(subnet_ids=("subnet-1",), security_group_ids=("sg-1", "sg-2"))["VpcConfig"]
+    assert network == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1", "sg-2"]}
+    assert "VpcConfig" not in request()
+
+
+def test_a_key_encrypts_the_output_and_is_not_asked_for_local_disks() -> None:
+    made = request(kms_key="1234abcd")
+    assert made["OutputDataConfig"]["KmsKeyId"] == "1234abcd"
+    assert "VolumeKmsKeyId" not in made["ResourceConfig"]
+
+
+def test_source_and_inputs_are_channels() -> None:
+    made = request(inputs={"train": "s3://data-bucket/set"}, input_mode="FastFile")["InputDataConfig"]
+    modes = {channel["ChannelName"]: channel["InputMode"] for channel in made}
+    assert modes == {"code": "File", "train": "FastFile"}
+    assert made[1]["DataSource"]["S3DataSource"]["S3Uri"] == "s3://data-bucket/set"
+
+
+def test_the_container_starts_our_entry_with_the_script_and_its_arguments() -> None:
+    algorithm = request(arguments=("--epochs", "3"))["AlgorithmSpecification"]
+    assert algorithm["ContainerEntrypoint"] == ["python3", "/opt/ml/input/data/code/container_entry.py", "train.py"]
+    assert algorithm["ContainerArguments"] == ["--epochs", "3"]
+    assert "ContainerArguments" not in request()["AlgorithmSpecification"]
+
+
+def test_everything_is_tagged_with_the_cluster() -> None:
+    made = request(from_settings(tags={"team": "ml"}))
+    assert made["Tags"] == [{"Key": "trn:cluster", "Value": "trn-pilot"}, {"Key": "team", "Value": "ml"}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "key", "says"),
+    [
+        ({"TrainingJobName": "a_b"}, "CreateTrainingJob.TrainingJobName", "of the form"),
+        ({"TrainingJobName": "a" * 64}, "CreateTrainingJob.TrainingJobName", "it has 64"),
+        ({"Environment": {"A": "x" * 513}}, "CreateTrainingJob.Environment.A", "it has 513"),
+        ({"Environment": {"A B": "x"}}, "CreateTrainingJob.Environment (key)", "of the form"),
+        ({"HyperParameters": {str(n): "" for n in range(101)}}, "CreateTrainingJob.HyperParameters", "it has 101"),
+        ({"RoleArn": "arn:aws:iam::1:user/nobody-there"}, "CreateTrainingJob.RoleArn", "of the form"),
+        ({"Surprise": 1}, "CreateTrainingJob", "Surprise"),
+        ({"StoppingCondition": {"MaxRuntimeInSeconds": "1"}}, "CreateTrainingJob", "MaxRuntimeInSeconds"),
+        ({"StoppingCondition": {"MaxRuntimeInSeconds": 0}}, "CreateTrainingJob", "MaxRuntimeInSeconds"),
+    ],
+)
+def test_what_awss_model_does_not_allow_is_told_by_its_name(changed: dict[str, Any], key: str, says: str) -> None:
+    with pytest.raises(JobError) as raised:
+        check_training_job_request(request() | changed)
+    assert raised.value.problems[0].key == key
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["ml.trn2u.48xlarge", "ml.trn2.3xlarge", "ml.trn3.48xlarge"])
+def test_a_type_that_is_not_in_awss_model_is_refused(name: str) -> None:
+    made = request()
+    made["ResourceConfig"]["InstanceType"] = name
+    with pytest.raises(JobError, match=r"CreateTrainingJob\.ResourceConfig\.InstanceType"):
+        check_training_job_request(made)
+
+
+def test_our_list_of_types_is_that_of_awss_model() -> None:
+    import botocore.session
+
+    model = botocore.session.Session().get_service_model("sagemaker")
+    of_trainium = {
+        shape: {name.removeprefix("ml.") for name in model.shape_for(shape).enum if "trn" in name}
+        for shape in ("TrainingInstanceType", "ReservedCapacityInstanceType")
+    }
+    assert of_trainium["TrainingInstanceType"] == set(TRAINING_TYPES)
+    assert of_trainium["ReservedCapacityInstanceType"] == set(training_facts()["types"]["training_plan"])
+    keep_alive = model.shape_for("KeepAlivePeriodInSeconds").metadata["max"]
+    assert keep_alive == training_facts()["time"]["longest_warm_pool_minutes"] * 60

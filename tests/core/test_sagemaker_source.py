@@ -1,0 +1,123 @@
+"""The packed source: the same bytes for the same files, nothing that no training needs, and nothing left out."""
+
+import ast
+import io
+import os
+import re
+import sys
+import tarfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.plans import from_settings
+from trainium_core.sagemaker.job import job_name
+from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.source_package import SourcePackage, container_entry, pack_source
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    for name in (
+        "train.py",
+        "models/net.py",
+        ".git/config",
+        "models/__pycache__/net.pyc",
+        ".venv-x/bin/python",
+        "a.pyc",
+    ):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return folder
+
+
+def unpacked(package: SourcePackage) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(package.archive)) as archive:
+        return {entry.name: stream.read() for entry in archive if (stream := archive.extractfile(entry))}
+
+
+def test_a_directory_is_packed_without_what_no_training_needs(source: Path) -> None:
+    package = pack_source(source / "train.py", source)
+    assert unpacked(package) == {"train.py": b"train.py", "models/net.py": b"models/net.py"}
+    assert package.names == ("models/net.py", "train.py")
+    assert package.unpacked_bytes == len("train.py" + "models/net.py")
+
+
+def test_without_a_directory_the_script_alone_is_packed(source: Path) -> None:
+    package = pack_source(source / "models" / "net.py")
+    assert (package.script, package.names) == ("net.py", ("net.py",))
+
+
+def test_a_script_deeper_in_the_directory_keeps_its_path(source: Path) -> None:
+    assert pack_source(source / "models" / "net.py", source).script == "models/net.py"
+
+
+def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path) -> None:
+    first = pack_source(source / "train.py", source)
+    copy = tmp_path / "copy"
+    (copy / "models").mkdir(parents=True)
+    for name in reversed(first.names):
+        (copy / name).write_bytes((source / name).read_bytes())
+        os.utime(copy / name, (1, 1))
+    second = pack_source(copy / "train.py", copy)
+    assert (second.archive, second.digest) == (first.archive, first.digest)
+
+
+def test_another_content_is_another_package(source: Path) -> None:
+    first = pack_source(source / "train.py", source).digest
+    (source / "models" / "net.py").write_text("changed")
+    assert pack_source(source / "train.py", source).digest != first
+
+
+def test_an_executable_file_stays_one(source: Path) -> None:
+    (source / "train.py").chmod(0o755)
+    with tarfile.open(fileobj=io.BytesIO(pack_source(source / "train.py", source).archive)) as archive:
+        assert {entry.name: entry.mode for entry in archive} == {"train.py": 0o755, "models/net.py": 0o644}
+
+
+def test_the_entry_goes_with_the_source(source: Path) -> None:
+    files = pack_source(source / "train.py", source).files
+    assert files.keys() == {"source.tar.gz", "container_entry.py"}
+    assert files["container_entry.py"] == container_entry()
+    assert b"torch.distributed.run" in container_entry()
+
+
+def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
+    imported = ast.parse(container_entry(), feature_version=(3, 9))
+    names = {alias.name for node in ast.walk(imported) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(imported) if isinstance(node, ast.ImportFrom)}
+    assert names <= sys.stdlib_module_names
+
+
+def test_a_script_that_is_not_there_is_told_with_the_nearest(source: Path) -> None:
+    with pytest.raises(JobError) as raised:
+        pack_source(source / "trian.py", source)
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.nearest) == ("--script", "train.py")
+
+
+def test_a_script_outside_of_the_directory_is_refused(source: Path) -> None:
+    with pytest.raises(JobError, match="--source"):
+        pack_source(source / "train.py", source / "models")
+
+
+def test_a_directory_that_is_not_there_is_refused(source: Path) -> None:
+    with pytest.raises(JobError, match="--source"):
+        pack_source(source / "train.py", source / "nothing")
+
+
+@given(script=st.text(min_size=1, max_size=80), cluster=st.from_regex(r"[a-z][a-z0-9-]{0,31}", fullmatch=True))
+def test_a_name_made_for_a_job_is_one_that_sagemaker_takes_and_begins_with_the_cluster(
+    script: str, cluster: str
+) -> None:
+    plan = from_settings(cluster_name=cluster)
+    name = job_name(plan, script, datetime(2026, 11, 21, 13, 30, tzinfo=UTC))
+    assert re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", name)
+    assert len(name) <= 63
+    assert name.startswith(cluster)
+    assert name.endswith("-20261121-133000")

@@ -1,0 +1,66 @@
+"""HyperPodStack, deployed to the embedded AWS and destroyed. Nothing boots there: its scripts are read, not run."""
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import Template, a_plan
+from tests.constructs.training import hyperpod_template
+from tests.deploy.account import Account, differences, outputs
+from trainium_core.naming import HYPERPOD_STACK_NAME
+from trainium_userdata.hyperpod import hyperpod_script
+
+
+@pytest.fixture(scope="module")
+def template() -> Template:
+    return hyperpod_template()
+
+
+@pytest.fixture(scope="module")
+def before(account: Account) -> Inventory:
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def found(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
+    """The outputs of the deployed stack."""
+    account.deploy(template, HYPERPOD_STACK_NAME)
+    return dict(outputs(account.cluster(HYPERPOD_STACK_NAME)))
+
+
+@pytest.fixture(scope="module")
+def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
+    """The lifecycle files, from where the workers of the cluster would fetch them."""
+    sagemaker, s3 = account.aws.client("sagemaker"), account.aws.client("s3")
+    groups = sagemaker.describe_cluster(ClusterName=found["ClusterArn"])["InstanceGroups"]
+    (place,) = {one["LifeCycleConfig"]["SourceS3Uri"] for one in groups if one["InstanceGroupName"] == "workers"}
+    assert place.startswith("s3://sagemaker-")
+    bucket, _, prefix = place.removeprefix("s3://").partition("/")
+    listed = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]]
+    return {
+        key.removeprefix(f"{prefix}/"): s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode() for key in listed
+    }
+
+
+def test_everything_in_the_template_is_there(account: Account, found: dict[str, str], template: Template) -> None:
+    assert found
+    names = [one["LogicalResourceId"] for one in account.cluster(HYPERPOD_STACK_NAME).resources]
+    assert sorted(names) == sorted(template.resources())
+
+
+def test_the_workers_find_the_script_of_their_plan(scripts: dict[str, str]) -> None:
+    assert scripts["on_create.sh"] == hyperpod_script(a_plan())
+
+
+def test_beside_it_they_find_the_cache_of_this_stack(scripts: dict[str, str], found: dict[str, str]) -> None:
+    assert f"TRN_CACHE_URL={found['CompileCache']}" in scripts["places.env"].splitlines()
+
+
+def test_destroying_leaves_the_account_as_it_was(
+    account: Account,
+    before: Inventory,
+    scripts: dict[str, str],  # noqa: ARG001
+    template: Template,
+) -> None:
+    account.destroy(template, HYPERPOD_STACK_NAME)
+    assert differences(before, account.inventory()) == []
+    assert account.aws.client("sagemaker").list_clusters()["ClusterSummaries"] == []

@@ -1,0 +1,104 @@
+"""SageMakerTrainingStack, deployed to the embedded AWS, changed, and destroyed with what its jobs left in it."""
+
+import json
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import Template
+from tests.constructs.training import training_template
+from tests.deploy.account import Account, differences, outputs
+from trainium_core.naming import TRAINING_STACK_NAME
+
+KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def template() -> Template:
+    return training_template(sagemaker_vpc="on", sagemaker_report_email="ml@example.com")
+
+
+@pytest.fixture(scope="module")
+def before(account: Account) -> Inventory:
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def deployed(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
+    """The outputs of the stack, with a file in each folder of its buckets."""
+    account.deploy(template, TRAINING_STACK_NAME)
+    found = dict(outputs(account.cluster(TRAINING_STACK_NAME)))
+    for name in ("SourceUrl", "CheckpointUrl", "OutputUrl", "CacheUrl"):
+        bucket, _, folder = found[name].removeprefix("s3://").partition("/")
+        account.aws.client("s3").put_object(Bucket=bucket, Key=f"{folder}/job/file", Body=b"content")
+    return found
+
+
+@pytest.fixture(scope="module")
+def destroyed(account: Account, deployed: dict[str, str], template: Template) -> Inventory:  # noqa: ARG001
+    account.destroy(template, TRAINING_STACK_NAME)
+    return account.inventory()
+
+
+def test_everything_in_the_template_is_there(account: Account, deployed: dict[str, str], template: Template) -> None:
+    assert deployed
+    names = [one["LogicalResourceId"] for one in account.cluster(TRAINING_STACK_NAME).resources]
+    assert sorted(names) == sorted(template.resources())
+
+
+def test_the_state_machine_is_the_one_of_the_outputs_and_knows_the_role(
+    account: Account, deployed: dict[str, str]
+) -> None:
+    machine = account.aws.client("stepfunctions").describe_state_machine(stateMachineArn=deployed["StateMachineArn"])
+    train = json.loads(machine["definition"])["States"]["Train"]
+    assert train["Parameters"]["RoleArn"] == deployed["RoleArn"]
+    assert train["Parameters"]["VpcConfig"] == {
+        "Subnets": [deployed["SubnetIds"]],
+        "SecurityGroupIds": [deployed["SecurityGroupIds"]],
+    }
+
+
+def test_the_rule_of_failed_jobs_leads_to_the_topic(account: Account, deployed: dict[str, str]) -> None:
+    events = account.aws.client("events")
+    (rule,) = account.cluster(TRAINING_STACK_NAME).ids("AWS::Events::Rule")
+    assert [target["Arn"] for target in events.list_targets_by_rule(Rule=rule)["Targets"]] == [deployed["TopicArn"]]
+
+
+def test_the_address_is_subscribed(account: Account, deployed: dict[str, str]) -> None:
+    answer = account.aws.client("sns").list_subscriptions_by_topic(TopicArn=deployed["TopicArn"])
+    assert [one["Endpoint"] for one in answer["Subscriptions"]] == ["ml@example.com"]
+
+
+def test_destroying_leaves_the_account_as_it_was(before: Inventory, destroyed: Inventory) -> None:
+    assert differences(before, destroyed) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "found"),
+    [
+        ("stepfunctions", "list_state_machines", "stateMachines"),
+        ("sns", "list_topics", "Topics"),
+        ("sns", "list_subscriptions", "Subscriptions"),
+        ("events", "list_rules", "Rules"),
+        ("cloudwatch", "describe_alarms", "MetricAlarms"),
+    ],
+)
+def test_nothing_that_runs_or_reports_is_left(
+    account: Account,
+    destroyed: Inventory,  # noqa: ARG001
+    service: str,
+    operation: str,
+    found: str,
+) -> None:
+    assert getattr(account.aws.client(service), operation)()[found] == []
+
+
+def test_models_that_are_told_to_stay_stay_and_nothing_else_does(account: Account, destroyed: Inventory) -> None:
+    kept = training_template(sagemaker_output_at_destroy="retain")
+    account.deploy(kept, TRAINING_STACK_NAME)
+    bucket = outputs(account.cluster(TRAINING_STACK_NAME))["OutputUrl"].split("/")[2]
+    account.aws.client("s3").put_object(Bucket=bucket, Key="output/model.tar.gz", Body=b"trained")
+    account.destroy(kept, TRAINING_STACK_NAME)
+    tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
+    left = [f"+ S3 buckets: {bucket}", f"+ S3 objects: {bucket}/output/model.tar.gz", f"{tagged}{bucket}"]
+    assert differences(destroyed, account.inventory()) == left

@@ -1,0 +1,57 @@
+"""SageMakerTrainingStack and HyperPodStack with plans that stand for all others."""
+
+from typing import Any
+
+from stacks.hyperpod_stack import HyperPodStack
+from stacks.sagemaker_training_stack import SageMakerTrainingStack
+from tests.constructs.synth import OWN_NETWORK, Template
+from tests.constructs.training import EKS_CLUSTER, KMS_KEY, TRAINING_PLAN, hyperpod_template, training_template
+
+TRAINING: dict[str, dict[str, Any]] = {
+    "training": {},
+    "training-vpc": {"sagemaker_vpc": "on", "sagemaker_report_email": "ml@example.com"},
+    "training-nat": {"sagemaker_vpc": "on", "egress": "nat-gateway", "sagemaker_data": "s3://corpus/wiki"},
+    "training-own-vpc": {
+        "sagemaker_vpc": "on",
+        **OWN_NETWORK,
+        "cache_bucket": "my-cache",
+        "sagemaker_data": "s3://c0rpus",
+    },
+    "training-key": {
+        "instance_type": "trn2.48xlarge",
+        "region": "us-east-2",
+        "sagemaker_kms_key": KMS_KEY.replace("us-west-2", "us-east-2"),
+        "sagemaker_output_at_destroy": "retain",
+        "cache_at_destroy": "retain",
+    },
+    "training-smallest": {"instance_type": "trn1.2xlarge", "nodes": 1, "sagemaker_capacity_retries": 0},
+    "training-own-image": {
+        "instance_type": "trn1n.32xlarge",
+        "region": "us-east-1",
+        "sagemaker_image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/team/training:1.0",
+    },
+}
+HYPERPOD: dict[str, dict[str, Any]] = {
+    "hyperpod": {},
+    "hyperpod-eks": {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK},
+    "hyperpod-plan": {"hyperpod_training_plan": TRAINING_PLAN, "egress": "vpc-endpoints", "node_recovery": "off"},
+    "hyperpod-trn2": {
+        "instance_type": "trn2.48xlarge",
+        "region": "us-east-2",
+        "secondary_interface_type": "efa-only",
+        "hyperpod_deep_health_checks": "off",
+    },
+}
+EVERY = [*TRAINING, *HYPERPOD]
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    return TRAINING[name] if name in TRAINING else HYPERPOD[name]
+
+
+def stack_of(name: str) -> type[SageMakerTrainingStack] | type[HyperPodStack]:
+    return SageMakerTrainingStack if name in TRAINING else HyperPodStack
+
+
+def other_template(name: str) -> Template:
+    return training_template(**TRAINING[name]) if name in TRAINING else hyperpod_template(**HYPERPOD[name])

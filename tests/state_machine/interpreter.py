@@ -1,0 +1,207 @@
+"""The interpreter of the Amazon States Language in moto, with SageMaker played by a script.
+
+moto interprets states, paths, intrinsic functions, Retry, Catch and time-outs, and publishes to its own SNS. It knows
+no `.sync` of SageMaker: there it is given outcomes instead. Pauses are noted and not waited.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from unittest.mock import patch
+
+import boto3
+from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.sns import sns_backends
+from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
+from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import CustomErrorName
+from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import (
+    FailureEvent,
+    FailureEventException,
+)
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import StatesErrorName
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import StatesErrorNameType
+from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
+from moto.stepfunctions.parser.asl.component.state.exec.state_task import state_task_factory
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import ResourceCondition
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_callback import (
+    StateTaskServiceCallback,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_factory import (
+    state_task_service_for,
+)
+from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
+from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
+
+Json = dict[str, Any]
+
+REGION = "us-west-2"
+LONGEST_EXECUTION_SECONDS = 30
+_LOOK_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A job that is started and ends with a status, as DescribeTrainingJob shows it."""
+
+    status: str
+    secondary_status: str = ""
+    failure_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A CreateTrainingJob that is refused, with the error as Step Functions names it."""
+
+    error: str
+    cause: str = "refused"
+
+
+class NeverEnds:
+    """A job that is started and runs on."""
+
+
+Outcome = Ends | Refused | NeverEnds
+
+
+@dataclass(kw_only=True)
+class Execution:
+    """How an execution went. `jobs` are the requests to SageMaker, `pauses` the seconds that would have been waited."""
+
+    status: str = ""
+    output: Any = None
+    error: str = ""
+    cause: str = ""
+    states: list[str] = field(default_factory=list[str])
+    jobs: list[Json] = field(default_factory=list[Json])
+    stopped: list[str] = field(default_factory=list[str])
+    pauses: list[float] = field(default_factory=list[float])
+    reports: list[str] = field(default_factory=list[str])
+
+
+def execute(definition: Json, given: Json, outcomes: Sequence[Outcome]) -> Execution:
+    """Execute a definition whose topic is REPORTS_TOPIC, with one outcome for each CreateTrainingJob."""
+    seen = Execution()
+    with _interpreter(seen, outcomes):
+        topic = boto3.client("sns", REGION).create_topic(Name="reports")["TopicArn"]
+        client = boto3.client("stepfunctions", REGION)
+        machine = client.create_state_machine(
+            name="machine",
+            definition=json.dumps(definition).replace(REPORTS_TOPIC, topic),
+            roleArn=f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/runner",
+        )["stateMachineArn"]
+        started = client.start_execution(stateMachineArn=machine, input=json.dumps(given))["executionArn"]
+        _take_over(seen, _end_of(client, started))
+        seen.states = _states_entered(client, started)
+        seen.reports = [sent[1] for sent in sns_backends[DEFAULT_ACCOUNT_ID][REGION].topics[topic].sent_notifications]
+    return seen
+
+
+REPORTS_TOPIC = "arn:aws:sns:us-west-2:123456789012:reports-of-the-test"
+
+
+def _end_of(client: Any, execution: str) -> Json:
+    until = time.monotonic() + LONGEST_EXECUTION_SECONDS
+    while time.monotonic() < until:
+        answer = client.describe_execution(executionArn=execution)
+        if answer["status"] != "RUNNING":
+            return answer
+        time.sleep(_LOOK_SECONDS)
+    raise AssertionError("the execution does not end")
+
+
+def _take_over(seen: Execution, answer: Json) -> None:
+    seen.status = answer["status"]
+    seen.output = json.loads(answer["output"]) if answer.get("output") else None
+    seen.error, seen.cause = answer.get("error", ""), answer.get("cause", "")
+
+
+def _states_entered(client: Any, execution: str) -> list[str]:
+    events = client.get_execution_history(executionArn=execution, maxResults=1000)["events"]
+    return [event["stateEnteredEventDetails"]["name"] for event in events if "stateEnteredEventDetails" in event]
+
+
+@contextmanager
+def _interpreter(seen: Execution, outcomes: Sequence[Outcome]) -> Iterator[None]:
+    class Script(_PlayedSageMaker):
+        execution = seen
+        coming = iter(outcomes)
+
+    def service_for(service_name: str) -> Any:
+        return Script() if service_name in ("sagemaker", "aws-sdk") else state_task_service_for(service_name)
+
+    class Clock:
+        sleep = staticmethod(seen.pauses.append)
+
+    def note(_: Any, env: Any, wait_seconds: float) -> None:  # noqa: ARG001
+        seen.pauses.append(wait_seconds)
+
+    with (
+        mock_aws(config={"stepfunctions": {"execute_state_machine": True}}),
+        patch.object(state_task_factory, "state_task_service_for", service_for),
+        patch.object(WaitFunction, "_wait_interval", note),
+        patch.object(retrier_decl, "time", Clock),
+    ):
+        yield
+
+
+class _PlayedSageMaker(StateTaskServiceCallback):
+    """`sagemaker:createTrainingJob.sync` and `aws-sdk:sagemaker:stopTrainingJob`, as scripted."""
+
+    execution: ClassVar[Execution]
+    coming: ClassVar[Iterator[Outcome]]
+
+    def __init__(self) -> None:
+        super().__init__(supported_integration_patterns={ResourceCondition.Sync})
+
+    def _validate_service_integration_is_supported(self) -> None:
+        """It is, by this class."""
+
+    def _eval_service_task(
+        self,
+        env: Any,
+        resource_runtime_part: Any,  # noqa: ARG002
+        normalised_parameters: Json,
+        state_credentials: Any,  # noqa: ARG002
+    ) -> None:
+        name = normalised_parameters["TrainingJobName"]
+        if self.resource.api_action == "stopTrainingJob":
+            self.execution.stopped.append(name)
+            env.stack.append({})
+            return
+        self.execution.jobs.append(normalised_parameters)
+        outcome = next(self.coming)
+        while isinstance(outcome, NeverEnds) and env.is_running():
+            time.sleep(_LOOK_SECONDS)
+        if isinstance(outcome, Refused):
+            raise self._failure(env, CustomErrorName(outcome.error), outcome.error, outcome.cause)
+        if isinstance(outcome, Ends):
+            job = _described(name, outcome)
+            if outcome.status == "Failed":
+                failed = StatesErrorName(typ=StatesErrorNameType.StatesTaskFailed)
+                raise self._failure(env, failed, "States.TaskFailed", json.dumps(job))
+            env.stack.append(job)
+
+    def _eval_integration_pattern(self, **_: Any) -> None:
+        """Nothing more: the service task has waited for the end of the job."""
+
+    def _failure(self, env: Any, name: Any, error: str, cause: str) -> FailureEventException:
+        details = TaskFailedEventDetails(
+            error=error, cause=cause, resource=self._get_sfn_resource(), resourceType="sagemaker"
+        )
+        return FailureEventException(
+            FailureEvent(
+                env=env,
+                error_name=name,
+                event_type=HistoryEventType.TaskFailed,
+                event_details=EventDetails(taskFailedEventDetails=details),
+            )
+        )
+
+
+def _described(name: str, outcome: Ends) -> Json:
+    job = {"TrainingJobName": name, "TrainingJobStatus": outcome.status, "SecondaryStatus": outcome.secondary_status}
+    return job | ({"FailureReason": outcome.failure_reason} if outcome.failure_reason else {})

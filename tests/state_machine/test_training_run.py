@@ -1,0 +1,211 @@
+"""The state machine executed, each way that a run can go, with a request as `trn sagemaker run --dry-run` prints it."""
+
+import copy
+import json
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+
+from tests.constructs.synth import a_plan
+from tests.stacks.test_api_models import refused
+from tests.state_machine.interpreter import (
+    REGION,
+    REPORTS_TOPIC,
+    Ends,
+    Execution,
+    Json,
+    NeverEnds,
+    Outcome,
+    Refused,
+    execute,
+)
+from trainium_cdk.training_definition import NEEDED, training_definition
+from trainium_cdk.training_run import START_UP_SECONDS, TrainingRun
+from trainium_core.sagemaker import TrainingJob, job_name, training_image, training_job_request
+
+COMPLETED = Ends("Completed", "Completed")
+NO_CAPACITY = Ends("Failed", "Failed", "CapacityError: Unable to provision requested ML compute capacity.")
+NO_QUOTA = Refused("SageMaker.ResourceLimitExceededException", "The account-level service limit is 0 Instances")
+THROTTLED = Refused("SageMaker.AmazonSageMakerException", "Rate exceeded (Service: AmazonSageMaker)")
+BROKEN = Ends("Failed", "Failed", "AlgorithmError: ExecuteUserScriptError: Exit Code: 1")
+FIVE_MINUTES = 300
+
+RUN = TrainingRun(
+    job_prefix="trn-pilot-",
+    role_arn="arn:aws:iam::123456789012:role/execution",
+    topic_arn=REPORTS_TOPIC,
+    checkpoint_url="s3://store/checkpoints",
+    network={"Subnets": ["subnet-0123456789abcdef0"], "SecurityGroupIds": ["sg-0123456789abcdef0"]},
+    budget_hours=24,
+    capacity_retries=3,
+    tags={"trn:cluster": "trn-pilot"},
+)
+
+
+def a_request(**changes: object) -> Json:
+    plan = a_plan()
+    job = TrainingJob(
+        name=job_name(plan, "train.py", datetime(2026, 11, 21, tzinfo=UTC)),
+        script="train.py",
+        image=training_image(plan.region),
+        role_arn="arn:aws:iam::123456789012:role/another",
+        source_url="s3://store/source/train",
+        output_url="s3://store/output",
+    )
+    return training_job_request(plan, job) | changes
+
+
+def run(*outcomes: Outcome, given: Json | None = None, definition: Json | None = None) -> Execution:
+    return execute(definition or training_definition(RUN), given or a_request(), outcomes)
+
+
+@pytest.fixture(scope="module")
+def completed() -> Execution:
+    return run(COMPLETED)
+
+
+def test_a_job_that_completes_completes_the_run(completed: Execution) -> None:
+    assert completed.status == "SUCCEEDED"
+    assert completed.output["TrainingJobStatus"] == "Completed"
+
+
+def test_a_completed_run_is_reported_with_the_place_of_its_output(completed: Execution) -> None:
+    (report,) = completed.reports
+    assert report == f"{completed.jobs[0]['TrainingJobName']} completed; its output is below s3://store/output"
+
+
+def test_sagemaker_is_asked_for_what_its_api_takes(completed: Execution) -> None:
+    operation = boto3.client("sagemaker", REGION).meta.service_model.operation_model("CreateTrainingJob")
+    assert refused(operation, completed.jobs[0]) == []
+
+
+def test_what_the_request_says_reaches_sagemaker_but_for_what_is_the_machines(completed: Execution) -> None:
+    (job,), given = completed.jobs, a_request()
+    assert {name for name in given if job[name] != given[name]} == {"TrainingJobName", "RoleArn"}
+    assert job["RoleArn"] == RUN.role_arn
+    assert job["VpcConfig"] == RUN.network
+    assert job["CheckpointConfig"] == {"S3Uri": "s3://store/checkpoints"}
+
+
+def test_a_job_may_bring_checkpoints_of_its_own() -> None:
+    mine = {"S3Uri": "s3://store/checkpoints/mine", "LocalPath": "/opt/ml/checkpoints"}
+    assert run(COMPLETED, given=a_request(CheckpointConfig=mine)).jobs[0]["CheckpointConfig"] == mine
+
+
+def test_no_two_runs_of_one_request_have_jobs_of_one_name(completed: Execution) -> None:
+    name = completed.jobs[0]["TrainingJobName"]
+    assert name.startswith("trn-pilot-")
+    assert run(COMPLETED).jobs[0]["TrainingJobName"] != name
+
+
+def test_the_longest_name_of_a_cluster_leaves_room_for_the_rest() -> None:
+    longest = TrainingRun(**{**vars(RUN), "job_prefix": "c" * 32 + "-"})
+    name = run(COMPLETED, definition=training_definition(longest)).jobs[0]["TrainingJobName"]
+    assert len(name) <= 63
+
+
+@pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
+def test_without_capacity_or_quota_it_waits_and_tries_again(trouble: Outcome) -> None:
+    execution = run(trouble, trouble, COMPLETED)
+    assert execution.status == "SUCCEEDED"
+    assert len(execution.jobs) == 3
+
+
+def test_each_pause_is_twice_the_one_before() -> None:
+    assert run(NO_CAPACITY, NO_QUOTA, NO_CAPACITY, COMPLETED).pauses == [FIVE_MINUTES, 600, 1200]
+
+
+def test_no_pause_is_longer_than_an_hour() -> None:
+    many = TrainingRun(**{**vars(RUN), "capacity_retries": 20})
+    pauses = run(*[NO_CAPACITY] * 20, COMPLETED, definition=training_definition(many)).pauses
+    assert pauses[:6] == [300, 600, 1200, 2400, 3600, 3600]
+    assert max(pauses) == 3600
+
+
+def test_each_attempt_is_a_job_of_another_name() -> None:
+    names = [job["TrainingJobName"] for job in run(NO_CAPACITY, NO_CAPACITY, COMPLETED).jobs]
+    assert [name.rsplit("-", 1)[1] for name in names] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
+def test_it_gives_up_after_the_last_retry_and_says_so(trouble: Outcome) -> None:
+    execution = run(*[trouble] * (RUN.capacity_retries + 1))
+    assert execution.status == "FAILED"
+    assert len(execution.jobs) == RUN.capacity_retries + 1
+    assert len(execution.pauses) == RUN.capacity_retries
+    assert execution.cause.startswith("There was no capacity or quota for trn-pilot-")
+    assert "in 4 attempts" in execution.cause
+
+
+def test_without_retries_the_first_refusal_is_the_last() -> None:
+    once = TrainingRun(**{**vars(RUN), "capacity_retries": 0})
+    execution = run(NO_QUOTA, definition=training_definition(once))
+    assert (execution.status, len(execution.jobs), execution.pauses) == ("FAILED", 1, [])
+
+
+def test_a_call_that_is_throttled_is_made_again_under_the_same_name() -> None:
+    execution = run(THROTTLED, THROTTLED, COMPLETED)
+    assert execution.status == "SUCCEEDED"
+    assert len({job["TrainingJobName"] for job in execution.jobs}) == 1
+
+
+def test_a_call_that_is_refused_for_good_fails_the_run_in_the_words_of_sagemaker() -> None:
+    execution = run(*[THROTTLED] * 4)
+    assert execution.status == "FAILED"
+    assert "Rate exceeded" in execution.cause
+
+
+def test_a_job_that_fails_is_not_tried_again() -> None:
+    execution = run(BROKEN)
+    assert (execution.status, execution.error, len(execution.jobs)) == ("FAILED", "TrainingDidNotComplete", 1)
+
+
+def test_a_failed_run_says_why_and_reports_it() -> None:
+    execution = run(BROKEN)
+    assert "AlgorithmError: ExecuteUserScriptError" in execution.cause
+    assert execution.reports == [execution.cause]
+
+
+def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:
+    execution = run(Ends("Stopped", "MaxRuntimeExceeded"))
+    assert execution.status == "FAILED"
+    assert execution.cause.endswith("ended Stopped (MaxRuntimeExceeded)")
+
+
+def test_a_job_that_does_not_end_is_stopped_and_reported() -> None:
+    definition = training_definition(RUN)
+    definition["States"]["Train"]["TimeoutSeconds"] = 1
+    execution = run(NeverEnds(), definition=definition)
+    assert execution.status == "FAILED"
+    assert execution.stopped == [execution.jobs[0]["TrainingJobName"]]
+    assert "was stopped: it had not ended 60 minutes after its budget of 24 hours" in execution.reports[0]
+
+
+def test_the_time_out_is_the_budget_and_what_a_job_takes_besides() -> None:
+    assert training_definition(RUN)["States"]["Train"]["TimeoutSeconds"] == 24 * 3600 + START_UP_SECONDS
+
+
+def test_a_request_over_the_budget_starts_nothing() -> None:
+    execution = run(given=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600 + 1}))
+    assert (execution.status, execution.jobs) == ("FAILED", [])
+    assert "MaxRuntimeInSeconds is 86401, over the budget of 86400" in execution.reports[0]
+
+
+def test_a_request_of_just_the_budget_is_run() -> None:
+    assert run(COMPLETED, given=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600})).status == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("path", NEEDED)
+def test_an_incomplete_request_starts_nothing(path: str) -> None:
+    given = copy.deepcopy(a_request())
+    del given[path.split(".")[0]]
+    execution = run(given=given)
+    assert (execution.status, execution.jobs) == ("FAILED", [])
+    assert path in execution.reports[0]
+
+
+def test_a_report_that_cannot_be_sent_changes_no_outcome() -> None:
+    gone = json.loads(json.dumps(training_definition(RUN)).replace(REPORTS_TOPIC, f"{REPORTS_TOPIC}-that-is-gone"))
+    execution = run(COMPLETED, definition=gone)
+    assert (execution.status, execution.reports) == ("SUCCEEDED", [])
