@@ -40,7 +40,6 @@ _EXIT_CODES = {
 @click.option("--regions", metavar="REGION,...", help="Ask in these only. Default: every one that offers the type.")
 @click.option(
     "--start-by",
-    type=click.DateTime(["%Y-%m-%d"]),
     callback=latest_start,
     metavar="YYYY-MM-DD",
     help="The last day, in UTC, on which the nodes may start. Default: any.",

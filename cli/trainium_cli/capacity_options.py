@@ -1,11 +1,12 @@
 """The options that `trn capacity` and `trn capacity buy` share."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import click
 
+from trainium_cli.mistakes import mistake
 from trainium_core.capacity_duration import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
@@ -20,13 +21,20 @@ def _block_duration(_ctx: click.Context, _param: click.Parameter, hours: int) ->
     return hours
 
 
-def latest_start(_ctx: click.Context, _param: click.Parameter, day: datetime | None) -> datetime | None:
+def latest_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> datetime | None:
     """The end of that day in UTC."""
-    if day is None:
+    if given is None:
         return None
+    now = datetime.now(UTC)
+    allowed = f"a day, in UTC, that is not past: {now:%Y-%m-%d} or later"
+    try:
+        day = date.fromisoformat(given)
+    except ValueError as error:
+        fix = f"write year, month and day, as in {now:%Y-%m-%d}"
+        raise mistake("--start-by", given, allowed=allowed, fix=fix) from error
     end = datetime.combine(day, time.max, tzinfo=UTC)
-    if end < datetime.now(UTC):
-        raise click.BadParameter(f"{day:%Y-%m-%d} is past")
+    if end < now:
+        raise mistake("--start-by", given, allowed=allowed, fix="give a later day, or leave the option out")
     return end
 
 

@@ -1,6 +1,8 @@
 """A click group that imports a command only when it is called, so that `trn --help` answers at once."""
 
-from collections.abc import Mapping
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -23,6 +25,32 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.lazy_commands = lazy_commands
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command. With --json a usage that click refuses is told as JSON too, as every other outcome is."""
+        given = sys.argv[1:] if args is None else list(args)
+        own = given[: given.index("--")] if "--" in given else given  # what comes after belongs to another program
+        run: Callable[..., Any] = super().main
+        options = (prog_name, complete_var)
+        if not standalone_mode or "--json" not in own:
+            return run(given, *options, standalone_mode, windows_expand_args, **extra)
+        try:
+            ended = run(given, *options, False, windows_expand_args, **extra)
+        except click.ClickException as error:
+            click.echo(json.dumps({"error": error.format_message()}, indent=2))
+            error.show()
+            sys.exit(error.exit_code)
+        except click.Abort:
+            sys.exit("Aborted!")
+        sys.exit(ended if isinstance(ended, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.lazy_commands)

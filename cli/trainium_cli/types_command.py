@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.mistakes import mistake
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, print_json, table
 from trainium_core.catalog import Catalog, CatalogError, InstanceType, load_catalog
-from trainium_core.problems import nearest
+from trainium_core.nearest_region import nearest_region
 
 
 @click.command()
@@ -23,13 +24,12 @@ def types(region: str | None, overlay: Path | None, as_json: bool) -> None:
     try:
         catalog = load_catalog(overlay)
     except CatalogError as error:
-        raise click.UsageError(str(error)) from error
+        allowed = "a TOML file in the form of the built-in catalogue"
+        raise mistake("--catalog", overlay, allowed=allowed, fix=str(error)) from error
     if region is not None and region not in catalog.regions:
-        close = nearest(region, catalog.regions)
-        hint = f"; nearest: {close}" if close else ""
-        raise click.UsageError(
-            f"region {region!r} offers none of these types; allowed: {', '.join(catalog.regions)}{hint}"
-        )
+        close = nearest_region(region, catalog.regions)
+        fix = f"choose {close}" if close else "choose one of the allowed regions, or leave the option out"
+        raise mistake("--region", region, allowed=", ".join(catalog.regions), nearest=close, fix=fix)
     chosen = [entry for entry in catalog.values() if region is None or region in entry.zones]
     if as_json:
         print_json({entry.name: _as_json(entry, catalog) for entry in chosen})

@@ -53,8 +53,8 @@ def test_a_region_leaves_only_what_it_offers() -> None:
 def test_a_region_without_trainium_is_refused_with_the_nearest() -> None:
     ended = run("types", "--region", "us-west-1")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "us-west-1" in ended.stderr
-    assert "nearest: us-west-2" in ended.stderr
+    assert "--region: got 'us-west-1'\n    allowed: " in ended.stderr
+    assert "; nearest: us-west-2\n    fix:     choose us-west-2" in ended.stderr
 
 
 def test_types_of_a_file_of_ones_own_are_shown(tmp_path: Path) -> None:
@@ -67,5 +67,6 @@ def test_a_file_that_is_no_catalogue_is_refused_without_a_traceback(tmp_path: Pa
     (tmp_path / "mine.toml").write_text(content)
     ended = run("types", "--catalog", str(tmp_path / "mine.toml"))
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "mine.toml" in ended.stderr
+    assert f"--catalog: got '{tmp_path / 'mine.toml'}'\n    allowed: a TOML file" in ended.stderr
+    assert "\n    fix:     " in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -18,16 +18,10 @@ from trainium_core.adapters.capacity_purchase import (
     SaleUnknownError,
 )
 
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 OFFERING = "cb-0123456789abcdef0"
 ASKED = {"CapacityBlockOfferingId": OFFERING, "InstancePlatform": "Linux/UNIX"}
-
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
 
 
 @pytest.fixture

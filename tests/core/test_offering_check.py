@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from tests.core.fake_account import FakeAccount
-from tests.core.fake_network import OWN_VPC, SUBNET
+from tests.core.fake_network import SUBNET
 from tests.core.findings import found
+from tests.core.plans import OWN_VPC
 
 
 def test_a_zone_that_offers_the_type_passes_and_promises_nothing() -> None:

@@ -1,0 +1,89 @@
+"""EFS: the file system that grows by itself, for homes and code that all nodes share."""
+
+from dataclasses import replace
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_efs as efs
+from constructs import Construct
+
+from trainium_cdk.justification import justify
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_core.facts import facts
+from trainium_userdata import NodePlaces
+
+
+class _Efs(NodeFileSystem):
+    def allow(self, nodes: ec2.ISecurityGroup) -> None:
+        """Open NFS from the nodes to the mount target."""
+        nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
+        self.security_group.connections.allow_from(nodes, nfs, "NFS from the nodes")
+
+    def added_to(self, places: NodePlaces) -> NodePlaces:
+        return replace(places, efs_dns=self.dns_name)
+
+
+class ElasticFileSystem(_Efs):
+    """An encrypted EFS file system with elastic throughput and a mount target in the nodes' subnet.
+
+    Nodes mount it by NFS without TLS, which would take software that the images lack: what keeps others out is the
+    security group. `dns_name` is what a mount needs, `security_group` and `mount_target` are the CDK objects.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        file_system_id: str | None = None,
+        retain: bool = False,
+    ) -> None:
+        """
+        file_system_id: an existing file system that has no mount target in another VPC nor in the subnet's zone.
+            Default: a new one.
+        retain: keep a new file system at destroy; its mount target goes. Default: it is deleted.
+        """
+        super().__init__(scope, construct_id)
+        file_system_id = file_system_id or self._new_file_system(retain)
+        self.security_group = ec2.SecurityGroup(
+            self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="EFS: its nodes only"
+        )
+        self.mount_target = efs.CfnMountTarget(
+            self,
+            "MountTarget",
+            file_system_id=file_system_id,
+            subnet_id=subnet.subnet_id,
+            security_groups=[self.security_group.security_group_id],
+        )
+        self.dns_name = _dns_name(self, file_system_id)
+
+    def _new_file_system(self, retain: bool) -> str:
+        file_system = efs.CfnFileSystem(
+            self,
+            "FileSystem",
+            encrypted=True,
+            performance_mode="generalPurpose",
+            throughput_mode="elastic",
+            backup_policy=efs.CfnFileSystem.BackupPolicyProperty(status="DISABLED"),
+        )
+        file_system.apply_removal_policy(RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY)
+        own_key = "encrypted with the key of the account for EFS; a key of one's own is billed and outlives a delete"
+        justify(file_system, checkov={"CKV_AWS_184": own_key})
+        return file_system.attr_file_system_id
+
+
+class ExistingElasticFileSystem(_Efs):
+    """An EFS file system that has a mount target in the nodes' zone, untouched but for a rule of its group."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, file_system_id: str, security_group_id: str) -> None:
+        """security_group_id: a group of the mount target; a rule for the nodes is added to it."""
+        super().__init__(scope, construct_id)
+        self.security_group = ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", security_group_id)
+        self.dns_name = _dns_name(self, file_system_id)
+
+
+def _dns_name(scope: Construct, file_system_id: str) -> str:
+    stack = Stack.of(scope)
+    return f"{file_system_id}.efs.{stack.region}.{stack.url_suffix}"

@@ -1,0 +1,116 @@
+"""FSx for Lustre: the fast file system that all nodes share."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from constructs import Construct
+
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.security_group import LOOPBACK
+from trainium_core.facts import facts
+from trainium_userdata import NodePlaces
+
+
+class _Lustre(NodeFileSystem):
+    mount_name: str
+
+    def allow(self, nodes: ec2.ISecurityGroup) -> None:
+        """Open Lustre's ports between the file system and the nodes, both ways: its servers call back."""
+        for port in _ports():
+            self.security_group.connections.allow_from(nodes, port, "Lustre from the nodes")
+            self.security_group.connections.allow_to(nodes, port, "Lustre to the nodes")
+
+    def added_to(self, places: NodePlaces) -> NodePlaces:
+        return replace(places, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
+
+
+class LustreFileSystem(_Lustre):
+    """A new FSx for Lustre file system on SSD, compressed (LZ4) and encrypted, that leaves no backup behind.
+
+    SCRATCH_2 unless a throughput is asked for: 200 MB/s for each TiB at the lowest price, for a pilot that ends. Its
+    data is not replicated: keep checkpoints that matter in S3 too. `dns_name` and `mount_name` are what a mount needs,
+    `security_group` and `file_system` the CDK objects.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        size_gib: int,
+        persistent_mbps_per_tib: int | None = None,
+        retain: bool = False,
+    ) -> None:
+        """
+        subnet: the nodes' own; it must outlive a retained file system.
+        size_gib: 1200, or a multiple of 2400.
+        persistent_mbps_per_tib: PERSISTENT_2, whose data is replicated, with 125, 250, 500 or 1000 MB/s for each TiB.
+            Default: SCRATCH_2.
+        retain: keep the file system and its security group at destroy. Default: both are deleted.
+        """
+        super().__init__(scope, construct_id)
+        lustre = facts()["fsx_lustre"]
+        throughputs = lustre["persistent_mbps_per_tib"]
+        if persistent_mbps_per_tib not in (None, *throughputs):
+            raise ValueError(f"persistent_mbps_per_tib: got {persistent_mbps_per_tib}; allowed are {throughputs}")
+        fate = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
+        self.security_group = ec2.SecurityGroup(
+            self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="FSx for Lustre: its nodes only"
+        )
+        self.security_group.apply_removal_policy(fate)
+        # EC2 lets everything out of a group whose own resource holds no rule, whatever rules are added from elsewhere.
+        self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of EC2's own rule")
+        for port in _ports():
+            # Its file servers speak to each other; FSx creates nothing in a group that forbids it.
+            self.security_group.add_ingress_rule(self.security_group, port, "among the file servers")
+            self.security_group.add_egress_rule(self.security_group, port, "among the file servers")
+        self.file_system = fsx.CfnFileSystem(
+            self,
+            "FileSystem",
+            file_system_type="LUSTRE",
+            file_system_type_version=lustre["version"],
+            storage_capacity=size_gib,
+            storage_type="SSD",
+            subnet_ids=[subnet.subnet_id],
+            security_group_ids=[self.security_group.security_group_id],
+            lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
+                deployment_type="PERSISTENT_2" if persistent_mbps_per_tib else "SCRATCH_2",
+                per_unit_storage_throughput=persistent_mbps_per_tib,
+                data_compression_type="LZ4",
+                # Of SCRATCH_2 there are no backups.
+                automatic_backup_retention_days=0 if persistent_mbps_per_tib else None,
+            ),
+        )
+        self.file_system.apply_removal_policy(fate)
+        self.file_system.node.add_dependency(self.security_group)
+        self.dns_name = self.file_system.attr_dns_name
+        self.mount_name = self.file_system.attr_lustre_mount_name
+
+
+class ExistingLustreFileSystem(_Lustre):
+    """An FSx for Lustre file system of the user's own, which stays untouched but for rules of its security group."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
+    ) -> None:
+        """
+        mount_name: as FSx shows it.
+        security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        self.security_group = ec2.SecurityGroup.from_security_group_id(
+            self, "SecurityGroup", security_group_id, allow_all_outbound=False
+        )
+        self.dns_name = f"{file_system_id}.fsx.{stack.region}.{stack.url_suffix}"
+        self.mount_name = mount_name
+
+
+def _ports() -> Iterator[ec2.Port]:
+    for first, last in facts()["fsx_lustre_network"]["tcp_ports"]:
+        yield ec2.Port.tcp(first) if first == last else ec2.Port.tcp_range(first, last)

@@ -1,0 +1,23 @@
+"""What a fleet asks of a file system that its nodes mount."""
+
+from abc import abstractmethod
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_userdata import NodePlaces
+
+
+class NodeFileSystem(Construct):
+    """A file system behind a security group. `dns_name` is what a mount needs, `security_group` the CDK object."""
+
+    dns_name: str
+    security_group: ec2.ISecurityGroup
+
+    @abstractmethod
+    def allow(self, nodes: ec2.ISecurityGroup) -> None:
+        """Open what the file system needs between itself and the nodes' group, and nothing else."""
+
+    @abstractmethod
+    def added_to(self, places: NodePlaces) -> NodePlaces:
+        """The places with this file system among them."""

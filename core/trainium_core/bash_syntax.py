@@ -1,0 +1,25 @@
+"""What bash would say of a script before it runs it."""
+
+import subprocess
+from functools import cache
+from shutil import which
+
+_SECONDS = 10
+
+
+@cache
+def bash_complaint(script: str) -> str | None:
+    """The first complaint of `bash -n`; None when it has none, and where there is no bash to be asked."""
+    bash = which("bash")
+    if bash is None:
+        return None
+    try:
+        checked = subprocess.run(
+            [bash, "-n"], input=script.encode(), capture_output=True, env={}, check=False, timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = checked.stderr.decode(errors="replace").strip().splitlines()
+    if checked.returncode == 0:
+        return None
+    return said[0].removeprefix(f"{bash}: ") if said else f"exit code {checked.returncode}"

@@ -1,0 +1,87 @@
+"""What must hold for the shared file systems of a plan."""
+
+from collections.abc import Iterator
+
+from trainium_core.file_system_settings import NEW_EFS
+from trainium_core.plan import Plan
+from trainium_core.problems import SETTING_PREFIX, Problem
+from trainium_core.rule import Rule, rule_of
+from trainium_core.settings import SETTINGS
+
+FILE_SYSTEM_RULES: list[Rule] = []
+rule = rule_of(FILE_SYSTEM_RULES)
+
+
+@rule("fsx_lustre", "fsx_lustre_mount_name", "fsx_lustre_security_group", "region")
+def own_lustre_file_system_comes_with_what_reaches_it(plan: Plan) -> Iterator[Problem]:
+    describe = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.fsx_lustre}"
+    for key, fix in (
+        ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName of: {describe}"),
+        (
+            "fsx_lustre_security_group",
+            f"give a group of its network interfaces, which are NetworkInterfaceIds of: {describe}",
+        ),
+    ):
+        given, own = getattr(plan, key) is not None, isinstance(plan.fsx_lustre, str)
+        if own and not given:
+            yield Problem(key=key, got=None, allowed=SETTINGS[key].form.allowed, fix=fix)
+        if given and not own:
+            yield _of_an_own_one_only(plan, "fsx_lustre", key)
+
+
+@rule("efs", "efs_security_group")
+def mount_target_of_ones_own_is_of_an_own_efs(plan: Plan) -> Iterator[Problem]:
+    if plan.efs_security_group is not None and plan.efs in (None, NEW_EFS):
+        yield _of_an_own_one_only(plan, "efs", "efs_security_group")
+
+
+def _of_an_own_one_only(plan: Plan, of: str, key: str) -> Problem:
+    there_is_a_new_one = getattr(plan, of) is not None
+    return Problem(
+        key=key,
+        got=getattr(plan, key),
+        allowed=f"nothing unless {SETTING_PREFIX}{of} is the id of one",
+        fix="remove it: a new file system has its own"
+        if there_is_a_new_one
+        else f"give {SETTING_PREFIX}{of} too, or remove it",
+    )
+
+
+@rule("fsx_lustre", "efs", "efs_security_group", "vpc_id")
+def own_file_system_is_in_an_own_vpc(plan: Plan) -> Iterator[Problem]:
+    """An EFS file system without a mount target is in no VPC yet: it gets one in the new VPC."""
+    if plan.vpc_id is not None:
+        return
+    for key, has_a_place in (
+        ("fsx_lustre", isinstance(plan.fsx_lustre, str)),
+        ("efs", plan.efs_security_group is not None),
+    ):
+        if has_a_place:
+            yield Problem(
+                key=key,
+                got=getattr(plan, key),
+                allowed="a new file system in a new VPC: nothing leads from there to one of your own",
+                fix="set trn:vpc_id and trn:subnet_id to the network of the file system",
+            )
+
+
+@rule("file_systems_at_destroy", "fsx_lustre", "vpc_id")
+def a_retained_lustre_file_system_keeps_its_subnet(plan: Plan) -> Iterator[Problem]:
+    if plan.file_systems_at_destroy == "retain" and isinstance(plan.fsx_lustre, int) and plan.vpc_id is None:
+        yield Problem(
+            key="file_systems_at_destroy",
+            got=plan.file_systems_at_destroy,
+            allowed="destroy for a new FSx for Lustre file system in a new VPC: its subnet could not be deleted",
+            fix="set trn:vpc_id and trn:subnet_id to a network that stays, or keep what matters in S3 or EFS",
+        )
+
+
+@rule("file_systems_at_destroy", "fsx_lustre", "efs")
+def only_new_file_systems_have_a_fate(plan: Plan) -> Iterator[Problem]:
+    if plan.file_systems_at_destroy == "retain" and not isinstance(plan.fsx_lustre, int) and plan.efs != NEW_EFS:
+        yield Problem(
+            key="file_systems_at_destroy",
+            got=plan.file_systems_at_destroy,
+            allowed="nothing without a new file system",
+            fix="remove it: a file system of your own is never deleted",
+        )

@@ -1,0 +1,117 @@
+"""LustreFileSystem: what is made, who reaches it, and what is left."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.constructs.file_systems import OWN_GROUP, SUBNET_ID, Placed, group, group_id, let_in, let_out, placed
+from tests.constructs.synth import Json
+from trainium_cdk import ExistingLustreFileSystem, LustreFileSystem
+
+LUSTRE_PORTS = {(988, 988), (1018, 1023)}
+
+
+@cache
+def new(**given: Any) -> Placed:
+    arguments: dict[str, Any] = {"size_gib": 1200, **given}
+    return placed(lambda stack, vpc, subnet: LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=subnet, **arguments))
+
+
+@cache
+def existing() -> Placed:
+    return placed(
+        lambda stack, _vpc, _subnet: ExistingLustreFileSystem(
+            stack, "Lustre", file_system_id="fs-0123456789abcdef0", mount_name="abcdefgh", security_group_id=OWN_GROUP
+        )
+    )
+
+
+def file_system(**arguments: Any) -> Json:
+    return new(**arguments)[0].properties("AWS::FSx::FileSystem")
+
+
+def test_it_is_scratch_ssd_of_the_lustre_version_for_new_file_systems_compressed() -> None:
+    made = file_system(size_gib=4800)
+    assert (made["FileSystemType"], made["FileSystemTypeVersion"], made["StorageType"]) == ("LUSTRE", "2.15", "SSD")
+    assert made["StorageCapacity"] == 4800
+    assert made["LustreConfiguration"] == {"DeploymentType": "SCRATCH_2", "DataCompressionType": "LZ4"}
+
+
+def test_a_throughput_makes_it_persistent_and_never_backed_up() -> None:
+    assert file_system(persistent_mbps_per_tib=250)["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_2",
+        "PerUnitStorageThroughput": 250,
+        "DataCompressionType": "LZ4",
+        "AutomaticBackupRetentionDays": 0,
+    }
+
+
+def test_a_throughput_that_fsx_does_not_sell_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"got 100; allowed are \[125, 250, 500, 1000\]"):
+        file_system(persistent_mbps_per_tib=100)
+
+
+def test_it_is_in_the_nodes_subnet_behind_a_group_of_its_own() -> None:
+    made = file_system()
+    assert made["SubnetIds"] == [SUBNET_ID]
+    assert made["SecurityGroupIds"] == [group_id(new()[0], "Lustre")]
+
+
+@pytest.mark.parametrize("made", [new, existing])
+def test_lustres_ports_are_open_between_nodes_and_file_system_both_ways(made: Any) -> None:
+    template, _ = made()
+    nodes, lustre = group_id(template, "Nodes"), group_id(template, "Lustre") if made is new else OWN_GROUP
+    for one, other in ((nodes, lustre), (lustre, nodes)):
+        assert let_in(template, one, other) == let_out(template, one, other) == LUSTRE_PORTS
+
+
+def test_the_file_servers_reach_each_other() -> None:
+    template, _ = new()
+    lustre = group_id(template, "Lustre")
+    assert let_in(template, lustre, lustre) == let_out(template, lustre, lustre) == LUSTRE_PORTS
+
+
+def test_nothing_else_comes_in_or_goes_out() -> None:
+    template, _ = new()
+    assert "SecurityGroupIngress" not in group(template, "Lustre")
+    # A group without a rule in its own resource would get EC2's rule that lets everything out.
+    assert [rule["CidrIp"] for rule in group(template, "Lustre")["SecurityGroupEgress"]] == ["127.0.0.1/32"]
+    for direction in ("Ingress", "Egress"):
+        rules = template.resources(f"AWS::EC2::SecurityGroup{direction}").values()
+        assert all(rule["Properties"].keys().isdisjoint({"CidrIp", "CidrIpv6"}) for rule in rules)
+
+
+def test_the_rules_are_there_before_the_file_system() -> None:
+    template, _ = new()
+    rules = {name for name in template.resources() if "SecurityGroup" in name and name.startswith("Lustre")}
+    assert rules <= template.before(template.logical_id("AWS::FSx::FileSystem"))
+
+
+@pytest.mark.parametrize(("retain", "fate"), [(False, "Delete"), (True, "Retain")])
+def test_the_file_system_and_its_group_go_together_or_stay_together(retain: bool, fate: str) -> None:
+    template, _ = new(retain=retain)
+    fates = {
+        resource[policy]
+        for name, resource in template.resources().items()
+        if resource["Type"] in ("AWS::FSx::FileSystem", "AWS::EC2::SecurityGroup") and name.startswith("Lustre")
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy")
+    }
+    assert fates == {fate}
+
+
+def test_nodes_find_a_new_one_by_what_fsx_tells() -> None:
+    template, places = new()
+    made = template.logical_id("AWS::FSx::FileSystem")
+    assert places["lustre_dns"] == f"${{{made}.DNSName}}"
+    assert places["lustre_mount_name"] == f"${{{made}.LustreMountName}}"
+
+
+def test_nodes_find_an_existing_one_by_its_id_and_mount_name() -> None:
+    _, places = existing()
+    assert places["lustre_dns"] == "fs-0123456789abcdef0.fsx.us-west-2.${AWS::URLSuffix}"
+    assert places["lustre_mount_name"] == "abcdefgh"
+
+
+def test_an_existing_one_is_not_in_the_template() -> None:
+    assert not existing()[0].resources("AWS::FSx::FileSystem")

@@ -1,0 +1,49 @@
+"""File systems in memory: of the user's own, in the network of theirs, and a region that has both services."""
+
+from dataclasses import dataclass
+
+from tests.core.fake_network import SUBNET, VPC
+from tests.core.plans import OWN_EFS, OWN_LUSTRE
+from trainium_core.account.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
+
+LUSTRE = FsxFileSystem(
+    file_system_id=OWN_LUSTRE["fsx_lustre"],
+    kind="LUSTRE",
+    state="AVAILABLE",
+    vpc_id=VPC.vpc_id,
+    subnet_id=SUBNET.subnet_id,
+    mount_name=OWN_LUSTRE["fsx_lustre_mount_name"],
+    security_group_ids=[OWN_LUSTRE["fsx_lustre_security_group"]],
+)
+TARGET = MountTarget(
+    zone_id=SUBNET.zone_id,
+    vpc_id=VPC.vpc_id,
+    state="available",
+    security_group_ids=[OWN_EFS["efs_security_group"]],
+)
+EFS = EfsFileSystem(file_system_id=OWN_EFS["efs"], state="available", mount_targets=(TARGET,))
+
+SERVICES = "/aws/service/global-infrastructure/regions/"
+
+
+@dataclass(kw_only=True)
+class FakeFileSystems:
+    found_lustre: FsxFileSystem | None = LUSTRE
+    found_efs: EfsFileSystem | None = EFS
+    services: tuple[str, ...] = ("fsx-lustre", "efs")
+
+    def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
+        assert file_system_id == LUSTRE.file_system_id
+        self._listen("lustre")
+        return self.found_lustre
+
+    def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None:
+        assert file_system_id == EFS.file_system_id
+        self._listen("efs")
+        return self.found_efs
+
+    def service_of_the_region(self, parameter: str) -> str | None:
+        region, _, service = parameter.removeprefix(SERVICES).partition("/services/")
+        assert region == "us-west-2"
+        self._listen("services")
+        return service if service in self.services else None

@@ -1,0 +1,90 @@
+"""What is asked about file systems: moto has EFS, and of FSx what the account shows is written here."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION, stubbed
+from trainium_core.account.file_systems import FsxFileSystem, MountTarget
+from trainium_core.adapters.aws_account import AwsAccount
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+UNKNOWN = "fs-0123456789abcdef0"
+SHOWN = {
+    "FileSystemType": "LUSTRE",
+    "Lifecycle": "AVAILABLE",
+    "VpcId": "vpc-0123456789abcdef0",
+    "SubnetIds": ["subnet-0123456789abcdef0"],
+    "NetworkInterfaceIds": ["eni-00000001", "eni-00000002"],
+    "LustreConfiguration": {"MountName": "abcdefgh"},
+}
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[AwsAccount]:
+    with mock_aws():
+        yield AwsAccount(REGION)
+
+
+@pytest.fixture
+def target(account: AwsAccount) -> tuple[str, str]:  # noqa: ARG001
+    """The ids of a file system with a mount target, and of the group of a cluster that it is in."""
+    ec2, efs = boto3.client("ec2", REGION), boto3.client("efs", REGION)
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")["Subnet"]["SubnetId"]
+    tags = [{"ResourceType": "security-group", "Tags": [{"Key": "trn:cluster", "Value": "mine"}]}]
+    group = ec2.create_security_group(GroupName="nfs", Description="x", VpcId=vpc, TagSpecifications=tags)["GroupId"]
+    file_system = efs.create_file_system(CreationToken=vpc)["FileSystemId"]
+    efs.create_mount_target(FileSystemId=file_system, SubnetId=subnet, SecurityGroups=[group])
+    return file_system, group
+
+
+def test_a_mount_target_has_its_place_its_groups_and_their_cluster(
+    account: AwsAccount, target: tuple[str, str]
+) -> None:
+    file_system, group = target
+    found = account.efs_file_system(file_system)
+    assert found is not None
+    assert (found.state, found.only_zone_id) == ("available", None)
+    (shown,) = found.mount_targets
+    assert shown == MountTarget(
+        zone_id="usw2-az1",
+        vpc_id=shown.vpc_id,
+        state="available",
+        security_group_ids=frozenset([group]),
+        clusters=frozenset(["mine"]),
+    )
+
+
+def test_an_efs_file_system_that_is_unknown_is_none(account: AwsAccount) -> None:
+    assert account.efs_file_system(UNKNOWN) is None
+
+
+def test_a_lustre_file_system_is_in_the_groups_of_its_interfaces() -> None:
+    account, fsx = stubbed("fsx")
+    ec2 = Stubber(account.client("ec2"))
+    ec2.activate()
+    fsx.add_response("describe_file_systems", {"FileSystems": [SHOWN]}, {"FileSystemIds": [UNKNOWN]})
+    interfaces: list[dict[str, Any]] = [{"Groups": [{"GroupId": "sg-1"}]}, {"Groups": [{"GroupId": "sg-2"}]}]
+    asked = {"NetworkInterfaceIds": ["eni-00000001", "eni-00000002"]}
+    ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": interfaces}, asked)
+    assert account.fsx_file_system(UNKNOWN) == FsxFileSystem(
+        file_system_id=UNKNOWN,
+        kind="LUSTRE",
+        state="AVAILABLE",
+        vpc_id="vpc-0123456789abcdef0",
+        subnet_id="subnet-0123456789abcdef0",
+        mount_name="abcdefgh",
+        security_group_ids=frozenset(["sg-1", "sg-2"]),
+    )
+
+
+def test_an_fsx_file_system_that_is_unknown_is_none() -> None:
+    account, fsx = stubbed("fsx")
+    fsx.add_client_error("describe_file_systems", "FileSystemNotFound", "File system does not exist.")
+    assert account.fsx_file_system(UNKNOWN) is None

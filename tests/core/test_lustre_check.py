@@ -1,0 +1,100 @@
+"""Whether the FSx for Lustre file system of a plan can be made, or is one that the nodes can mount."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.core.fake_account import FakeAccount
+from tests.core.fake_file_systems import LUSTRE
+from tests.core.fake_network import SUBNET, VPC
+from tests.core.findings import found
+from tests.core.plans import OWN_LUSTRE, OWN_VPC, from_settings
+from trainium_core.account.network import Subnet
+from trainium_core.preflight import Finding, preflight
+
+ELSEWHERE = Subnet(subnet_id="subnet-1", vpc_id=VPC.vpc_id, zone_id="usw2-az1", free_addresses=251)
+
+
+def own(**account: Any) -> Finding:
+    """The finding about a file system of the user's own."""
+    return found("lustre", FakeAccount(**account), **OWN_VPC, **OWN_LUSTRE)
+
+
+def test_a_plan_without_one_is_not_asked_about() -> None:
+    assert "lustre" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
+
+
+def test_a_new_one_where_aws_has_the_service_is_a_warning_about_the_zone() -> None:
+    finding = found("lustre", FakeAccount(), fsx_lustre=1200)
+    assert (finding.outcome, "us-west-2 has FSx for Lustre" in finding.found) == ("warn", True)
+
+
+def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
+    finding = found("lustre", FakeAccount(services=("efs",)), fsx_lustre=1200)
+    assert (finding.outcome, finding.found) == ("fail", "AWS lists no FSx for Lustre in us-west-2")
+
+
+def test_that_aws_does_not_say_which_services_there_are_is_unknown() -> None:
+    assert found("lustre", FakeAccount(silent=["services"]), fsx_lustre=1200).outcome == "unknown"
+
+
+def test_one_of_ones_own_that_is_available_in_the_nodes_subnet_passes() -> None:
+    finding = own()
+    assert (finding.outcome, finding.found) == ("pass", f"{LUSTRE.file_system_id} is AVAILABLE")
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "fix"),
+    [
+        ({"kind": "ONTAP"}, "is of ONTAP", "set trn:fsx_lustre to another"),
+        ({"state": "FAILED"}, "is FAILED", "wait, or look at it"),
+        ({"vpc_id": "vpc-1"}, f"is in vpc-1, not in {VPC.vpc_id}", "set trn:vpc_id to vpc-1"),
+        ({"mount_name": "zyxw"}, "is zyxw, not abcdefgh", "set trn:fsx_lustre_mount_name to zyxw"),
+        (
+            {"security_group_ids": ["sg-2", "sg-1"]},
+            "is not in sg-0",
+            "fsx_lustre_security_group to sg-1 or sg-2",
+        ),
+    ],
+)
+def test_one_that_the_nodes_could_not_mount_fails(change: dict[str, Any], says: str, fix: str) -> None:
+    finding = own(found_lustre=replace(LUSTRE, **change))
+    assert finding.outcome == "fail"
+    assert says in finding.found
+    assert fix in finding.fix
+
+
+def test_one_that_does_not_exist_fails() -> None:
+    finding = own(found_lustre=None)
+    assert (finding.outcome, finding.found) == (
+        "fail",
+        f"no {LUSTRE.file_system_id} in us-west-2 that this account may see",
+    )
+
+
+def test_one_in_another_zone_is_a_warning_since_its_traffic_is_billed() -> None:
+    finding = own(
+        found_lustre=replace(LUSTRE, subnet_id=ELSEWHERE.subnet_id), other_subnets={ELSEWHERE.subnet_id: ELSEWHERE}
+    )
+    assert finding.outcome == "warn"
+    assert f"is in usw2-az1, the nodes in {SUBNET.zone_id}" in finding.found
+
+
+def test_one_in_another_subnet_of_the_zone_passes() -> None:
+    near = replace(ELSEWHERE, zone_id=SUBNET.zone_id)
+    finding = own(found_lustre=replace(LUSTRE, subnet_id=near.subnet_id), other_subnets={near.subnet_id: near})
+    assert finding.outcome == "pass"
+
+
+def test_one_whose_zone_is_not_seen_is_unknown() -> None:
+    assert own(found_lustre=replace(LUSTRE, subnet_id="subnet-1")).outcome == "unknown"
+
+
+@pytest.mark.parametrize("off", ["dns_support", "dns_hostnames"])
+@pytest.mark.parametrize("file_system", [OWN_LUSTRE, {"fsx_lustre": 1200}])
+def test_a_vpc_that_resolves_no_names_fails(off: str, file_system: dict[str, Any]) -> None:
+    account = FakeAccount(found_vpc=replace(VPC, **{off: False}))
+    finding = found("lustre", account, **OWN_VPC, **file_system)
+    assert finding.outcome == "fail"
+    assert finding.fix.startswith("turn enableDns")

@@ -1,0 +1,111 @@
+"""File systems that were there before a cluster, or are to stay after it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, differences
+
+SMALL: Mapping[str, Any] = {"nodes": 1, "instance_type": "trn1.2xlarge"}
+
+
+@pytest.fixture(scope="module")
+def before(account: Account) -> Inventory:
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def kept(account: Account, before: Inventory) -> Iterator[str]:
+    """The EFS file system that a cluster left."""
+    template = cluster_template(**SMALL, efs="new", file_systems_at_destroy="retain")
+    account.deploy(template)
+    account.destroy(template)
+    (file_system,) = account.inventory()["EFS file systems"] - before["EFS file systems"]
+    yield file_system
+    account.aws.client("efs").delete_file_system(FileSystemId=file_system)
+
+
+def test_an_efs_file_system_outlives_its_cluster_and_nothing_else_does(
+    account: Account, before: Inventory, kept: str
+) -> None:
+    left = differences(before, account.inventory())
+    assert left[0] == f"+ EFS file systems: {kept}"
+    assert all(kept in line for line in left), left
+
+
+def test_a_later_cluster_in_a_vpc_of_its_own_can_mount_it_and_leaves_it_alone(account: Account, kept: str) -> None:
+    before, template = account.inventory(), cluster_template(**SMALL, efs=kept)
+    account.deploy(template)
+    (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=kept)["MountTargets"]
+    (node,) = account.cluster().instances
+    assert target["SubnetId"] == node["SubnetId"]
+    account.destroy(template)
+    assert differences(before, account.inventory()) == []
+
+
+@pytest.fixture(scope="module")
+def own_network(account: Account) -> Iterator[Mapping[str, str]]:
+    """A VPC with a subnet, and a group in which everything is let in from itself."""
+    ec2 = account.aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az4")["Subnet"]["SubnetId"]
+    main = [{"Name": "vpc-id", "Values": [vpc]}]
+    table = ec2.describe_route_tables(Filters=main)["RouteTables"][0]["RouteTableId"]
+    group = ec2.create_security_group(GroupName="file-systems", Description="of a test", VpcId=vpc)["GroupId"]
+    from_itself = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[from_itself])
+    yield {"vpc_id": vpc, "subnet_id": subnet, "route_table_id": table, "group": group}
+    ec2.delete_security_group(GroupId=group)
+    ec2.delete_subnet(SubnetId=subnet)
+    ec2.delete_vpc(VpcId=vpc)
+
+
+@pytest.fixture(scope="module")
+def own(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """Settings that name a Lustre and an EFS file system in the network."""
+    fsx, efs = account.aws.client("fsx"), account.aws.client("efs")
+    subnet, group = own_network["subnet_id"], own_network["group"]
+    asked = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
+    lustre = fsx.create_file_system(**asked)["FileSystem"]
+    shared = efs.create_file_system(CreationToken="of a test")["FileSystemId"]
+    target = efs.create_mount_target(FileSystemId=shared, SubnetId=subnet, SecurityGroups=[group])["MountTargetId"]
+    yield {
+        **{key: value for key, value in own_network.items() if key != "group"},
+        "fsx_lustre": lustre["FileSystemId"],
+        "fsx_lustre_mount_name": lustre["LustreConfiguration"]["MountName"],
+        "fsx_lustre_security_group": group,
+        "efs": shared,
+        "efs_security_group": group,
+    }
+    efs.delete_mount_target(MountTargetId=target)
+    efs.delete_file_system(FileSystemId=shared)
+    fsx.delete_file_system(FileSystemId=lustre["FileSystemId"])
+
+
+def let_in(account: Account, group: str) -> set[tuple[int, str]]:
+    """The first port and the source of each rule that lets somebody in."""
+    (found,) = account.aws.client("ec2").describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    return {
+        (rule.get("FromPort", -1), source["GroupId"])
+        for rule in found["IpPermissions"]
+        for source in rule["UserIdGroupPairs"]
+    }
+
+
+def test_the_group_of_a_file_system_of_ones_own_lets_the_nodes_in_while_they_are_there(
+    account: Account, own: Mapping[str, Any]
+) -> None:
+    group = own["efs_security_group"]
+    before, rules = account.inventory(), let_in(account, group)
+    template = cluster_template(**SMALL, **own)
+    account.deploy(template)
+    (node,) = account.cluster().instances
+    nodes = {one["GroupId"] for one in node["SecurityGroups"]}
+    assert let_in(account, group) - rules == {(port, one) for port in (988, 1018, 2049) for one in nodes}
+    account.destroy(template)
+    assert let_in(account, group) == rules
+    assert differences(before, account.inventory()) == []

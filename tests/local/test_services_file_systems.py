@@ -1,0 +1,97 @@
+"""FSx for Lustre and EFS: what AWS shows, refuses and puts into a subnet."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.stacks import Stacks, template
+
+LUSTRE = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200}
+UNKNOWN = "fs-0123456789abcdef0"
+
+
+@pytest.fixture(scope="module")
+def subnet(embedded_aws: EmbeddedAws) -> Iterator[dict[str, Any]]:
+    ec2 = embedded_aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    made = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24")["Subnet"]
+    yield made
+    ec2.delete_subnet(SubnetId=made["SubnetId"])
+    ec2.delete_vpc(VpcId=vpc)
+
+
+@pytest.fixture
+def group(embedded_aws: EmbeddedAws, subnet: dict[str, Any]) -> Iterator[str]:
+    ec2 = embedded_aws.client("ec2")
+    made = ec2.create_security_group(GroupName="lustre", Description="of a test", VpcId=subnet["VpcId"])["GroupId"]
+    yield made
+    ec2.delete_security_group(GroupId=made)
+
+
+def open_port(aws: EmbeddedAws, group: str, first: int, last: int) -> None:
+    source = [{"GroupId": group}]
+    rule = {"IpProtocol": "tcp", "FromPort": first, "ToPort": last, "UserIdGroupPairs": source}
+    aws.client("ec2").authorize_security_group_ingress(GroupId=group, IpPermissions=[rule])
+
+
+def interfaces(aws: EmbeddedAws, subnet: dict[str, Any]) -> list[dict[str, Any]]:
+    in_subnet = [{"Name": "subnet-id", "Values": [subnet["SubnetId"]]}]
+    return aws.client("ec2").describe_network_interfaces(Filters=in_subnet)["NetworkInterfaces"]
+
+
+def test_a_lustre_file_system_has_a_state_a_network_and_a_mount_name_until_it_goes(
+    embedded_aws: EmbeddedAws, subnet: dict[str, Any], group: str
+) -> None:
+    fsx = embedded_aws.client("fsx")
+    open_port(embedded_aws, group, 988, 988)
+    made = fsx.create_file_system(
+        **LUSTRE, SubnetIds=[subnet["SubnetId"]], SecurityGroupIds=[group], FileSystemTypeVersion="2.15"
+    )["FileSystem"]
+    (shown,) = fsx.describe_file_systems(FileSystemIds=[made["FileSystemId"]])["FileSystems"]
+    (interface,) = interfaces(embedded_aws, subnet)
+    assert (shown["Lifecycle"], shown["VpcId"], shown["FileSystemTypeVersion"]) == (
+        "AVAILABLE",
+        subnet["VpcId"],
+        "2.15",
+    )
+    assert shown["NetworkInterfaceIds"] == [interface["NetworkInterfaceId"]]
+    assert [one["GroupId"] for one in interface["Groups"]] == [group]
+    assert shown["LustreConfiguration"]["MountName"] == made["LustreConfiguration"]["MountName"]
+    fsx.delete_file_system(FileSystemId=made["FileSystemId"])
+    assert not interfaces(embedded_aws, subnet)
+
+
+@pytest.mark.parametrize("ports", [None, (1018, 1023)])
+def test_a_group_that_keeps_the_file_servers_apart_is_refused(
+    embedded_aws: EmbeddedAws, subnet: dict[str, Any], group: str, ports: tuple[int, int] | None
+) -> None:
+    if ports:
+        open_port(embedded_aws, group, *ports)
+    with pytest.raises(ClientError, match="do not permit Lustre LNET network traffic on port 988"):
+        embedded_aws.client("fsx").create_file_system(
+            **LUSTRE, SubnetIds=[subnet["SubnetId"]], SecurityGroupIds=[group]
+        )
+
+
+@pytest.mark.parametrize(("service", "argument"), [("fsx", "FileSystemIds"), ("efs", "FileSystemId")])
+def test_an_unknown_file_system_is_an_error(embedded_aws: EmbeddedAws, service: str, argument: str) -> None:
+    asked = {argument: [UNKNOWN] if argument.endswith("s") else UNKNOWN}
+    with pytest.raises(ClientError, match="FileSystemNotFound"):
+        embedded_aws.client(service).describe_file_systems(**asked)
+
+
+@pytest.mark.parametrize("status", ["ENABLED", "DISABLED"])
+def test_the_backup_policy_of_a_template_is_applied(embedded_aws: EmbeddedAws, status: str) -> None:
+    stacks = Stacks(embedded_aws)
+    properties = {"BackupPolicy": {"Status": status}}
+    name = stacks.deploy(template({"X": {"Type": "AWS::EFS::FileSystem", "Properties": properties}}))
+    efs, file_system = embedded_aws.client("efs"), stacks.physical_id(name, "X")
+    if status == "ENABLED":
+        assert efs.describe_backup_policy(FileSystemId=file_system)["BackupPolicy"]["Status"] == status
+    else:
+        with pytest.raises(ClientError, match="PolicyNotFound"):
+            efs.describe_backup_policy(FileSystemId=file_system)
+    assert stacks.delete(name) == "DELETE_COMPLETE"
