@@ -3,7 +3,8 @@
 import hashlib
 import re
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 INSTANCE_ID = "i-0123456789abcdef0"
+ADDRESS = "10.42.0.11"
 ROLE = "cluster-node"
 ACCESS_KEY_ID = "ASIAIOSFODNN7EXAMPLE"
 SECRET_KEY = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -26,12 +28,16 @@ class AwsStandIn:
     """Both services on one port. `records` maps `bucket/key` to what was stored there.
 
     has_instance_id: whether the metadata service knows the instance id. s3_refuses: S3 denies every request.
+    clock_ahead: how far both services' clock is ahead of ours. failures: so many requests are answered 503 first.
     """
 
     def __init__(self, *, region: str) -> None:
         self.region = region
         self.has_instance_id = True
         self.s3_refuses = False
+        self.clock_ahead = timedelta()
+        self.failures = 0
+        self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
         self.content_types: list[str | None] = []
         self.refusals: list[str] = []
@@ -54,9 +60,21 @@ class AwsStandIn:
             "AWS_ENDPOINT_URL_S3": f"http://s3.localhost:{port}",
         }
 
+    @property
+    def loopback_environment(self) -> dict[str, str]:
+        """What makes `trn-node` ask here: in path style, as no resolver is needed for that."""
+        endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        return {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint, "AWS_ENDPOINT_URL_S3": endpoint}
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.clock_ahead
+
     def metadata(self, path: str) -> str | None:
         role = "/latest/meta-data/iam/security-credentials/"
         answers = {
+            **{f"/latest/meta-data/{path}": text for path, text in self.notices.items()},
+            "/latest/meta-data/local-ipv4": ADDRESS,
             "/latest/meta-data/instance-id": INSTANCE_ID if self.has_instance_id else None,
             role: ROLE,
             role + ROLE: f'{{\n  "Code" : "Success",\n  "AccessKeyId" : "{ACCESS_KEY_ID}",\n'
@@ -66,31 +84,49 @@ class AwsStandIn:
 
     def store(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
         """Store an object; the S3 error code if it is refused."""
+        refusal = self._refusal("PUT", host, path, headers, body)
+        if refusal is None:
+            self.records[_object_name(host, path)] = body.decode()
+            self.content_types.append(headers.get("content-type"))
+        return refusal
+
+    def load(self, host: str, path: str, headers: dict[str, str]) -> tuple[int, str, str]:
+        """Status, text and ETag of what S3 answers to a GET."""
+        refusal = self._refusal("GET", host, path, headers, b"")
+        text = self.records.get(_object_name(host, path))
+        if refusal:
+            return 403, f"<Error><Code>{refusal}</Code></Error>", ""
+        if text is None:
+            return 404, "<Error><Code>NoSuchKey</Code></Error>", ""
+        etag = f'"{hashlib.md5(text.encode()).hexdigest()}"'
+        return (304, "", etag) if headers.get("if-none-match") == etag else (200, text, etag)
+
+    def _refusal(self, method: str, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
+        sent = datetime.strptime(headers.get("x-amz-date", "19700101T000000Z"), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
         if self.s3_refuses:
             refusal = "AccessDenied"
         elif headers.get("x-amz-security-token") != SESSION_TOKEN:
             refusal = "InvalidToken"
         elif headers.get("x-amz-content-sha256") not in (hashlib.sha256(body).hexdigest(), "UNSIGNED-PAYLOAD"):
             refusal = "XAmzContentSHA256Mismatch"
-        elif headers.get("authorization") != self._signed(host, path, headers, body):
+        elif abs((self.now - sent).total_seconds()) > 900:
+            refusal = "RequestTimeTooSkewed"
+        elif headers.get("authorization") != self._signed(method, host, path, headers, body):
             refusal = "SignatureDoesNotMatch"
         else:
-            self.records[host.split(".")[0] + path] = body.decode()
-            self.content_types.append(headers.get("content-type"))
             return None
         self.refusals.append(refusal)
         return refusal
 
-    def _signed(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
+    def _signed(self, method: str, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
         """The authorization header botocore's own signer gives a request with these headers; None if there is none."""
         found = re.search(r"SignedHeaders=([^,\s]+)", headers.get("authorization", ""))
-        sent = datetime.strptime(headers.get("x-amz-date", "19700101T000000Z"), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        if found is None or abs((datetime.now(UTC) - sent).total_seconds()) > 900:
+        if found is None:
             return None
         signed = {name: headers[name] for name in found[1].split(";")}
         if not {name for name in headers if name.startswith("x-amz-")} | {"host"} <= set(signed):
             return None
-        request = AWSRequest(method="PUT", url=f"http://{host}{path}", data=body, headers=signed)
+        request = AWSRequest(method=method, url=f"http://{host}{path}", data=body, headers=signed)
         request.context["timestamp"] = headers["x-amz-date"]
         signer = S3SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_KEY), "s3", self.region)
         text = signer.string_to_sign(request, signer.canonical_request(request))
@@ -102,6 +138,12 @@ class AwsStandIn:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                if self._fails():
+                    return None
+                if not self.path.startswith("/latest/"):
+                    headers = {name.lower(): value for name, value in self.headers.items()}
+                    status, text, etag = aws.load(self.headers["Host"], urlsplit(self.path).path, headers)
+                    return self._answer(status, text, {"ETag": etag} if etag else {})
                 if self.headers.get(TOKEN_HEADER) != METADATA_TOKEN:
                     return self._answer(401)
                 answer = aws.metadata(self.path)
@@ -109,6 +151,8 @@ class AwsStandIn:
 
             def do_PUT(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self._fails():
+                    return None
                 if self.path == "/latest/api/token":
                     has_ttl = f"{TOKEN_HEADER}-ttl-seconds" in self.headers
                     return self._answer(200, METADATA_TOKEN) if has_ttl else self._answer(400)
@@ -116,13 +160,29 @@ class AwsStandIn:
                 refusal = aws.store(self.headers["Host"], urlsplit(self.path).path, headers, body)
                 return self._answer(403, f"<Error><Code>{refusal}</Code></Error>") if refusal else self._answer(200)
 
-            def _answer(self, status: int, text: str = "") -> None:
+            def _fails(self) -> bool:
+                if aws.failures:
+                    aws.failures -= 1
+                    self._answer(503)
+                    return True
+                return False
+
+            def _answer(self, status: int, text: str = "", headers: dict[str, str] | None = None) -> None:
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(text.encode())))
+                for name, value in {"Content-Length": str(len(text.encode())), **(headers or {})}.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(text.encode())
+
+            def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
+                return format_datetime(aws.now, usegmt=True)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: the tests look at what was answered."""
 
         return Handler
+
+
+def _object_name(host: str, path: str) -> str:
+    """Bucket and key, from an address in either style."""
+    return path.lstrip("/") if host.startswith("127.") else host.split(".")[0] + path

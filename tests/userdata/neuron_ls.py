@@ -1,6 +1,7 @@
 """What `neuron-ls -j` prints, made of data/neuron_ls.json: documented samples, not recordings."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -20,5 +21,20 @@ def devices_of(plan: Plan) -> list[dict[str, Any]]:
         sample
         | configured
         | {"neuron_device": n, "nc_count": cores, "neuroncore_ids": list(range(n * cores, (n + 1) * cores))}
+        | {"connected_to": neighbours(n, plan.type.neuron_devices), "neuron_processes": []}
         for n in range(plan.type.neuron_devices)
+    ]
+
+
+def neighbours(device: int, devices: int) -> list[int] | None:
+    """Those of a square torus, which is how 16 devices are connected; None for a device on its own."""
+    side = math.isqrt(devices)
+    if side < 2:
+        return None
+    row, column = divmod(device, side)
+    return [
+        (row - 1) % side * side + column,
+        row * side + (column - 1) % side,
+        (row + 1) % side * side + column,
+        row * side + (column + 1) % side,
     ]

@@ -10,6 +10,10 @@ PLACES = NodePlaces(
     region="us-west-2",
     cache_url="s3://cluster-cache/neuron-compile-cache",
     report_url="s3://cluster-records/nodes",
+    node_script_url="s3://cluster-assets/node-script.sh",
+    lustre_dns="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    lustre_mount_name="abcdefgh",
+    efs_dns="fs-0123456789abcdef0.efs.us-west-2.amazonaws.com",
 )
 
 

@@ -1,41 +1,99 @@
-"""The rendered script, as text."""
+"""User data as text: what is where, and how large it is."""
 
 import dataclasses
+from typing import Any
 
 import pytest
+import yaml
 from jinja2 import UndefinedError
 
+from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import PLACES, every_plan, plan_for, plan_id
+from trainium_core.facts import facts
 from trainium_core.node_record import REPORT_URL_VARIABLE
 from trainium_core.plan import Plan
-from trainium_userdata import NodePlaces, node_user_data
+from trainium_local.stand_in_nodes import report_url
+from trainium_userdata import NodePlaces, node_script, node_user_data
+from trainium_userdata.document import BOUNDARY
 from trainium_userdata.script import TEMPLATES
 
 TOKENS = NodePlaces(
     region="${Token[AWS.Region.7]}",
     cache_url="s3://${Token[TOKEN.101]}/neuron-compile-cache",
     report_url="s3://${Token[TOKEN.102]}/nodes",
+    node_script_url="s3://cdk-assets-${Token[AWS.AccountId.3]}/node-script.sh",
+    lustre_dns="${Token[TOKEN.103]}",
+    lustre_mount_name="${Token[TOKEN.104]}",
+    efs_dns="fs-0123456789abcdef0.efs.${Token[AWS.Region.7]}.amazonaws.com",
 )
+DNS_NAME = f"{'f' * 20}.fsx.us-northwest-10.amazonaws.com.cn"
+LONGEST_PLACES = NodePlaces(
+    region="us-northwest-10",
+    cache_url=f"s3://{'b' * 63}/neuron-compile-cache",
+    report_url=f"s3://{'b' * 63}/nodes",
+    node_script_url=f"s3://{'b' * 63}/{'0' * 64}.sh",
+    lustre_dns=DNS_NAME,
+    lustre_mount_name="abcdefgh",
+    efs_dns=DNS_NAME,
+)
+MARGIN = 1_024
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"},
+    {"fsx_lustre": 1200, "efs": "new", "internode_ssh": "on"},
+    {"setup_script": "#!/bin/bash\n" + "echo long\n" * 5_000},
+]
 
 
-@pytest.mark.parametrize("instance_type", ["trn1.2xlarge", "trn2.48xlarge"])
-def test_the_same_plan_gives_the_same_text(instance_type: str):
-    first, second = (node_user_data(plan_for(instance_type, setup_script="true"), PLACES) for _ in range(2))
-    assert first == second
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
+def test_the_same_plan_gives_the_same_bytes(options: dict[str, Any]):
+    plans = [plan_for("trn2.48xlarge", **options) for _ in range(2)]
+    assert node_user_data(plans[0], PLACES) == node_user_data(plans[1], PLACES)
+    assert node_script(plans[0]) == node_script(plans[1])
 
 
-def test_the_destination_of_the_record_stands_on_a_line_of_its_own():
-    lines = node_user_data(plan_for("trn1.32xlarge"), PLACES).splitlines()
-    assert lines.count(f"{REPORT_URL_VARIABLE}=s3://cluster-records/nodes") == 1
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
+def test_user_data_of_every_plan_fit_with_a_margin(options: dict[str, Any]):
+    limit = facts()["user_data"]["limit_bytes"] - MARGIN
+    sizes = {plan_id(plan): len(node_user_data(plan, LONGEST_PLACES).encode()) for plan in every_plan(**options)}
+    assert {name: size for name, size in sizes.items() if size > limit} == {}
+
+
+def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
+    configuration = yaml.safe_load(
+        parts_of(node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES))["text/cloud-config"]
+    )
+    assert set(configuration) == {"bootcmd", "write_files"}
+    (file,) = configuration["write_files"]
+    assert (set(file), file["permissions"]) == ({"path", "permissions", "content"}, "0644")
+    assert file["path"] == "/etc/trn/places.env"
+    assert file["content"].splitlines() == LONGEST_PLACES.lines
+
+
+def test_the_parts_are_those_that_cloud_init_knows():
+    assert list(parts_of(node_user_data(plan_for("trn1.2xlarge"), PLACES))) == ["text/cloud-config", "application/gzip"]
+
+
+def test_a_configuration_begins_with_the_line_that_makes_it_one():
+    assert parts_of(node_user_data(plan_for("trn1.2xlarge"), PLACES))["text/cloud-config"].startswith("#cloud-config\n")
 
 
 def test_tokens_stand_only_where_the_places_are_assigned():
-    lines = node_user_data(plan_for("trn2.48xlarge", setup_script="true"), TOKENS).splitlines()
-    assert [line for line in lines if "Token[" in line] == [
-        "TRN_REGION=${Token[AWS.Region.7]}",
-        "TRN_CACHE_URL=s3://${Token[TOKEN.101]}/neuron-compile-cache",
-        "TRN_REPORT_URL=s3://${Token[TOKEN.102]}/nodes",
-    ]
+    document = node_user_data(plan_for("trn2.48xlarge", setup_script="true"), TOKENS)
+    with_tokens = [line.strip() for line in document.splitlines() if "Token[" in line]
+    assert with_tokens == TOKENS.lines
+    assert "Token[" not in script_of(document)
+
+
+def test_the_boundary_is_in_no_part():
+    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES)
+    assert not [kind for kind, text in parts_of(document).items() if BOUNDARY in text]
+
+
+def test_the_embedded_aws_finds_where_to_report():
+    document = node_user_data(plan_for("trn1.32xlarge"), PLACES)
+    assert report_url(document.encode()) == PLACES.report_url
+    assert PLACES.lines.count(f"{REPORT_URL_VARIABLE}={PLACES.report_url}") == 1
 
 
 def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
@@ -43,18 +101,27 @@ def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
     assert two == four
 
 
-@pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
-def test_the_script_expects_what_the_catalogue_says(plan: Plan):
-    text = node_user_data(plan, PLACES)
-    assert f"neuron_devices={plan.type.neuron_devices} " in text
-    assert f"neuron_cores={plan.neuron_cores_per_node} " in text
-    assert f"device_memory_gib={plan.type.device_memory_gib} " in text
-    assert f"efa_devices={plan.type.efa_interfaces}\n" in text
-
-
-def test_the_way_nodes_are_bought_does_not_change_the_script():
+def test_the_way_nodes_are_bought_does_not_change_them():
     texts = {node_user_data(plan_for("trn1.32xlarge", capacity=way), PLACES) for way in ("on-demand", "spot")}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": "off"}])
+def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(change: dict[str, Any]):
+    first, second = (node_user_data(plan_for("trn1.32xlarge", **settings), PLACES) for settings in ({}, change))
+    assert first != second
+
+
+@pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
+def test_only_a_bare_node_downloads_software(plan: Plan):
+    script = node_script(plan)
+    assert [word for word in ("curl", "apt-get", "dnf ", "repos.neuron", "efa-installer") if word in script] == []
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
+def test_docker_is_left_as_it_is_but_waits_for_the_verification(options: dict[str, Any]):
+    lines = [line for line in node_script(plan_for("trn2.48xlarge", **options)).splitlines() if "docker" in line]
+    assert lines == ["Before=docker.service"]
 
 
 def test_a_name_that_a_template_does_not_know_is_an_error():
@@ -64,6 +131,6 @@ def test_a_name_that_a_template_does_not_know_is_an_error():
 
 @pytest.mark.parametrize("place", [field.name for field in dataclasses.fields(NodePlaces)])
 @pytest.mark.parametrize("value", ["", "s3://a b", "s3://a;reboot", "$(reboot)", "${HOME}", "s3://a'", "s3://a\nb"])
-def test_a_place_that_bash_would_interpret_is_refused(place: str, value: str):
+def test_a_place_that_a_shell_would_interpret_is_refused(place: str, value: str):
     with pytest.raises(ValueError, match=place):
         dataclasses.replace(PLACES, **{place: value})

@@ -1,7 +1,6 @@
-"""User data: the boot script with which a node sets itself up, verifies its devices and reports what it found."""
+"""User data: what a node needs to set itself up, to verify its devices and to report what it found."""
 
 from trainium_userdata.places import NodePlaces
-from trainium_userdata.script import node_user_data
-from trainium_userdata.size import check_user_data
+from trainium_userdata.script import node_script, node_user_data
 
-__all__ = ["NodePlaces", "check_user_data", "node_user_data"]
+__all__ = ["NodePlaces", "node_script", "node_user_data"]

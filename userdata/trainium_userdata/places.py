@@ -3,24 +3,37 @@
 import re
 from dataclasses import dataclass, fields
 
-# The values stand unquoted in the script. A token in the form of the CDK is replaced before bash sees it.
+# The values stand unquoted where a shell reads them. A token in the form of the CDK is replaced before that.
 _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodePlaces:
-    """Region and S3 URLs of a cluster; each may hold a CDK token.
+    """Region, S3 URLs and file systems of a cluster; each may hold a CDK token.
 
     region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the
-    folder that node records go to. Raises ValueError when a value holds a character that bash would interpret.
+    folder that node records go to. lustre_dns, lustre_mount_name: of the FSx for Lustre file system; efs_dns: of the
+    EFS file system; both None without one. node_script_url: S3 URL of what `node_script` gives. Raises ValueError when
+    a value holds a character that a shell would interpret.
     """
 
     region: str
     cache_url: str
     report_url: str
+    node_script_url: str
+    lustre_dns: str | None = None
+    lustre_mount_name: str | None = None
+    efs_dns: str | None = None
 
     def __post_init__(self) -> None:
-        for place in fields(self):
-            value = getattr(self, place.name)
+        for name, value in self._given():
             if not _SAFE.fullmatch(value):
-                raise ValueError(f"{place.name}: got {value!r}; allowed are letters, digits and . / : _ -")
+                raise ValueError(f"{name}: got {value!r}; allowed are letters, digits and . / : _ -")
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the node's /etc/trn/places.env."""
+        return [f"TRN_{name.upper()}={value}" for name, value in self._given()]
+
+    def _given(self) -> list[tuple[str, str]]:
+        return [(place.name, value) for place in fields(self) if (value := getattr(self, place.name)) is not None]

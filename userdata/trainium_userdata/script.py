@@ -1,12 +1,16 @@
-"""The boot script of a plan, rendered from templates/."""
+"""The user data of a plan and the script that they fetch, rendered from templates/ and node/trn_node/."""
 
-from importlib.resources import files
+import hashlib
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from trainium_core.facts import facts
-from trainium_core.network_layout import network_interfaces
+from trainium_core.neuron_packages import neuron_packages
 from trainium_core.plan import Plan
+from trainium_userdata.document import cloud_config, user_data
+from trainium_userdata.expectations import node_expectations
+from trainium_userdata.node_files import all_files, reporting_files
 from trainium_userdata.places import NodePlaces
 
 # No delimiter occurs in bash, where {{, {%, {#, << and [[ all do.
@@ -24,29 +28,67 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     autoescape=False,
 )
-_VERIFY_NODE = (files("trainium_userdata") / "node" / "verify_node.py").read_text().rstrip("\n")
+
+_PART_OF = {
+    "stop_watch": "watch.sh.j2",
+    "write_environment": "environment.sh.j2",
+    "install_software": "install_software.sh.j2",
+    "load_driver": "install_software.sh.j2",
+    "reserve_ports": "ports.sh.j2",
+    "prepare_scratch": "scratch.sh.j2",
+    "mount_file_systems": "mounts.sh.j2",
+    "verify_node": "verify.sh.j2",
+    "run_setup_script": "setup.sh.j2",
+    "start_watch": "watch.sh.j2",
+}
+"""The steps of a boot in their order, by their functions' names, and the template of each."""
 
 
 def node_user_data(plan: Plan, places: NodePlaces) -> str:
-    """The user data of every node of the plan: one bash script, not base64-encoded, the same text every time.
+    """The user data of every node of the plan: one MIME document, not base64-encoded, the same text every time.
 
-    The script can run again after a reboot; so must `plan.setup_script`, which it runs each time.
+    A small script fetches the plan's `node_script` from the places' node_script_url and runs it if its digest is right.
     """
-    setup_script = (plan.setup_script or "").rstrip("\n")
-    return TEMPLATES.get_template("node.sh.j2").render(
+    digest = hashlib.sha256(node_script(plan).encode()).hexdigest()
+    script = _render("fetch_node_script.sh", files=reporting_files(constant_text=_render), digest=digest)
+    return user_data(cloud_config(places.lines), script)
+
+
+def node_script(plan: Plan) -> str:
+    """The script that installs on a node of the plan what sets it up, verifies and watches it; setup script included.
+
+    User data have no room for it. It is the same text every time and holds nothing that a deployment decides, so that
+    it can be an asset.
+    """
+    files = all_files(plan, boot_script=boot_script(plan), constant_text=_render)
+    return _render("node_script.sh", files=files, limits=facts()["process_limits"])
+
+
+def boot_script(plan: Plan) -> str:
+    """The script that sets a node of the plan up at every boot."""
+    steps = _steps(plan)
+    return _render(
+        "boot.sh",
+        steps=steps,
+        parts=[*dict.fromkeys(_PART_OF[step] for step in steps), "motd.sh.j2"],
         plan=plan,
-        places=places,
-        efa_devices=sum(interface.interface_type is not None for interface in network_interfaces(plan)),
-        rendezvous_port=facts()["rendezvous"]["port"],
-        verify_node=_VERIFY_NODE,
-        setup_script=setup_script,
-        setup_script_end=_delimiter(setup_script),
+        expected=node_expectations(plan),
+        packages=neuron_packages(),
+        # A node reports only after its setup script has run.
+        hold=" --hold" if plan.setup_script else "",
     )
 
 
-def _delimiter(text: str) -> str:
-    """A word to end a here-document with: no line of the text."""
-    word, lines = "SETUP_SCRIPT", text.splitlines()
-    while word in lines:
-        word += "_"
-    return word
+def _steps(plan: Plan) -> list[str]:
+    wanted = {
+        "install_software": plan.neuron_software == "install",
+        "load_driver": plan.neuron_software == "install",
+        "prepare_scratch": plan.type.nvme_disks > 0,
+        "mount_file_systems": plan.fsx_lustre is not None or plan.efs is not None,
+        "run_setup_script": bool(plan.setup_script),
+    }
+    return [step for step in _PART_OF if wanted.get(step, True)]
+
+
+def _render(name: str, **values: Any) -> str:
+    return TEMPLATES.get_template(f"{name}.j2").render(values)

@@ -1,0 +1,152 @@
+"""A node of files for the shell's part of a boot: the real scripts and coreutils, stand-ins for what changes a machine.
+
+What `trn-node` concludes is given; its own tests are elsewhere, and the lab boots whole nodes.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.parts import parts_of, script_of
+from tests.userdata.plans import PLACES
+from trainium_core.plan import Plan
+from trainium_userdata import node_script, node_user_data
+
+PROGRAMS = (
+    *(
+        "awk",
+        "bash",
+        "cat",
+        "chmod",
+        "cp",
+        "cut",
+        "date",
+        "dirname",
+        "env",
+        "false",
+        "grep",
+        "head",
+        "install",
+        "mkdir",
+        "mv",
+    ),
+    *("paste", "readlink", "rm", "sed", "sh", "sha256sum", "sleep", "sort", "sync", "tail", "tee", "timeout", "touch"),
+    *("tr", "true", "uname"),
+)
+"""All that a node on a Neuron DLAMI may call besides the stand-ins: each is part of Ubuntu 24.04 and Amazon Linux."""
+
+SCRIPT_OBJECT = (PLACES.node_script_url or "").removeprefix("s3://")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a script ended, and what it called that changes a machine, in order."""
+
+    exit_code: int
+    output: str
+    calls: list[str]
+
+
+class BootingNode:
+    """A sound node of the plan, whose devices are what the plan says, until a test breaks something."""
+
+    def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
+        self.plan, self.aws = plan, aws
+        self.root, self.programs = folder / "root", folder / "programs"
+        self.programs.mkdir(parents=True)
+        for name in PROGRAMS:
+            program = shutil.which(name)
+            assert program, f"{name} is not installed here"
+            (self.programs / name).symlink_to(program)
+        (self.programs / "python3").symlink_to(sys.executable)
+        for folder_name in ("dev", "etc/profile.d", "etc/security/limits.d", "etc/sysctl.d", "usr/lib/sysctl.d"):
+            (self.root / folder_name).mkdir(parents=True)
+        self.write("var/log/trn-node.log")
+        self.write("proc/sys/net/ipv4/ip_local_reserved_ports", "\n")
+        self.write("var/lib/cloud/data/instance-id", INSTANCE_ID + "\n")
+        self.calls("systemctl", '[[ "$1" != is-enabled ]]')
+        self.calls("mount")
+        self.calls("mount.lustre")
+        self.calls("mount.nfs4")
+        self.calls("rmmod")
+        self.calls("modprobe")
+        self.program("mountpoint", "false")
+        self.program("pgrep", "false")
+        self.program("blkid", "false")
+        document = node_user_data(plan, PLACES)
+        (places,) = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
+        self.write(places["path"].lstrip("/"), places["content"])
+        self.fetch_script = script_of(document)
+        self.aws.records[SCRIPT_OBJECT] = node_script(plan)
+
+    def write(self, path: str, text: str = "") -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    def program(self, name: str, body: str) -> None:
+        """Put a stand-in of a program where the node finds it."""
+        file = self.programs / name
+        file.unlink(missing_ok=True)
+        file.write_text(f"#!/bin/bash\n{body}\n")
+        file.chmod(0o755)
+
+    def calls(self, name: str, body: str = "true") -> None:
+        """Put a stand-in there whose calls a Run tells."""
+        self.program(name, f'echo "{name} $*" >>"$ROOT/calls"\n{body}')
+
+    def without(self, name: str) -> None:
+        (self.programs / name).unlink()
+
+    def concludes(self, body: str = "true") -> None:
+        """What `trn-node` does on this node, once it is installed."""
+        self.write("usr/local/bin/trn-node", f'#!/bin/bash\necho "trn-node $*" >>"$ROOT/calls"\n{body}\n')
+        (self.root / "usr/local/bin/trn-node").chmod(0o755)
+
+    def install(self) -> Run:
+        """Run what cloud-init runs."""
+        self.write("user-data", self.fetch_script)
+        return self._run("user-data")
+
+    def boot(self) -> Run:
+        """Run what trn-node.service runs, on a node that is installed."""
+        return self._run("opt/trn/boot.sh")
+
+    def installed(self, trn_node: str = "true") -> "BootingNode":
+        run = self.install()
+        assert run.exit_code == 0, run.output
+        self.concludes(trn_node)
+        return self
+
+    def _run(self, script: str) -> Run:
+        (self.root / "calls").unlink(missing_ok=True)
+        run = subprocess.run(
+            ["bash", str(self.root / script)],
+            cwd=self.root,
+            env={
+                "PATH": str(self.programs),
+                "ROOT": str(self.root),
+                "TRN_RETRY_PAUSE": "0",
+                "TRN_MOUNT_SECONDS": "0.2",
+                "TRN_HTTP_RETRIES": "1",
+                "TRN_HTTP_PAUSE": "0.01",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **self.aws.loopback_environment,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        calls = self.read("calls").splitlines() if (self.root / "calls").exists() else []
+        return Run(exit_code=run.returncode, output=run.stdout + os.linesep + run.stderr, calls=calls)

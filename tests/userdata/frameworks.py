@@ -1,0 +1,81 @@
+"""Tiny frameworks in place of PyTorch/XLA and JAX: they compute in Python, and go wrong on the core that they are told.
+
+Where the real self-test runs on hardware, `FAULT` of these is what a broken stack would do.
+"""
+
+FAULTS = {
+    "zeros": "[[0.0 for _ in row] for row in rows]",
+    "NaN": "[[float('nan') for _ in row] for row in rows]",
+    "one number": "[[row[0] + 1, *row[1:]] if n == 3 else row for n, row in enumerate(rows)]",
+    "shape": "rows[1:]",
+    "hang": "__import__('time').sleep(60)",
+    "crash": "1 / 0",
+}
+
+_TENSOR = """
+import os
+
+class Tensor:
+    def __init__(self, rows):
+        self.rows = [[float(number) for number in row] for row in rows]
+        self.core = int(os.environ.get("NEURON_RT_VISIBLE_CORES", 0))
+
+    def to(self, device):
+        return self
+
+    def cpu(self):
+        return self
+
+    def tolist(self):
+        rows = self.rows
+        return {fault} if self.core == {core} else rows
+
+    def __matmul__(self, other):
+        columns = list(zip(*other.rows))
+        product = [[sum(map(float.__mul__, row, column)) for column in columns] for row in self.rows]
+        return self._with(product)
+
+    def __add__(self, other):
+        return self._with([list(map(float.__add__, *rows)) for rows in zip(self.rows, other.rows)])
+
+    def _with(self, rows):
+        made = Tensor(rows)
+        made.core = self.core
+        return made
+"""
+
+
+def torch_modules(*, fault: str = "", core: int = -1, platform: str = "NEURON") -> dict[str, str]:
+    """PyTorch/XLA with a fault on one core."""
+    return {
+        "torch/__init__.py": _tensor(fault, core)
+        + "float32 = 'float32'\ntensor = lambda rows, dtype: Tensor(rows)\nmatmul = Tensor.__matmul__\n",
+        "torch_xla/__init__.py": "",
+        "torch_xla/core/__init__.py": "",
+        "torch_xla/core/xla_model.py": f"xla_device = lambda: 'xla:0'\nxla_device_hw = lambda device: {platform!r}\n",
+    }
+
+
+def jax_modules(*, cores: int, fault: str = "", core: int = -1, platform: str = "neuron") -> dict[str, str]:
+    """JAX that shows so many cores, with a fault on one of them; and as much numpy as it takes."""
+    return {
+        "numpy.py": _tensor(fault, core) + "array = lambda rows, dtype: Tensor(rows)\nasarray = lambda rows: rows\n",
+        "jax.py": f"""
+class Device:
+    platform = {platform!r}
+    def __init__(self, core):
+        self.core = core
+
+devices = lambda: [Device(core) for core in range({cores})]
+jit = lambda function: function
+
+def device_put(tensor, device):
+    put = tensor._with(tensor.rows)
+    put.core = device.core
+    return put
+""",
+    }
+
+
+def _tensor(fault: str, core: int) -> str:
+    return _TENSOR.replace("{fault}", FAULTS.get(fault, "rows")).replace("{core}", str(core))

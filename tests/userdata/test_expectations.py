@@ -1,0 +1,95 @@
+"""What a node is told to expect of itself."""
+
+import json
+
+import pytest
+
+from tests.userdata.plans import every_plan, plan_for, plan_id
+from trainium_core.facts import facts
+from trainium_core.neuron_packages import neuron_packages
+from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.plan import Plan
+from trainium_userdata.expectations import framework, node_expectations
+
+PREFIX = facts()["neuron_images"]["parameter_prefix"]
+
+
+@pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
+def test_it_is_what_the_catalogue_says(plan: Plan):
+    expected = node_expectations(plan)
+    kind = plan.type
+    assert (expected["neuron_devices"], expected["device_memory_gib"]) == (kind.neuron_devices, kind.device_memory_gib)
+    assert expected["neuron_cores"] * plan.lnc == kind.physical_neuron_cores
+    assert expected["efa_devices"] == kind.efa_interfaces
+    assert (expected["nvme_disks"], expected["nvme_disk_gb"]) == (kind.nvme_disks, kind.nvme_disk_gb)
+    assert expected["neuron_devices_connected"] is (kind.neuron_devices > 1)
+
+
+@pytest.mark.parametrize(("instance_type", "lnc"), [("trn1.32xlarge", None), ("trn2.48xlarge", 2)])
+def test_a_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
+    assert node_expectations(plan_for(instance_type))["logical_neuroncore_config"] == lnc
+
+
+def test_the_number_of_nodes_is_not_in_it():
+    assert node_expectations(plan_for("trn1.32xlarge")) == node_expectations(plan_for("trn1.32xlarge", nodes=8))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        (f"{PREFIX}pytorch-2.9/ubuntu-24.04/latest/image_id", "pytorch"),
+        (f"{PREFIX}jax-0.10/amazon-linux-2023/latest/image_id", "jax"),
+        (f"{PREFIX}multi-framework/ubuntu-24.04/latest/image_id", None),
+        (f"{PREFIX}base/ubuntu-24.04/latest/image_id", None),
+        ("/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id", None),
+        (None, None),
+    ],
+)
+def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
+    assert framework(parameter) == expected
+
+
+def test_both_ports_that_rank_0_listens_on_are_reserved_and_differ():
+    expected = node_expectations(plan_for("trn1.32xlarge"))
+    assert expected["reserved_ports"] == [expected["rendezvous_port"], expected["root_comm_port"]]
+    assert len(set(expected["reserved_ports"])) == 2
+
+
+def test_file_systems_are_expected_where_they_are_mounted():
+    assert node_expectations(plan_for("trn1.32xlarge", fsx_lustre=1200, efs="new"))["mounts"] == [
+        {"kind": "lustre", "path": "/fsx"},
+        {"kind": "efs", "path": "/efs"},
+    ]
+
+
+def test_switches_are_told_as_such():
+    expected = node_expectations(plan_for("trn1.32xlarge", node_recovery="off", internode_ssh="on"))
+    assert (expected["node_recovery"], expected["internode_ssh"]) == (False, True)
+
+
+def test_suppressed_checks_are_named_as_the_node_names_them():
+    expected = node_expectations(plan_for("trn1.32xlarge", suppress_checks=("nvme", "time-sync")))
+    assert expected["suppress_checks"] == ["nvme", "time-sync"]
+    assert set(expected["suppress_checks"]) <= set(NODE_CHECKS)
+
+
+def test_it_is_json():
+    expected = node_expectations(plan_for("trn2u.48xlarge", fsx_lustre=1200))
+    assert json.loads(json.dumps(expected)) == expected
+
+
+def test_the_release_that_is_installed_goes_with_itself():
+    packages = neuron_packages()["release"]["packages"]
+
+    def numbers(version: str) -> tuple[int, ...]:
+        return tuple(int(number) for number in version.split("."))
+
+    driver, runtime = numbers(packages["aws-neuronx-dkms"]), numbers(packages["aws-neuronx-runtime-lib"])
+    for rule in neuron_packages()["compatibility"]["rules"]:
+        within = (
+            driver >= numbers(rule.get("driver_from", "0")),
+            driver < numbers(rule.get("driver_below", "999")),
+            runtime >= numbers(rule.get("runtime_from", "0")),
+            runtime < numbers(rule.get("runtime_below", "999")),
+        )
+        assert not all(within), rule["why"]

@@ -1,0 +1,103 @@
+"""Which drivers and runtimes a node takes for compatible, and what it says of the others."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.plans import plan_for
+from tests.userdata.verified_node import VerifiedNode
+from trainium_core.neuron_packages import neuron_packages
+from trainium_userdata.node.trn_node import driver
+
+RELOAD = 3
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, plan_for("trn1.2xlarge"), aws)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "runtime", "works"),
+    [
+        ("2.26.10.0", "2.31.24.0", True),
+        ("2.26.10.0", "2.32.1.0", False),
+        ("2.27.0.0", "2.32.1.0", True),
+        ("2.28.4.0", "2.32.1.0", True),
+        ("2.29.0.0", "2.32.99.0", False),
+        ("2.29.0.0", "2.33.0.0", True),
+        ("2.30.2.0", "2.34.10.0-0123abcd", True),
+    ],
+)
+def test_the_release_notes_decide_what_goes_together(node: VerifiedNode, loaded: str, runtime: str, works: bool):
+    node.neuron(driver=loaded, runtime=runtime)
+    outcome = node.run("verify")
+    assert outcome.check("driver").ok == works, outcome.output
+
+
+def test_the_packages_that_we_install_go_together(node: VerifiedNode):
+    packages = neuron_packages()["release"]["packages"]
+    node.neuron(driver=packages["aws-neuronx-dkms"], runtime=packages["aws-neuronx-runtime-lib"])
+    assert node.run("verify").check("driver").ok
+
+
+def test_a_driver_that_was_replaced_on_disk_is_loaded_anew_first(node: VerifiedNode):
+    node.neuron(driver="2.28.4.0", runtime="2.33.2.0", installed="2.30.2.0")
+    assert node.run("verify").exit_code == RELOAD
+    outcome = node.run("verify", "--last")
+    assert outcome.record
+    assert outcome.record.reason == ("the Neuron driver is 2.28.4.0 loaded, 2.30.2.0 installed: reload it, or reboot")
+
+
+def test_a_driver_that_is_installed_is_loaded_first(node: VerifiedNode):
+    (node.root / "sys/module/neuron/version").unlink()
+    (node.root / "sys/module/neuron").rmdir()
+    assert node.run("verify").exit_code == RELOAD
+    outcome = node.run("verify", "--last")
+    assert outcome.record
+    assert outcome.record.reason == "the Neuron driver 2.29.1.0 is not loaded"
+
+
+def test_a_driver_that_is_not_installed_is_told_at_once(node: VerifiedNode):
+    (node.root / "sys/module/neuron/version").unlink()
+    (node.root / "sys/module/neuron").rmdir()
+    node.program("modinfo", "echo 'modinfo: ERROR: Module neuron not found.' >&2; exit 1")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason == "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel"
+
+
+def test_a_driver_of_unknown_version_is_not_taken_for_sound(node: VerifiedNode):
+    node.write("sys/module/neuron/version", "\n")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason == "the Neuron driver does not tell its version"
+
+
+def test_the_runtime_is_found_by_its_file_where_no_package_is_known(node: VerifiedNode):
+    node.program("dpkg-query", "exit 1")
+    node.program("rpm", "echo package aws-neuronx-runtime-lib is not installed; exit 1")
+    for name in ("libnrt.so.1", "libnrt.so.2.9.0", "libnrt.so.2.33.2.0"):
+        node.write(f"opt/aws/neuron/lib/{name}")
+    assert node.run("verify").check("driver").found == "driver 2.29.1.0, runtime 2.33.2.0"
+
+
+def test_a_framework_without_a_runtime_is_told(node: VerifiedNode):
+    node.program("dpkg-query", "exit 1")
+    node.program("rpm", "exit 1")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason == "the Neuron runtime (aws-neuronx-runtime-lib) is not installed"
+
+
+@given(st.text())
+def test_no_text_is_too_odd_for_a_version(text: str):
+    assert all(part >= 0 for part in driver.version(text))
+
+
+@given(st.lists(st.integers(0, 999), min_size=1, max_size=4))
+def test_versions_are_compared_as_numbers(parts: list[int]):
+    assert driver.version(".".join(map(str, parts)) + "-1a2b") == tuple(parts)

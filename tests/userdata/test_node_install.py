@@ -1,0 +1,112 @@
+"""What cloud-init runs on a node: the node script is fetched, checked, run and started, or it is told why not."""
+
+import json
+import re
+
+import pytest
+
+from tests.userdata.aws_stand_in import SECRETS, AwsStandIn
+from tests.userdata.booting_node import SCRIPT_OBJECT
+from tests.userdata.conftest import NodeMaker
+from tests.userdata.plans import plan_for
+from trainium_core.node_record import NodeRecord
+from trainium_userdata.expectations import node_expectations
+
+PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
+RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"
+START = [
+    "systemctl daemon-reload",
+    "systemctl daemon-reexec",
+    "systemctl enable --quiet trn-node.service",
+    "systemctl restart trn-node.service",
+]
+
+
+def reason(aws: AwsStandIn) -> str:
+    record = NodeRecord.from_json(aws.records[RECORD])
+    assert record.state == "failed"
+    return record.reason
+
+
+def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
+    node = node_for(PLAN)
+    run = node.install()
+    assert (run.exit_code, run.calls) == (0, START), run.output
+    assert json.loads(node.read("etc/trn/plan.json")) == node_expectations(PLAN)
+    assert node.read("var/lib/trn/setup.sh") == "echo hello\n"
+    assert "Restart=always" in node.read("etc/systemd/system/trn-node-watch.service")
+    assert "WantedBy=multi-user.target" in node.read("etc/systemd/system/trn-node.service")
+    assert (node.root / "opt/trn/trn_node/watch.py").exists()
+
+
+def test_what_is_run_is_executable(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    modes = {path: (node.root / path).stat().st_mode & 0o777 for path in ("opt/trn/boot.sh", "var/lib/trn/setup.sh")}
+    assert modes == {"opt/trn/boot.sh": 0o755, "var/lib/trn/setup.sh": 0o700}
+
+
+def test_a_node_that_does_not_prove_itself_makes_cloud_init_fail(node_for: NodeMaker):
+    node = node_for(PLAN)
+    node.calls("systemctl", '[[ "$1" != restart ]]')
+    assert node.install().exit_code != 0
+
+
+def test_a_copy_of_a_node_is_installed_anew(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
+    node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\n")
+    assert node.install().exit_code == 0
+    assert node.read("var/lib/trn/instance-id") == "i-0fedcba9876543210\n"
+    assert not (node.root / "etc/trn/cluster").exists()
+
+
+def test_a_script_that_is_not_there_is_reported(node_for: NodeMaker, aws: AwsStandIn):
+    node = node_for(PLAN)
+    del aws.records[SCRIPT_OBJECT]
+    run = node.install()
+    assert (run.exit_code, run.calls) == (1, []), run.output
+    assert reason(aws) == (
+        "the node script could not be fetched from s3://cluster-assets/node-script.sh: there is no such object"
+    )
+
+
+def test_a_script_that_is_another_is_not_run(node_for: NodeMaker, aws: AwsStandIn):
+    node = node_for(PLAN)
+    aws.records[SCRIPT_OBJECT] += "\n"
+    run = node.install()
+    assert (run.exit_code, run.calls) == (1, [])
+    assert re.search("is not the one that was deployed: SHA-256 [0-9a-f]{64}, not [0-9a-f]{64}$", reason(aws))
+
+
+def test_a_refusal_of_s3_is_told_on_the_console_as_nothing_else_is_left(node_for: NodeMaker, aws: AwsStandIn):
+    node = node_for(PLAN)
+    aws.s3_refuses = True
+    assert node.install().exit_code == 1
+    assert "trn-node FAILED: the node script could not be fetched from" in node.read("dev/console")
+    assert "AccessDenied" in node.read("dev/console")
+
+
+def test_a_node_without_python_says_so_on_its_console(node_for: NodeMaker):
+    node = node_for(PLAN)
+    node.without("python3")
+    assert node.install().exit_code == 1
+    assert "trn-node FAILED: python3 is not installed" in node.read("dev/console")
+
+
+def test_a_disk_that_takes_nothing_is_told_on_the_console(node_for: NodeMaker):
+    node = node_for(PLAN)
+    node.program("install", 'echo "No space left on device" >&2; exit 1')
+    run = node.install()
+    assert run.exit_code != 0
+    assert "disk full?" in node.read("dev/console")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_secret_is_in_the_output(secret: str, node_for: NodeMaker):
+    node = node_for(PLAN)
+    assert secret not in node.install().output
+
+
+def test_only_root_reads_a_setup_script(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    assert (node.root / "opt/trn/node_script.sh").stat().st_mode & 0o777 == 0o600

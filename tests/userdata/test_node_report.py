@@ -1,0 +1,157 @@
+"""How a record leaves the node, what is said when it cannot, and what `trn-node status` shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.plans import plan_for
+from tests.userdata.verified_node import VerifiedNode
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, plan_for("trn1.2xlarge"), aws)
+
+
+def test_a_held_record_is_sent_by_report(node: VerifiedNode):
+    node.run("verify", "--hold")
+    outcome = node.run("report")
+    assert outcome.record
+    assert (outcome.exit_code, outcome.record.state) == (0, "proven")
+
+
+def test_a_later_failure_keeps_the_checks(node: VerifiedNode):
+    node.run("verify", "--hold")
+    outcome = node.run("report", "failed", "the setup script failed with exit code 7")
+    assert outcome.record
+    assert (outcome.exit_code, outcome.record.state) == (0, "failed")
+    assert outcome.record.reason == "the setup script failed with exit code 7"
+    assert len(outcome.record.checks) > 5
+
+
+def test_a_failure_before_any_verification_is_reported(node: VerifiedNode):
+    outcome = node.run("report", "failed", "the disk is full")
+    assert outcome.record
+    assert (outcome.record.instance_id, outcome.record.reason) == (INSTANCE_ID, "the disk is full")
+
+
+def test_without_a_verification_nothing_is_proven(node: VerifiedNode):
+    outcome = node.run("report")
+    assert outcome.record
+    assert (outcome.exit_code, outcome.record.state) == (1, "failed")
+    assert outcome.record.reason == "the node was not verified"
+
+
+def test_a_proven_node_whose_record_does_not_arrive_has_failed_and_says_so_on_the_console(node: VerifiedNode):
+    node.aws.s3_refuses = True
+    outcome = node.run("verify")
+    assert outcome.exit_code == 1
+    assert "trn-node FAILED: the record did not reach S3: S3 refuses PUT " in node.read("dev/console")
+    assert "403 AccessDenied" in node.read("dev/console")
+
+
+def test_the_console_hears_the_reason_of_a_failed_node_first(node: VerifiedNode):
+    node.aws.s3_refuses = True
+    node.run("report", "failed", "the disk is full")
+    assert "trn-node FAILED: the disk is full; the record did not reach S3: " in node.read("dev/console")
+
+
+def test_a_failure_that_nobody_could_be_told_has_an_exit_code_of_its_own(node: VerifiedNode):
+    node.aws.s3_refuses = True
+    (node.root / "dev/console").unlink()
+    (node.root / "dev/console").mkdir()
+    assert node.run("report", "failed", "the disk is full").exit_code == 1
+
+
+def test_the_console_hears_nothing_of_what_s3_knows(node: VerifiedNode):
+    node.run("report", "failed", "the disk is full")
+    assert node.read("dev/console") == ""
+
+
+def test_a_failure_before_the_instance_id_is_known_is_told_on_the_console(node: VerifiedNode):
+    node.aws.has_instance_id = False
+    node.run("report", "failed", "no network")
+    assert "trn-node FAILED: no network; the record did not reach S3: the instance id is unknown" in node.read(
+        "dev/console"
+    )
+
+
+def test_the_instance_id_that_cloud_init_knows_is_used_without_the_metadata_service(node: VerifiedNode):
+    node.aws.has_instance_id = False
+    node.write("var/lib/cloud/data/instance-id", f"{INSTANCE_ID}\n")
+    assert node.run("verify").record
+
+
+def test_a_metadata_service_that_is_slow_to_come_up_is_waited_for(node: VerifiedNode):
+    node.aws.failures = 3
+    assert node.run("verify", TRN_HTTP_RETRIES="4").exit_code == 0
+
+
+def test_a_node_without_places_tells_the_console(node: VerifiedNode):
+    node.write("etc/trn/places.env")
+    node.run("report", "failed", "no places")
+    told = "no places; the record did not reach S3: /etc/trn/places.env names no TRN_REPORT_URL"
+    assert f"trn-node FAILED: {told}\n" in node.read("dev/console")
+
+
+def test_a_disk_that_is_full_keeps_nobody_from_sending(node: VerifiedNode):
+    node.write("var/lib/trn", "in the way, as no folder can be made")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+
+
+def test_status_shows_every_check_and_what_is_wrong(node: VerifiedNode):
+    node.run("verify")
+    node.run("report", "failed", "the setup script failed")
+    outcome = node.run("status")
+    assert outcome.exit_code == 1
+    assert outcome.output.startswith(f"{INSTANCE_ID} (10.42.0.11), trn1.2xlarge of ")
+    assert "the setup script failed\n" in outcome.output
+    assert "ok  self-test " in outcome.output
+
+
+def test_status_of_a_node_in_a_cluster_tells_its_place_and_what_ends(node: VerifiedNode):
+    node.run("verify")
+    node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\nTRN_NODE_RANK=0\nTRN_NODES=2\n")
+    node.write("run/trn/notice.json", json.dumps({"reason": "spot interruption", "at": "2026-11-21T12:00:00Z"}))
+    output = node.run("status").output
+    assert "node 0 of 2, head 10.42.0.11\n" in output
+    assert "NOTICE: spot interruption, at 2026-11-21T12:00:00Z\n" in output
+
+
+def test_status_is_json_for_programs(node: VerifiedNode):
+    node.run("verify")
+    assert json.loads(node.run("status", "--json").output)["record"]["state"] == "proven"
+
+
+def test_status_before_any_record_says_where_to_look(node: VerifiedNode):
+    outcome = node.run("status")
+    assert (outcome.exit_code, outcome.output) == (
+        1,
+        "No record yet: this node has not been verified. See /var/log/trn-node.log\n",
+    )
+
+
+def test_collectives_over_the_node_tell_the_bandwidth(node: VerifiedNode):
+    assert node.run("collectives").output == "correct, 22.0 GB/s\n"
+
+
+def test_collectives_over_all_nodes_need_ssh_between_them(node: VerifiedNode):
+    outcome = node.run("collectives", "--nodes")
+    assert outcome.exit_code == 1
+    assert "deploy with trn:internode_ssh=on" in outcome.output
+
+
+def test_collectives_over_all_nodes_begin_at_the_head(node: VerifiedNode):
+    node.expect(internode_ssh=True)
+    node.write("etc/trn/hostfile", "10.42.0.11\n10.42.0.12\n")
+    node.program("runuser", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+    assert node.run("collectives", "--nodes").exit_code == 0
+    arguments = node.read("nccom-test.arguments").split()
+    assert arguments[:4] == ["-r", "4", "-N", "2"]
+    assert arguments[-3:] == ["--hosts", "10.42.0.11", "10.42.0.12"]
+    port = node.expectations["root_comm_port"]
+    assert f"NEURON_RT_ROOT_COMM_ID=10.42.0.11:{port}\n" in node.read("nccom-test.environment")

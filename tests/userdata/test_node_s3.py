@@ -1,0 +1,79 @@
+"""How a node asks its metadata service and S3: retries, signatures, clocks."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from trainium_userdata.node.trn_node.imds import Imds
+from trainium_userdata.node.trn_node.s3 import S3, S3Error
+
+URL = "s3://cluster-records/nodes/i-0+a b.json"
+
+
+@pytest.fixture(autouse=True)
+def _node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "etc/trn").mkdir(parents=True)
+    (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
+    settings = {"ROOT": str(tmp_path), "TRN_HTTP_PAUSE": "0", "TRN_HTTP_RETRIES": "2", **aws.loopback_environment}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_metadata_is_read_with_a_session_token():
+    assert Imds().get("instance-id") == INSTANCE_ID
+
+
+def test_metadata_that_does_not_exist_is_none():
+    assert Imds().get("spot/instance-action") is None
+
+
+def test_a_service_that_fails_for_a_while_is_asked_again(aws: AwsStandIn):
+    aws.failures = 2
+    assert Imds().get("instance-id") == INSTANCE_ID
+
+
+def test_a_service_that_stays_down_is_told(aws: AwsStandIn):
+    aws.failures = 99
+    with pytest.raises(OSError, match="the metadata service answers 503"):
+        Imds().get("instance-id")
+
+
+def test_a_service_that_is_not_there_is_told():
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1/"):
+        Imds("http://127.0.0.1:1").get("instance-id")
+
+
+def test_what_was_put_can_be_got():
+    S3().put(URL, b"{}")
+    found = S3().get(URL)
+    assert found
+    assert found[0] == b"{}"
+
+
+def test_an_object_that_was_not_changed_is_not_sent_again():
+    S3().put(URL, b"{}")
+    found = S3().get(URL)
+    assert found
+    assert S3().get(URL, found[1]) is None
+
+
+def test_an_object_that_does_not_exist_is_none():
+    assert S3().get("s3://cluster-records/cluster.json") is None
+
+
+def test_a_refusal_is_told_with_the_code_of_s3(aws: AwsStandIn):
+    aws.s3_refuses = True
+    with pytest.raises(S3Error, match=r"S3 refuses PUT s3://.*: 403 AccessDenied") as caught:
+        S3().put(URL, b"{}")
+    assert (caught.value.status, caught.value.code) == (403, "AccessDenied")
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=-2), timedelta(days=400)])
+def test_a_node_whose_clock_is_wrong_can_still_report(aws: AwsStandIn, ahead: timedelta):
+    aws.clock_ahead = ahead
+    s3 = S3()
+    s3.put(URL, b"{}")
+    assert s3.clock_offset == pytest.approx(ahead.total_seconds(), abs=5)  # pyright: ignore[reportUnknownMemberType]
+    assert aws.records

@@ -1,0 +1,132 @@
+"""The local disks become /scratch, and nothing that anybody may still need is ever overwritten.
+
+Stand-ins here are all programs that know disks: what is shown is which of them are called, and which never.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.booting_node import BootingNode, Run
+from tests.userdata.conftest import NodeMaker
+from tests.userdata.plans import plan_for
+
+FOUR, ONE = plan_for("trn1.32xlarge"), plan_for("trn2.3xlarge")
+BY_ID = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
+DESTRUCTIVE = ("mdadm --create", "mkfs", "vgcreate", "lvcreate")
+
+
+def with_disks(node: BootingNode, held: str = "") -> BootingNode:
+    """A node with its disks, which hold what is said, and with mdadm and XFS as the images have them."""
+    node.installed()
+    for number in range(node.plan.type.nvme_disks):
+        node.write(f"dev/nvme{number + 1}n1")
+        link = node.root / BY_ID.format(number)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(node.root / f"dev/nvme{number + 1}n1")
+        # The same disk by the name of its namespace, and a partition.
+        Path(f"{link}_1").symlink_to(node.root / f"dev/nvme{number + 1}n1")
+        Path(f"{link}-part1").symlink_to(node.root / f"dev/nvme{number + 1}n1")
+    for name in ("mdadm", "mkfs.xfs"):
+        node.calls(name)
+    node.program("lsblk", f'echo "disk {held}"')
+    return node
+
+
+def disks(node: BootingNode) -> str:
+    return " ".join(f"{node.root}/dev/nvme{number + 1}n1" for number in range(node.plan.type.nvme_disks))
+
+
+def changes(run: Run) -> list[str]:
+    return [call for call in run.calls if call.startswith((*DESTRUCTIVE, "mount"))]
+
+
+def test_several_disks_are_striped_into_one(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR))
+    run = node.boot()
+    assert run.exit_code == 0, run.output
+    assert changes(run) == [
+        f"mdadm --create --quiet --run {node.root}/dev/md/trn-scratch --homehost=any --name=trn-scratch --level=0 "
+        f"--raid-devices=4 {disks(node)}",
+        f"mkfs.xfs -q -K -L trn-scratch {node.root}/dev/md/trn-scratch",
+        f"mount -o noatime {node.root}/dev/md/trn-scratch {node.root}/scratch",
+    ]
+
+
+def test_one_disk_is_taken_as_it_is(node_for: NodeMaker):
+    node = with_disks(node_for(ONE))
+    assert changes(node.boot()) == [
+        f"mkfs.xfs -q -K -L trn-scratch {disks(node)}",
+        f"mount -o noatime {disks(node)} {node.root}/scratch",
+    ]
+
+
+@pytest.mark.parametrize("held", ["LVM2_member", "ext4 /data", "/mnt", "linux_raid_member"])
+def test_a_disk_that_holds_anything_is_not_touched(held: str, node_for: NodeMaker):
+    node = with_disks(node_for(FOUR), held)
+    run = node.boot()
+    assert run.exit_code == 1
+    assert changes(run) == []
+    assert run.calls[-1] == (
+        f"trn-node report failed the local disk {disks(node).split()[0]} is in use ({held}); it is not touched"
+    )
+
+
+def test_after_a_reboot_what_is_on_the_disks_is_mounted_again(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR), "linux_raid_member")
+    node.program("blkid", '[[ "$1" == -L ]] && echo /dev/md127')
+    assert changes(node.boot()) == [f"mount -o noatime /dev/md127 {node.root}/scratch"]
+
+
+def test_a_stripe_that_the_kernel_had_not_found_is_put_together_again(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR), "linux_raid_member")
+    node.program("blkid", '[[ "$1" != -L ]]')
+    node.calls("mdadm", '[[ $1 != --assemble ]] || mkdir -p "$ROOT/dev/md/trn-scratch"')
+    run = node.boot()
+    assert f"mdadm --assemble --quiet {node.root}/dev/md/trn-scratch {disks(node)}" in run.calls
+    assert changes(run) == [f"mount -o noatime {node.root}/dev/md/trn-scratch {node.root}/scratch"]
+
+
+def test_without_mdadm_the_disks_are_striped_by_lvm(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR))
+    node.without("mdadm")
+    node.calls("vgcreate")
+    node.calls("lvcreate")
+    assert [call.split()[0] for call in changes(node.boot())] == ["vgcreate", "lvcreate", "mkfs.xfs", "mount"]
+
+
+def test_without_lvm_they_are_striped_by_btrfs(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR))
+    node.without("mdadm")
+    node.calls("mkfs.btrfs")
+    assert changes(node.boot())[0].endswith(f"--data raid0 --metadata raid0 {disks(node)}")
+
+
+def test_a_node_that_has_nothing_to_stripe_them_with_says_so(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR))
+    node.without("mdadm")
+    assert node.boot().calls[-1] == (
+        "trn-node report failed none of mdadm, lvcreate and mkfs.btrfs is installed, which could join 4 local disks"
+    )
+
+
+def test_without_xfs_the_file_system_is_ext4(node_for: NodeMaker):
+    node = with_disks(node_for(ONE))
+    node.without("mkfs.xfs")
+    node.calls("mkfs.ext4")
+    assert changes(node.boot())[0] == f"mkfs.ext4 -q -E nodiscard -L trn-scratch {disks(node)}"
+
+
+def test_disks_that_are_not_there_are_for_the_verification_to_tell(node_for: NodeMaker):
+    node = node_for(FOUR).installed()
+    run = node.boot()
+    assert (run.exit_code, changes(run)) == (0, [])
+
+
+def test_the_image_is_given_the_time_to_mount_them_itself(node_for: NodeMaker):
+    node = with_disks(node_for(FOUR))
+    node.calls("systemctl", '[[ "$1" != start ]] || touch "$ROOT/mounted"')
+    node.program("mountpoint", '[[ "$2" == "$ROOT/opt/dlami/nvme" && -e "$ROOT/mounted" ]]')
+    run = node.boot()
+    assert "systemctl start dlami-nvme.service" in run.calls
+    assert changes(run) == [f"mount --bind {node.root}/opt/dlami/nvme {node.root}/scratch"]

@@ -1,0 +1,151 @@
+"""The numeric self-test: its real script, run by a Python that has tiny frameworks in place of the real ones."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.frameworks import jax_modules, torch_modules
+from tests.userdata.plans import plan_for
+from tests.userdata.verified_node import VerifiedNode
+from trainium_userdata.node.trn_node import compute, self_test
+
+PLAN = plan_for("trn2.3xlarge")
+CORES = PLAN.neuron_cores_per_node
+FAULTS = [
+    ("zeros", "core 2 answers zeros where the CPU gives "),
+    ("NaN", "core 2 answers NaN where the CPU gives "),
+    ("one number", "; 1 of 1024 numbers are wrong"),
+    ("shape", "core 2 answers 992 numbers where the CPU gives 1024"),
+    ("crash", "ZeroDivisionError: division by zero"),
+]
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, PLAN, aws)
+
+
+@pytest.fixture
+def jax_node(node: VerifiedNode) -> VerifiedNode:
+    node.expect(framework="jax")
+    return node
+
+
+def self_tested(node: VerifiedNode) -> str:
+    """What the record says is wrong after the self-test, and nothing but it."""
+    outcome = node.run("verify")
+    assert outcome.record, outcome.output
+    assert [check.name for check in outcome.record.checks if not check.ok] in ([], ["self-test"]), outcome.output
+    return outcome.record.reason
+
+
+def test_a_sound_pytorch_is_proven(node: VerifiedNode):
+    node.framework("pytorch", "2_9", modules=torch_modules())
+    assert self_tested(node) == ""
+
+
+def test_a_sound_jax_is_proven(jax_node: VerifiedNode):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES))
+    assert self_tested(jax_node) == ""
+
+
+@pytest.mark.parametrize(("fault", "sentence"), FAULTS)
+def test_a_core_that_computes_wrongly_under_pytorch_is_named(node: VerifiedNode, fault: str, sentence: str):
+    node.framework("pytorch", "2_9", modules=torch_modules(fault=fault, core=2))
+    reason = self_tested(node)
+    assert reason.startswith("core 2 ")
+    assert sentence in reason
+
+
+@pytest.mark.parametrize(("fault", "sentence"), FAULTS[:-1])
+def test_a_core_that_computes_wrongly_under_jax_is_named(jax_node: VerifiedNode, fault: str, sentence: str):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault=fault, core=2))
+    reason = self_tested(jax_node)
+    assert reason.startswith("core 2 ")
+    assert sentence in reason
+
+
+def test_the_core_at_which_jax_ends_is_named(jax_node: VerifiedNode):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="crash", core=2))
+    reason = self_tested(jax_node)
+    assert reason.startswith("core 2 is not proven: the computation fails with exit code 1: ")
+    assert reason.endswith("; core 3 was not reached")
+
+
+def test_cores_with_the_same_fault_are_told_together(node: VerifiedNode):
+    node.framework("pytorch", "2_9", modules=torch_modules(platform="CPU"))
+    assert self_tested(node) == "each of cores 0-3 computes on CPU, not on a NeuronCore"
+
+
+@pytest.mark.parametrize(("shown", "sentence"), [(3, "core 3 is not shown by JAX"), (5, "jax shows 5 cores, not 4")])
+def test_a_wrong_number_of_cores_is_told(jax_node: VerifiedNode, shown: int, sentence: str):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=shown))
+    assert self_tested(jax_node) == sentence
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "jax"])
+def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch, framework: str):
+    torch, jax = torch_modules(fault="hang", core=2), jax_modules(cores=CORES, fault="hang", core=2)
+    node.expect(framework=framework)
+    node.framework(framework, "2_9", modules=torch if framework == "pytorch" else jax)
+    monkeypatch.setenv("ROOT", str(node.root))
+    monkeypatch.setattr(self_test, "SECONDS", 1)
+    monkeypatch.setattr(self_test, "FIRST_SECONDS", 1)
+    check = self_test.check_cores(node.expectations, CORES)
+    assert check.complaint.startswith(f"core 2 gives no answer within {1 if framework == 'pytorch' else 2} seconds")
+
+
+def test_the_self_test_leaves_the_compile_cache_of_the_cluster_alone(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += (
+        "import os\nopen(os.environ['SEEN'], 'a').write(os.environ['NEURON_COMPILE_CACHE_URL'])"
+    )
+    node.framework("pytorch", "2_9", modules=modules)
+    seen = node.root / "seen"
+    node.run("verify", SEEN=str(seen), NEURON_COMPILE_CACHE_URL="s3://cluster-cache")
+    assert seen.read_text() == f"{node.root}/{self_test.CACHE}" * CORES
+
+
+def test_each_process_sees_one_core_of_the_planned_size(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += (
+        "import os\nopen(os.environ['SEEN'], 'a').write("
+        "os.environ['NEURON_RT_VISIBLE_CORES'] + ':' + os.environ['NEURON_LOGICAL_NC_CONFIG'] + ' ')"
+    )
+    node.framework("pytorch", "2_9", modules=modules)
+    seen = node.root / "seen"
+    node.run("verify", SEEN=str(seen))
+    assert sorted(seen.read_text().split()) == ["0:2", "1:2", "2:2", "3:2"]
+
+
+def test_the_compiler_beside_the_framework_is_found(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += "import shutil\nassert shutil.which('neuronx-cc')\n"
+    node.framework("pytorch", "2_9", modules=modules)
+    compiler = node.root / "opt/aws_neuronx_venv_pytorch_2_9/bin/neuronx-cc"
+    compiler.touch(0o755)
+    assert self_tested(node) == ""
+
+
+def test_the_newest_environment_of_the_framework_itself_is_taken(node: VerifiedNode):
+    for version in ("2_10", "2_9_nxd_inference", "inference_vllm_0_16"):
+        node.framework("pytorch", version)
+    assert node.run("verify").check("framework").found == "aws_neuronx_venv_pytorch_2_10"
+
+
+def test_noise_of_the_framework_does_no_harm(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += "import sys\nprint('Platform is experimental')\nprint('warning', file=sys.stderr)\n"
+    node.framework("pytorch", "2_9", modules=modules)
+    assert self_tested(node) == ""
+
+
+def test_no_expected_number_is_zero_and_all_are_exact_in_bf16():
+    assert all(0 < number <= 2**8 and number == int(number) for number in compute.EXPECTED)
+
+
+def test_the_expected_numbers_tell_a_shuffled_matrix_from_the_right_one():
+    rows = [tuple(compute.EXPECTED[start : start + compute.SIZE]) for start in range(0, 1024, compute.SIZE)]
+    assert len(set(rows)) > 1
+    assert len(set(zip(*rows, strict=True))) > 1

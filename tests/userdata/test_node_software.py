@@ -1,0 +1,173 @@
+"""A bare node installs its software: what it runs, and what it says when that fails.
+
+Stand-ins here are the package managers and downloads; the lab installs from a signed repository.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.booting_node import BootingNode, Run
+from tests.userdata.conftest import NodeMaker
+from tests.userdata.plans import plan_for
+from trainium_core.neuron_packages import neuron_packages
+
+BARE: dict[str, Any] = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}
+PLAN = plan_for("trn1.2xlarge", **BARE)
+WITH_EFA = plan_for("trn1.32xlarge", **BARE)
+EFA = neuron_packages()["efa_installer"]
+KEY = f'[[ $* == *fingerprint* ]] && echo "fpr:::::::::{EFA["key_fingerprint"]}:"'
+
+
+def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
+    node.installed()
+    for folder in ("etc/apt/sources.list.d", "etc/yum.repos.d", "usr/share/keyrings"):
+        (node.root / folder).mkdir(parents=True)
+    node.write("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n")
+    node.calls(manager)
+    node.calls("curl", 'while (($# > 1)); do if [[ $1 == --output ]]; then echo key >"$2"; fi; shift; done')
+    for name in ("gcc", "mktemp"):
+        if found := shutil.which(name):
+            (node.programs / name).symlink_to(found)
+    return node
+
+
+def reason(run: Run) -> str:
+    assert run.exit_code == 1, run.output
+    return run.calls[-1].removeprefix("trn-node report failed ")
+
+
+def test_ubuntu_installs_the_pinned_packages_of_a_repository_with_a_key_of_its_own(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    run = node.boot()
+    assert run.exit_code == 0, run.output
+    assert node.read("etc/apt/sources.list.d/trn-neuron.list") == (
+        "deb [signed-by=/usr/share/keyrings/trn-neuron.asc] https://apt.repos.neuron.amazonaws.com noble main\n"
+    )
+    assert node.read("usr/share/keyrings/trn-neuron.asc") == "key\n"
+    (installed,) = [call for call in run.calls if "aws-neuronx-dkms" in call]
+    packages = neuron_packages()["release"]["packages"]
+    assert installed.split()[-len(packages) :] == [f"{name}={version}*" for name, version in packages.items()]
+    assert "modprobe neuron" in run.calls
+
+
+def test_kernel_headers_are_installed_before_the_driver_that_is_built_with_them(node_for: NodeMaker):
+    calls = bare(node_for(PLAN)).boot().calls
+    places = {word: next(n for n, call in enumerate(calls) if word in call) for word in ("linux-headers-", "dkms")}
+    assert places["linux-headers-"] < places["dkms"]
+
+
+def test_amazon_linux_installs_the_same_versions(node_for: NodeMaker):
+    node = bare(node_for(PLAN), "dnf")
+    run = node.boot()
+    assert run.exit_code == 0, run.output
+    assert "gpgcheck=1\n" in node.read("etc/yum.repos.d/trn-neuron.repo")
+    (installed,) = [call for call in run.calls if "aws-neuronx-dkms" in call]
+    packages = neuron_packages()["release"]["packages"]
+    assert installed.split()[-len(packages) :] == [f"{name}-{version}*" for name, version in packages.items()]
+
+
+def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    node.boot()
+    calls = node.boot().calls
+    assert [call for call in calls if call.startswith(("apt-get", "curl"))] == []
+    assert "modprobe neuron" in calls
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        (
+            "W: GPG error: https://apt.repos.neuron.amazonaws.com noble InRelease: EXPKEYSIG 5749CAD8646D9185 Amazon",
+            "apt-get update: the key that its repository publishes has expired (EXPKEYSIG); AWS has to renew it: ",
+        ),
+        (
+            "W: GPG error: x InRelease: The following signatures were invalid: BADSIG 5749CAD8646D9185 Amazon",
+            "apt-get update: the packages are not signed by the key of the repository: W: GPG error",
+        ),
+        (
+            "Err:1 https://apt.repos.neuron.amazonaws.com\n  Could not resolve 'apt.repos.neuron.amazonaws.com'\n"
+            "E: Failed to fetch https://apt.repos.neuron.amazonaws.com/dists/noble/InRelease",
+            "apt-get update: the package repository cannot be reached: E: Failed to fetch",
+        ),
+        ("something else", "apt-get update: something else"),
+        ("", "apt-get update: it said nothing"),
+    ],
+    ids=["expired", "bad signature", "unreachable", "unforeseen", "silent"],
+)
+def test_a_repository_that_fails_is_told_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
+    node = bare(node_for(PLAN))
+    (tmp_path / "output").write_text(output)
+    node.calls("apt-get", f'[[ $1 != update ]] || {{ cat "{tmp_path}/output"; exit 100; }}')
+    run = node.boot()
+    assert reason(run).startswith(says)
+    assert [call.split()[1] for call in run.calls if call.startswith("apt-get")] == ["update"] * 3
+
+
+def test_missing_kernel_headers_are_told_as_such(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    node.calls(
+        "apt-get", '[[ "$*" != *linux-headers* ]] || { echo "E: Unable to locate package linux-headers"; exit 100; }'
+    )
+    assert reason(node.boot()).startswith("kernel headers for ")
+
+
+def test_a_key_that_cannot_be_downloaded_asks_for_a_way_out(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    node.calls("curl", "exit 28")
+    assert reason(node.boot()).endswith(
+        "GPG-PUB-KEY-AMAZON-AWS-NEURON.PUB cannot be downloaded: is there a way out of the network?"
+    )
+
+
+def test_a_driver_that_does_not_load_is_told_with_the_kernels_words(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    node.calls("modprobe", 'echo "modprobe: ERROR: could not insert neuron: Exec format error" >&2; exit 1')
+    assert reason(node.boot()) == (
+        "the Neuron driver is installed but does not load: modprobe: ERROR: could not insert neuron: Exec format error"
+    )
+
+
+def test_another_system_is_told_as_such(node_for: NodeMaker):
+    node = bare(node_for(PLAN))
+    node.without("apt-get")
+    assert reason(node.boot()).startswith("neither apt-get nor dnf is there")
+
+
+def test_a_type_without_efa_installs_none(node_for: NodeMaker):
+    assert [call for call in bare(node_for(PLAN)).boot().calls if "efa-installer" in call] == []
+
+
+@pytest.mark.parametrize(
+    ("gpg", "says"),
+    [
+        (
+            KEY.replace(EFA["key_fingerprint"], "0" * 40) + "; true",
+            f"has the fingerprint {'0' * 40}, not {EFA['key_fingerprint']}",
+        ),
+        (f"{KEY}; [[ $* != *--verify* ]]", "the signature of the EFA installer is not that of its key: it was not run"),
+        ("exit 2", "the key of the EFA installer cannot be read"),
+    ],
+    ids=["another key", "bad signature", "no key"],
+)
+def test_an_efa_installer_of_somebody_else_is_not_run(gpg: str, says: str, node_for: NodeMaker):
+    node = bare(node_for(WITH_EFA))
+    node.program("gpg", gpg)
+    node.calls("tar")
+    run = node.boot()
+    assert says in reason(run)
+    assert [call for call in run.calls if call.startswith("tar")] == []
+
+
+def test_an_efa_installer_that_is_amazons_is_run(node_for: NodeMaker):
+    node = bare(node_for(WITH_EFA))
+    node.program("gpg", f"{KEY}; true")
+    node.calls("tar", 'mkdir "$2/aws-efa-installer"; cp "$ROOT/installer" "$2/aws-efa-installer/efa_installer.sh"')
+    node.write("installer", '#!/bin/bash\necho "efa_installer.sh $*" >>"$ROOT/calls"\n')
+    (node.root / "installer").chmod(0o755)
+    run = node.boot()
+    assert run.exit_code == 0, run.output
+    assert "efa_installer.sh --yes" in run.calls

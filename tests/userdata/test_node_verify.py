@@ -1,0 +1,284 @@
+"""What `trn-node verify` finds, says and does: the real program against stand-ins for hardware and services."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import ADDRESS, INSTANCE_ID, SECRETS, AwsStandIn
+from tests.userdata.frameworks import torch_modules
+from tests.userdata.neuron_ls import devices_of
+from tests.userdata.plans import plan_for
+from tests.userdata.verified_node import DISK, LOG_KEY, PROGRAMS, VerifiedNode
+from trainium_core.catalog import builtin_catalog
+from trainium_core.node_checks import NODE_CHECKS
+
+TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
+RELOAD, BUSY = 3, 2
+Breakage = Callable[[VerifiedNode], None]
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, TRN1, aws)
+
+
+def remove_device(node: VerifiedNode) -> None:
+    node.neuron_ls([device for device in devices_of(TRN1) if device["neuron_device"] != 7])
+
+
+def change_device(number: int, **fields: object) -> Breakage:
+    return lambda node: node.neuron_ls(
+        [device | (fields if device["neuron_device"] == number else {}) for device in devices_of(TRN1)]
+    )
+
+
+def remove_efa(node: VerifiedNode) -> None:
+    (node.root / "sys/class/infiniband/rdmap3s27").rmdir()
+
+
+def remove_disk(node: VerifiedNode) -> None:
+    for ending in ("", "_1", "-part1"):
+        (node.root / (DISK.format(2) + ending)).unlink()
+
+
+def remove_framework(node: VerifiedNode) -> None:
+    (node.root / "opt/aws_neuronx_venv_pytorch_2_9/bin/python").unlink()
+
+
+BREAKAGES: list[tuple[str, Breakage, str]] = [
+    ("device-memory", change_device(3, memory_size=16 * 2**30), "device memory is 16 GiB on device 3, not 32 GiB"),
+    (
+        "topology",
+        change_device(5, connected_to=None),
+        "connections of Neuron devices: device 5 to no other; device 1 to 5",
+    ),
+    ("topology", change_device(0, connected_to=[12, 3, 4, 1, 9]), "device 0 to 9, but not back"),
+    ("efa-devices", remove_efa, "7 of 8 EFA devices"),
+    (
+        "efa-provider",
+        lambda node: node.program("fi_info", f"echo '{PROGRAMS['fi_info_without_efa']['stderr']}' >&2; exit 61"),
+        "libfabric does not find the EFA provider: fi_info fails with exit code 61: fi_getinfo: -61",
+    ),
+    ("efa-provider", lambda node: node.program("fi_info", "echo 'provider: tcp'"), "fi_info lists no provider efa"),
+    ("memlock", lambda node: node.limits("8192", "65536"), "memlock is 8192 for who logs in, not unlimited"),
+    (
+        "memlock",
+        lambda node: node.limits("unlimited", "65536", of_services=("8388608", "524288")),
+        "memlock is 8192 for services, not unlimited",
+    ),
+    ("nofile", lambda node: node.limits("unlimited", "1024"), "nofile is 1024 for who logs in, not 65536"),
+    (
+        "nofile",
+        lambda node: node.limits("unlimited", "65536", of_services=("infinity", "")),
+        "nofile is unknown for services, not 65536",
+    ),
+    (
+        "reserved-ports",
+        lambda node: node.write("proc/sys/net/ipv4/ip_local_reserved_ports", "2703,40000-40999\n"),
+        "port 41000, 48620 is not reserved",
+    ),
+    ("time-sync", lambda node: node.program("timedatectl", "echo no"), "the clock is not synchronised"),
+    ("nvme", remove_disk, "3 of 4 local NVMe disks"),
+    ("nvme", lambda node: node.scratch(7600, target="/"), "/scratch on the local disks: not mounted"),
+    ("nvme", lambda node: node.scratch(1900), "/scratch on the local disks: 1900 GB, expected 4 x 1900 GB"),
+    ("framework", remove_framework, "no environment /opt/aws_neuronx_venv_pytorch_* is there"),
+    (
+        "self-test",
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5)),
+        "core 5 answers zeros where the CPU gives ",
+    ),
+    ("collectives", lambda node: node.collectives(then="exit 9"), "over 32 cores: nccom-test fails with exit code 9"),
+    ("collectives", lambda node: node.collectives({"results": []}), "nccom-test reports no result"),
+    ("collectives", lambda node: node.collectives(then="echo Output mismatch on rank 3"), "Output mismatch on rank 3"),
+    ("collectives", lambda node: (node.programs / "nccom-test").unlink(), "nccom-test is not installed"),
+]
+
+
+@pytest.mark.parametrize("name", builtin_catalog())
+def test_a_sound_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, name: str):
+    outcome = VerifiedNode(tmp_path, plan_for(name), aws).run("verify")
+    assert (outcome.exit_code, outcome.record and outcome.record.state) == (0, "proven"), outcome.output
+    assert outcome.record
+    assert (outcome.record.instance_id, outcome.record.address, outcome.record.reason) == (INSTANCE_ID, ADDRESS, "")
+
+
+def test_a_sound_node_makes_every_check_that_the_project_names(tmp_path: Path, aws: AwsStandIn):
+    outcome = VerifiedNode(tmp_path, TRN2, aws).run("verify")
+    assert outcome.record
+    # Peers are tested once the roster is known.
+    assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - {"peers"}
+
+
+@pytest.mark.parametrize(("name", "breakage", "sentence"), BREAKAGES, ids=[f"{b[0]}: {b[2][:40]}" for b in BREAKAGES])
+def test_what_is_wrong_is_said_and_blamed_on_nothing_else(
+    node: VerifiedNode, name: str, breakage: Breakage, sentence: str
+):
+    breakage(node)
+    outcome = node.run("verify")
+    assert outcome.record, outcome.output
+    assert (outcome.exit_code, outcome.record.state) == (1, "failed")
+    assert sentence in outcome.record.reason
+    assert [check.name for check in outcome.record.checks if not check.ok] == [name]
+
+
+def test_all_that_is_wrong_is_said_together(node: VerifiedNode):
+    remove_efa(node)
+    node.limits("unlimited", "1024")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason == "7 of 8 EFA devices; nofile is 1024 for who logs in, not 65536"
+
+
+def test_a_missing_device_may_come_back_with_the_driver_before_anything_is_reported(node: VerifiedNode):
+    remove_device(node)
+    outcome = node.run("verify")
+    assert (outcome.exit_code, outcome.record) == (RELOAD, None)
+
+
+def test_a_device_that_stays_missing_is_named(node: VerifiedNode):
+    remove_device(node)
+    outcome = node.run("verify", "--last")
+    assert outcome.record
+    assert outcome.exit_code == 1
+    assert outcome.record.reason == "15 of 16 Neuron devices (missing 7); 30 of 32 NeuronCores"
+    assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
+
+
+def test_a_neuron_ls_that_fails_is_quoted_and_no_core_is_asked(node: VerifiedNode):
+    node.neuron_ls([], failures=9)
+    outcome = node.run("verify", "--last")
+    assert outcome.record
+    assert outcome.record.reason == "neuron-ls fails with exit code 1: FATA[0000] Failed to discover neuron devices"
+    assert not (node.root / "nccom-test.arguments").exists()
+
+
+def test_devices_that_come_up_late_are_waited_for(node: VerifiedNode):
+    node.neuron_ls(devices_of(TRN1), failures=2)
+    assert node.run("verify", TRN_VERIFY_ATTEMPTS="3").exit_code == 0
+
+
+def test_the_driver_is_judged_before_the_hardware(node: VerifiedNode):
+    node.neuron(driver="2.26.5.0", runtime="2.33.2.0")
+    node.neuron_ls([], failures=9)
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("driver 2.26.5.0 and runtime 2.33.2.0 do not go together: runtime 2.32")
+    assert outcome.check("neuron-devices").found == "not checked: the driver first"
+
+
+def test_another_lnc_than_planned_is_told(tmp_path: Path, aws: AwsStandIn):
+    node = VerifiedNode(tmp_path, plan_for("trn2.3xlarge"), aws)
+    node.neuron_ls(devices_of(plan_for("trn2.3xlarge", logical_neuroncore_config=1)))
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason == "8 of 4 NeuronCores; LNC is 1 on device 0, not 2"
+
+
+def test_a_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
+    remove_efa(node)
+    node.expect(suppress_checks=["efa-devices"])
+    outcome = node.run("verify")
+    assert outcome.record
+    assert (outcome.record.state, outcome.check("efa-devices").found) == ("proven", "7 (suppressed)")
+
+
+def test_a_suppressed_check_does_not_make_the_driver_be_loaded_anew(node: VerifiedNode):
+    remove_device(node)
+    node.expect(suppress_checks=["neuron-devices", "neuron-cores", "topology"], neuron_cores=32)
+    assert node.run("verify").exit_code == 0
+
+
+def test_a_node_that_fails_always_has_a_reason(node: VerifiedNode):
+    node.neuron_ls([], failures=9)
+    node.expect(suppress_checks=["neuron-devices"])
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("neuron-cores: not checked: neuron-ls lists no device")
+
+
+def test_a_clock_that_is_off_is_told_even_to_s3_which_refuses_it(node: VerifiedNode):
+    node.aws.clock_ahead = timedelta(minutes=20)
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("the clock is off: 1")
+    assert outcome.record.reason.endswith(" seconds behind S3's, which refuses more than 900")
+
+
+def test_chrony_is_believed_where_timedatectl_says_no(node: VerifiedNode):
+    node.program("timedatectl", "echo no")
+    node.program("chronyc", f"printf %s '{PROGRAMS['chronyc']['synchronised']}'")
+    assert node.run("verify").exit_code == 0
+
+
+def test_without_a_framework_the_collectives_are_the_numeric_proof(node: VerifiedNode):
+    remove_framework(node)
+    node.expect(framework=None)
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+    assert outcome.check("self-test").found == "no framework here: nccom-test computes instead"
+
+
+def test_the_collectives_are_checked_with_random_data_over_all_cores(node: VerifiedNode):
+    node.run("verify")
+    arguments = node.read("nccom-test.arguments").split()
+    assert arguments[:2] == ["-r", "32"]
+    assert arguments[arguments.index("-c") + 1] == "random"
+    assert arguments[-1] == "allr"
+
+
+def test_what_steers_training_does_not_steer_the_tests(node: VerifiedNode):
+    node.run("verify", NEURON_RT_ROOT_COMM_ID="10.42.0.99:1", NEURON_CC_FLAGS="--cache_dir=s3://cluster-cache")
+    assert "NEURON_" not in node.read("nccom-test.environment")
+
+
+def test_nothing_is_tested_while_a_job_computes(node: VerifiedNode):
+    node.run("verify")
+    before = node.aws.records.copy()
+    job = [{"pid": 113985, "command": "python train.py", "neuron_runtime_version": "2.0.0"}]
+    change_device(2, neuron_processes=job)(node)
+    outcome = node.run("verify")
+    assert (outcome.exit_code, node.aws.records) == (BUSY, before)
+    assert "NeuronCores are in use by python train.py (113985)" in outcome.output
+
+
+def test_a_plan_that_cannot_be_read_is_a_reason(node: VerifiedNode):
+    node.write("etc/trn/plan.json", "{")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("etc/trn/plan.json cannot be read: ")
+
+
+def test_a_check_that_breaks_off_is_a_reason_and_no_traceback(node: VerifiedNode):
+    node.expect(reserved_ports=None)
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("the check reserved-ports breaks off with TypeError")
+    assert "Traceback" not in outcome.output
+
+
+def test_no_secret_is_printed_or_stored(node: VerifiedNode):
+    outcome = node.run("verify")
+    everything = outcome.output + json.dumps(node.aws.records)
+    assert not any(secret in everything for secret in SECRETS)
+
+
+def test_the_log_is_stored_beside_the_record(node: VerifiedNode):
+    node.run("verify")
+    assert node.aws.records[LOG_KEY] == "booted\n"
+
+
+def test_a_record_that_is_held_back_is_on_the_node_only(node: VerifiedNode):
+    outcome = node.run("verify", "--hold")
+    assert (outcome.exit_code, outcome.record) == (0, None)
+    assert json.loads(node.read("var/lib/trn/record.json"))["state"] == "proven"
+
+
+def test_a_failure_is_never_held_back(node: VerifiedNode):
+    remove_efa(node)
+    outcome = node.run("verify", "--hold")
+    assert outcome.record
+    assert outcome.record.state == "failed"

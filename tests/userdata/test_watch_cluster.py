@@ -1,0 +1,334 @@
+"""What a node does about the roster. Peers are sockets on loopback; a network that drops packets is stood in for."""
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.watch_node import BUCKET, WatchNode
+from trainium_core.node_record import NodeRecord
+from trainium_userdata.node.trn_node import cluster, files, ssh_keys
+from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
+
+PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
+NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "B" * 43
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> WatchNode:
+    return WatchNode(tmp_path, aws, monkeypatch)
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Addresses whose packets get lost."""
+    lost: set[str] = set()
+    connect = socket.create_connection
+
+    def attempt(target: tuple[str, int], seconds: float) -> socket.socket:
+        if target[0] in lost:
+            raise TimeoutError("timed out")
+        return connect(target, seconds)
+
+    monkeypatch.setattr(cluster, "socket", SimpleNamespace(create_connection=attempt))
+    return lost
+
+
+def peers_check(record: NodeRecord | None) -> tuple[str, str, bool]:
+    assert record
+    [check] = [check for check in record.checks if check.name == "peers"]
+    return check.expected, check.found, check.ok
+
+
+def test_the_environment_gets_rank_head_and_the_runtimes_meeting_point(node: WatchNode):
+    node.roster(NODES)
+    node.pass_time()
+    assert files.read("etc/trn/cluster").splitlines() == [
+        "HEAD_NODE=127.0.0.2",
+        "TRN_NODE_RANK=1",
+        "TRN_NODES=3",
+        "NEURON_RT_ROOT_COMM_ID=127.0.0.2:41001",
+    ]
+
+
+def test_the_host_file_lists_all_nodes_in_the_order_of_ranks(node: WatchNode):
+    node.roster(NODES)
+    node.pass_time()
+    assert files.read("etc/trn/hostfile") == "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
+
+
+def test_peers_that_refuse_the_connection_are_reached(node: WatchNode):
+    node.roster(NODES)
+    node.pass_time()
+    assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
+
+
+def test_peers_that_listen_are_reached(node: WatchNode):
+    with socket.create_server(("127.0.0.2", 41000)):
+        node.roster(NODES)
+        node.pass_time()
+    assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
+
+
+def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
+    # A listener whose queue is full drops what comes then, as a security group does.
+    with socket.create_server(("127.0.0.2", 0), backlog=0) as full, contextlib.ExitStack() as queue:
+        for _ in range(4):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        assert cluster._silent(full.getsockname()) == "127.0.0.2"
+
+
+def test_the_outcome_of_the_test_is_logged_once(
+    node: WatchNode, unreachable: set[str], capsys: pytest.CaptureFixture[str]
+):
+    unreachable.add("127.0.0.4")
+    node.roster(NODES)
+    node.pass_time(600)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("peers: 1 of 2")]) == 1
+
+
+def test_the_record_names_the_version_of_the_roster(node: WatchNode):
+    node.roster(NODES, version="abc123")
+    node.pass_time()
+    assert node.sent
+    assert (node.sent.state, node.sent.roster) == ("proven", "abc123")
+
+
+def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: WatchNode, unreachable: set[str]):
+    unreachable.update({"127.0.0.2", "127.0.0.4"})
+    node.roster(NODES)
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.sent
+    assert node.sent.state == "failed"
+    assert node.sent.reason == (
+        f"peers: 0 of 2; {PEER} (127.0.0.2) does not answer; {OTHER_PEER} (127.0.0.4) does not answer: "
+        "does the security group let all nodes reach each other?"
+    )
+
+
+def test_a_silent_peer_among_others_is_not_held_against_the_node(node: WatchNode, unreachable: set[str]):
+    unreachable.add("127.0.0.4")
+    node.roster(NODES)
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.sent
+    assert node.sent.state == "draining"
+    assert f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer" in node.sent.reason
+
+
+def test_a_pair_of_nodes_that_do_not_hear_each_other_fails(node: WatchNode, unreachable: set[str]):
+    unreachable.add("127.0.0.2")
+    node.roster(NODES[:2])
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.record.state == "failed"
+
+
+def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: set[str]):
+    nodes = [(f"i-0aaaaaaaaaaaaaa{number}", f"127.0.1.{number}") for number in range(10, 20)]
+    unreachable.update(address for _, address in nodes)
+    node.roster([*nodes, (INSTANCE_ID, "127.0.0.3")])
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.record.reason.count("does not answer") == 3
+    assert "does not answer; and others" in node.record.reason
+
+
+def test_a_peer_that_comes_up_within_the_minute_fails_nobody(node: WatchNode, unreachable: set[str]):
+    unreachable.add("127.0.0.4")
+    node.roster(NODES)
+    node.pass_time(TRIAL_SECONDS / 2)
+    assert node.sent is None
+    unreachable.clear()
+    node.pass_time()
+    assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
+
+
+def test_a_peer_that_answers_at_last_heals_the_node(node: WatchNode, unreachable: set[str]):
+    unreachable.add("127.0.0.4")
+    node.roster(NODES)
+    node.pass_time(TRIAL_SECONDS + 30)
+    unreachable.clear()
+    node.pass_time(60)
+    assert node.sent
+    assert (node.sent.state, node.sent.reason) == ("proven", "")
+
+
+def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNode, unreachable: set[str]):
+    node.plan(suppress_checks=["peers"])
+    unreachable.add("127.0.0.4")
+    node.roster(NODES)
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.sent
+    assert node.sent.state == "proven"
+    assert peers_check(node.sent) == ("2 of 2", f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer (suppressed)", True)
+
+
+def test_peers_that_fall_silent_later_disturb_nobody(node: WatchNode, unreachable: set[str]):
+    node.roster(NODES)
+    node.pass_time()
+    unreachable.update({"127.0.0.2", "127.0.0.4"})
+    node.pass_time(300)
+    assert node.record.state == "proven"
+
+
+def test_a_new_roster_is_tested_anew(node: WatchNode):
+    node.roster(NODES)
+    node.pass_time()
+    node.roster(NODES[:2], version="v2")
+    node.pass_time(60)
+    assert node.sent
+    assert node.sent.roster == "v2"
+    assert peers_check(node.sent) == ("1 of 1", "1 of 1", True)
+
+
+def test_a_roster_without_this_node_is_waited_out(node: WatchNode):
+    node.roster(NODES[:1])
+    node.pass_time(30)
+    assert (files.read("etc/trn/cluster"), node.sent) == ("", None)
+    node.roster(NODES, version="v2")
+    node.pass_time()
+    assert node.sent
+
+
+def test_a_single_node_has_a_roster_and_no_peers(node: WatchNode):
+    node.roster([(INSTANCE_ID, "127.0.0.3")])
+    node.pass_time()
+    assert node.sent
+    assert node.sent.roster == "v1"
+    assert "peers" not in [check.name for check in node.sent.checks]
+
+
+def test_a_verification_in_between_keeps_what_is_known_of_the_peers(node: WatchNode):
+    node.roster(NODES)
+    node.pass_time()
+    node.verify()
+    node.pass_time()
+    assert node.record.roster == "v1"
+    assert peers_check(node.record) == ("2 of 2", "2 of 2", True)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1; reboot", "$(reboot)", ""])
+def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: WatchNode):
+    node.roster([(PEER, address), *NODES[1:]])
+    node.pass_time()
+    assert files.read("etc/trn/cluster") == ""
+
+
+def test_a_denied_roster_is_one_that_is_not_there_yet(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    node.aws.s3_refuses = True
+    node.pass_time(30)
+    assert "roster" not in capsys.readouterr().out
+
+
+@pytest.fixture
+def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of the node's user: whoever runs the tests, below the scratch root."""
+    if shutil.which("ssh-keygen", path="/usr/bin:/bin") is None:
+        pytest.skip("ssh-keygen is not installed here")
+    monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())
+    folder = node.root / pwd.getpwuid(os.getuid()).pw_dir[1:]
+    folder.mkdir(parents=True)
+    files.write(ssh_keys.HOST_KEY, f"{KEY} root@node\n")
+    node.plan(internode_ssh=True)
+    node.roster(NODES)
+    for name in (PEER, OTHER_PEER):
+        node.aws.records[f"{BUCKET}/ssh/{name}.json"] = json.dumps([KEY, KEY])
+    return folder / ".ssh"
+
+
+def test_a_node_makes_a_key_once_and_hands_on_the_public_part(node: WatchNode, home: Path):
+    node.pass_time()
+    key = (home / "id_ed25519.pub").read_text()
+    node.start()
+    node.pass_time()
+    assert (home / "id_ed25519.pub").read_text() == key
+    assert json.loads(node.aws.records[f"{BUCKET}/ssh/{INSTANCE_ID}.json"]) == [" ".join(key.split()[:2]), KEY]
+
+
+def test_the_others_may_log_on_each_from_its_own_address(node: WatchNode, home: Path):
+    node.pass_time()
+    assert (home / "authorized_keys").read_text().splitlines() == [
+        f'from="127.0.0.2" {KEY} # trn-node',
+        f'from="127.0.0.4" {KEY} # trn-node',
+    ]
+
+
+def test_the_others_are_known_by_their_host_keys(node: WatchNode, home: Path):
+    node.pass_time()
+    lines = (home / "known_hosts").read_text().splitlines()
+    assert lines == [f"127.0.0.2 {KEY} # trn-node", f"127.0.0.4 {KEY} # trn-node"]
+
+
+def test_ssh_finds_the_host_keys_there(node: WatchNode, home: Path):
+    node.pass_time()
+    command = ["/usr/bin/ssh-keygen", "-F", "127.0.0.4", "-f", str(home / "known_hosts")]
+    assert KEY in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Path):
+    node.pass_time()
+    with (home / "authorized_keys").open("a") as more:
+        more.write("ssh-ed25519 AAAA the user's own\n")
+    node.roster(NODES[:2], version="v2")
+    node.pass_time(60)
+    assert (home / "authorized_keys").read_text().splitlines() == [
+        "ssh-ed25519 AAAA the user's own",
+        f'from="127.0.0.2" {KEY} # trn-node',
+    ]
+
+
+def test_only_the_user_reads_the_keys(node: WatchNode, home: Path):
+    node.pass_time()
+    for name in ("id_ed25519", "authorized_keys"):
+        assert (home / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_that_comes_later_is_waited_for(node: WatchNode, home: Path):
+    there = node.aws.records.pop(f"{BUCKET}/ssh/{PEER}.json")
+    node.pass_time()
+    assert not (home / "authorized_keys").exists()
+    node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = there
+    node.pass_time(60)
+    assert (home / "authorized_keys").exists()
+
+
+@pytest.mark.parametrize("key", ["ssh-ed25519 AAAA\nssh-rsa B", 'command="reboot" ' + KEY, "", 3])
+def test_a_key_that_is_none_is_never_trusted(key: object, node: WatchNode, home: Path):
+    node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = json.dumps([key, KEY])
+    node.pass_time()
+    assert not (home / "authorized_keys").exists()
+
+
+def test_keys_that_are_missing_do_not_keep_the_peers_from_being_tested(node: WatchNode, home: Path):
+    del node.aws.records[f"{BUCKET}/ssh/{PEER}.json"]
+    node.pass_time()
+    assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
+    assert home
+
+
+def test_without_the_setting_there_are_no_keys(node: WatchNode, home: Path):
+    node.plan(internode_ssh=False)
+    node.pass_time(60)
+    assert not home.exists()
+
+
+@pytest.fixture(autouse=True)
+def _loopback_has_more_than_one_address() -> Iterator[None]:
+    with contextlib.closing(socket.socket()) as probe:
+        try:
+            probe.bind(("127.0.0.2", 0))
+        except OSError:
+            pytest.skip("only 127.0.0.1 is there")
+        yield

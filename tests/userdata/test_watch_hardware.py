@@ -1,0 +1,140 @@
+"""What the watch makes of errors of the Neuron devices. The lines are the documentation's; no device was asked."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_userdata.node.trn_node import files, hardware
+
+DOCUMENTED = (
+    "NEURON_HW_ERR=SRAM_UNCORRECTABLE_ERROR instance-id=i-0592464924bd45322 hostname=ip-172-31-61-252 nd-id=3 "
+    "nc-id=0 serial-num=19fcda00f5ff6eb9 action=TERMINATE_INSTANCE"
+)
+"""AWS Neuron SDK documentation, neuron-runtime/nrt-troubleshoot.rst at 2.32.0; the device's number is changed."""
+
+
+@pytest.fixture
+def kernel_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    files.write("dev/kmsg", "")
+    return tmp_path / "dev/kmsg"
+
+
+def test_the_documented_line_fails_the_node_and_names_the_device(kernel_log: Path):
+    kernel_log.write_text(f"6,7,12,-;Linux version 6.8\n4,8,99,-;{DOCUMENTED}\n SUBSYSTEM=neuron\n")
+    errors = hardware.KernelLog(-1).errors()
+    assert errors == {"Neuron device 3: SRAM_UNCORRECTABLE_ERROR in the kernel log": "failed"}
+
+
+@pytest.mark.parametrize(
+    "error", ["SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR"]
+)
+def test_each_error_of_the_problem_detector_fails_the_node_even_without_an_action(error: str):
+    assert hardware.judge(error, " nd-id=0")[1] == "failed"
+
+
+def test_an_unknown_error_fails_the_node_if_its_action_says_so():
+    assert hardware.judge("NEW_ERROR", " nd-id=0 action=TERMINATE_INSTANCE")[1] == "failed"
+
+
+def test_an_unknown_error_without_that_action_drains_the_node():
+    assert hardware.judge("HBM_REPAIRABLE_UNCORRECTABLE_ERROR", " nd-id=0 action=RESET_DEVICE")[1] == "draining"
+
+
+def test_a_hang_in_collectives_says_nothing_about_this_node():
+    assert hardware.judge("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
+
+
+def test_a_device_that_is_not_named_is_unknown():
+    assert hardware.judge("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"
+
+
+def test_errors_are_told_once(kernel_log: Path):
+    kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
+    log = hardware.KernelLog(-1)
+    assert log.errors()
+    assert log.errors() == {}
+
+
+def test_errors_that_come_later_are_told(kernel_log: Path):
+    log = hardware.KernelLog(-1)
+    assert log.errors() == {}
+    with kernel_log.open("a") as more:
+        more.write(f"4,8,99,-;{DOCUMENTED}\n")
+    assert log.errors()
+
+
+def test_a_new_reader_skips_what_was_seen_before(kernel_log: Path):
+    kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
+    log = hardware.KernelLog(-1)
+    log.errors()
+    assert hardware.KernelLog(log.seen).errors() == {}
+
+
+def test_a_line_without_the_kernels_header_is_read_too(kernel_log: Path):
+    kernel_log.write_text(DOCUMENTED + "\n")
+    assert hardware.KernelLog(-1).errors()
+
+
+def test_a_log_that_has_nothing_to_say_does_not_block(kernel_log: Path):
+    kernel_log.unlink()
+    os.mkfifo(kernel_log)
+    assert hardware.KernelLog(-1).errors() == {}
+
+
+def test_the_log_of_this_machine_can_be_read_to_its_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROOT", "/")
+    try:
+        assert hardware.KernelLog(-1).errors() == {}
+    except OSError as error:
+        pytest.skip(f"no kernel log here: {error}")
+
+
+@given(st.binary())
+def test_no_bytes_in_the_log_break_the_reader(noise: bytes):
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    log = hardware.KernelLog(-1)
+    log._file = reading
+    try:
+        os.write(writing, noise[:4096])
+        assert isinstance(log.errors(), dict)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_counter_that_rose_is_told_with_the_device():
+    found = hardware.rises({"neuron11/mem_ecc_uncorrected": 1}, {"neuron11/mem_ecc_uncorrected": 2})
+    assert found == {"Neuron device 11: new uncorrectable memory errors (mem_ecc_uncorrected)": "failed"}
+
+
+def test_a_repairable_error_drains_the_node():
+    name = "neuron0/mem_ecc_repairable_uncorrected"
+    assert list(hardware.rises({name: 0}, {name: 1}).values()) == ["draining"]
+
+
+@given(st.integers(0), st.integers(0))
+def test_only_a_rise_counts(before: int, now: int):
+    name = "neuron0/sram_ecc_uncorrected"
+    assert bool(hardware.rises({name: before}, {name: now})) == (now > before)
+
+
+def test_a_counter_that_is_seen_for_the_first_time_did_not_rise():
+    assert hardware.rises({}, {"neuron0/sram_ecc_uncorrected": 5}) == {}
+
+
+@pytest.mark.parametrize("place", ["stats/hardware/{}", "ecc/{}", "stats/hardware/{}/total"])
+def test_counters_are_found_wherever_the_driver_keeps_them(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    files.write(f"{hardware.DEVICES}/neuron0/{place.format('mem_ecc_uncorrected')}", "4\n")
+    files.write(f"{hardware.DEVICES}/neuron0/neuron_core0/{place.format('mem_ecc_uncorrected')}", "9\n")
+    assert hardware.counters() == {"neuron0/mem_ecc_uncorrected": 4}
+
+
+def test_a_counter_that_cannot_be_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    files.write(f"{hardware.DEVICES}/neuron0/stats/hardware/mem_ecc_uncorrected", "not a number\n")
+    assert hardware.counters() == {}

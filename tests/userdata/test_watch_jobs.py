@@ -1,0 +1,94 @@
+"""Real signals to real processes; only /proc is rearranged, so that they seem to hold a Neuron device."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from trainium_userdata.node.trn_node import files, jobs
+
+Starter = Callable[[str], subprocess.Popen[str]]
+HANDLES = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))"
+IGNORES = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)"
+DEAF = "pass"
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
+    """Start a process with that beginning, holding a device of the scratch root."""
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    started: list[subprocess.Popen[str]] = []
+
+    def one(beginning: str, link: str = "/dev/neuron0") -> subprocess.Popen[str]:
+        code = f"{beginning}\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        folder = tmp_path / f"proc/{process.pid}"
+        (folder / "fd").mkdir(parents=True)
+        (folder / "fd/3").symlink_to(link)
+        (folder / "status").symlink_to(f"/proc/{process.pid}/status")
+        return process
+
+    yield one
+    for process in started:
+        process.communicate("")
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    return process.communicate("")[0]
+
+
+def test_a_job_with_a_handler_gets_the_signal_once(start: Starter):
+    job = start(HANDLES)
+    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+    assert said(job) == "saved\n"
+
+
+@pytest.mark.parametrize("beginning", [DEAF, IGNORES])
+def test_a_job_without_a_handler_lives_on_untouched(beginning: str, start: Starter):
+    job = start(beginning)
+    assert jobs.tell("spot") == f"signalled [], without a handler [{job.pid}]"
+    assert said(job) == ""
+    assert job.returncode == 0
+
+
+def test_a_process_that_uses_no_device_is_left_alone(start: Starter):
+    other = start(HANDLES, "/dev/null")
+    assert jobs.tell("spot") == "signalled [], without a handler []"
+    assert said(other) == ""
+
+
+def test_a_process_that_has_ended_disturbs_nobody(start: Starter):
+    job, ended = start(HANDLES), start(HANDLES)
+    ended.communicate("")
+    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+
+
+def test_everybody_who_is_logged_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    wall = tmp_path / "programs/wall"
+    wall.parent.mkdir()
+    wall.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/said\n')
+    wall.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wall.parent), prepend=":")
+    jobs.tell("EC2 takes this spot instance back")
+    assert files.read("said") == "trn-node: EC2 takes this spot instance back\n"
+
+
+def test_a_node_without_the_program_for_that_tells_its_jobs_all_the_same(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+):
+    job = start(HANDLES)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert str(job.pid) in jobs.tell("spot")
+
+
+def test_the_signal_is_the_one_that_lightning_and_slurm_use():
+    assert jobs.SIGNAL == signal.SIGUSR1

@@ -1,0 +1,323 @@
+"""The watch as a whole: what the record, the notice and the jobs get to know, and when.
+
+Real here: the watch, its requests and their signatures. Stand-ins: the clock, /sys, /proc, the kernel's log, both
+services. That a driver writes so into the log, and EC2 announces so, can only be seen on AWS.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.test_watch_hardware import DOCUMENTED
+from tests.userdata.watch_node import NOON, WatchNode
+from trainium_userdata.node.trn_node import files, jobs, notices
+from trainium_userdata.node.trn_node.watch import DRAIN_SECONDS, SIGNAL_SECONDS
+
+SPOT = '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}'
+SPOT_REASON = "EC2 takes this spot instance back: terminate"
+ADDRESS = "10.42.0.11"
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> WatchNode:
+    return WatchNode(tmp_path, aws, monkeypatch)
+
+
+@pytest.fixture
+def signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the jobs were told, in place of the signals themselves."""
+    told: list[str] = []
+    monkeypatch.setattr(jobs, "tell", lambda text: told.append(text) or "")
+    return told
+
+
+def retirement(at: float) -> str:
+    return (
+        f'[{{"Code": "instance-retirement", "State": "active", "Description": "degraded hardware", '
+        f'"NotBefore": "{notices.iso(at)}"}}]'
+    )
+
+
+def test_a_sound_node_stays_proven_and_nothing_is_sent(node: WatchNode):
+    node.pass_time(120)
+    assert (node.record.state, node.sent, node.notice) == ("proven", None, None)
+
+
+def test_a_spot_interruption_drains_the_node_within_seconds(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    assert (node.record.state, node.record.reason) == ("draining", f"{SPOT_REASON}, 2026-11-21T12:02:00Z")
+
+
+def test_the_keeper_gets_the_record_as_it_is_on_the_node(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    assert node.sent == node.record
+
+
+def test_jobs_can_watch_a_file_that_says_how_long_there_is(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(30)
+    assert node.notice == {"kind": "spot", "reason": SPOT_REASON, "at": "2026-11-21T12:02:00Z", "seconds_left": 95}
+
+
+def test_the_time_left_never_falls_below_zero(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(300)
+    assert node.notice
+    assert node.notice["seconds_left"] == 0
+
+
+def test_jobs_are_signalled_once_for_a_notice(node: WatchNode, signals: list[str]):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(60)
+    assert signals == [SPOT_REASON]
+
+
+def test_a_watch_that_is_started_again_does_not_signal_again(node: WatchNode, signals: list[str]):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    node.start()
+    node.pass_time(60)
+    assert signals == [SPOT_REASON]
+
+
+def test_a_second_notice_is_signalled_too(node: WatchNode, signals: list[str]):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    node.announce(notices.LIFECYCLE, "Terminated")
+    node.pass_time()
+    assert len(signals) == 2
+
+
+def test_jobs_are_not_signalled_weeks_ahead(node: WatchNode, signals: list[str]):
+    node.announce(notices.MAINTENANCE, retirement(NOON + 14 * 86400))
+    node.pass_time(120)
+    assert signals == []
+
+
+def test_a_node_that_ends_in_weeks_is_still_proven_and_says_so_on_the_node(node: WatchNode):
+    node.announce(notices.MAINTENANCE, retirement(NOON + 14 * 86400))
+    node.pass_time()
+    assert node.record.state == "proven"
+    assert node.notice
+    assert node.notice["at"] == "2026-12-05T12:00:00Z"
+
+
+def test_a_node_that_ends_within_a_day_drains(node: WatchNode):
+    node.announce(notices.MAINTENANCE, retirement(NOON + DRAIN_SECONDS + 60))
+    node.pass_time()
+    assert node.record.state == "proven"
+    node.pass_time(120)
+    assert node.record.state == "draining"
+
+
+def test_jobs_are_signalled_in_time_to_save(node: WatchNode, signals: list[str]):
+    node.announce(notices.MAINTENANCE, retirement(NOON + SIGNAL_SECONDS + 60))
+    node.pass_time(30)
+    assert signals == []
+    node.pass_time(60)
+    assert len(signals) == 1
+
+
+def test_a_cancelled_maintenance_is_withdrawn(node: WatchNode):
+    node.announce(notices.MAINTENANCE, retirement(NOON + 3600))
+    node.pass_time(10)
+    node.announce(notices.MAINTENANCE, "[]")
+    node.pass_time(120)
+    assert (node.record.state, node.record.reason, node.notice) == ("proven", "", None)
+    assert node.sent == node.record
+
+
+def test_a_recommendation_to_move_is_only_noted(
+    node: WatchNode, signals: list[str], capsys: pytest.CaptureFixture[str]
+):
+    node.announce(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
+    node.pass_time(120)
+    assert (node.record.state, node.notice, signals) == ("proven", None, [])
+    assert "EC2 may soon take this spot instance back" in capsys.readouterr().out
+
+
+def test_the_end_of_the_capacity_block_comes_with_the_roster(node: WatchNode, signals: list[str]):
+    end = {"kind": "capacity-block-end", "at": "2026-11-21T12:10:00Z", "reason": "the Capacity Block ends"}
+    node.roster([(INSTANCE_ID, ADDRESS)], told=[end])
+    node.pass_time()
+    assert (node.record.state, node.record.reason) == ("draining", "the Capacity Block ends, 2026-11-21T12:10:00Z")
+    assert node.notice
+    assert (node.notice["kind"], node.notice["at"]) == ("capacity-block-end", "2026-11-21T12:10:00Z")
+    assert signals == ["the Capacity Block ends"]
+
+
+def test_a_metadata_service_that_does_not_answer_withdraws_nothing(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    node.aws.failures = 1000
+    node.pass_time(60)
+    assert node.record.state == "draining"
+    assert node.notice
+
+
+def test_nor_does_a_watch_that_has_just_been_started_withdraw_anything(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    node.aws.failures = 1000
+    node.start()
+    node.pass_time(60)
+    assert node.record.state == "draining"
+    assert node.notice
+
+
+def test_a_hardware_error_fails_the_node_with_a_sentence(node: WatchNode, signals: list[str]):
+    node.kernel_says(DOCUMENTED, 4711)
+    node.pass_time()
+    sentence = "Neuron device 3: SRAM_UNCORRECTABLE_ERROR in the kernel log"
+    assert node.sent
+    assert (node.sent.state, node.sent.reason) == ("failed", sentence)
+    assert node.notice == {"kind": "hardware", "reason": sentence, "at": "", "seconds_left": 0}
+    assert signals == [sentence]
+
+
+def test_a_lost_node_stays_lost_when_the_watch_is_started_again(node: WatchNode):
+    node.kernel_says(DOCUMENTED, 4711)
+    node.pass_time()
+    node.start()
+    node.pass_time(120)
+    assert node.record.state == "failed"
+
+
+def test_a_lost_node_is_not_saved_by_another_verification_in_the_same_boot(node: WatchNode):
+    node.kernel_says(DOCUMENTED, 4711)
+    node.pass_time()
+    node.verify()
+    node.pass_time()
+    assert node.record.state == "failed"
+
+
+def test_after_a_reboot_the_verification_counts_and_not_what_was_before(node: WatchNode):
+    node.kernel_says(DOCUMENTED, 4711)
+    node.pass_time()
+    node.reboot()
+    node.pass_time(120)
+    assert (node.record.state, node.record.reason) == ("proven", "")
+
+
+def test_a_failed_verification_is_never_overwritten(node: WatchNode):
+    node.verify("failed", "15 of 16 Neuron devices (missing 7)")
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(60)
+    assert node.record.reason == "15 of 16 Neuron devices (missing 7)"
+
+
+def test_errors_that_were_counted_before_the_watch_began_are_no_rise(node: WatchNode):
+    node.counter(1, "mem_ecc_uncorrected", 3)
+    node.pass_time(120)
+    assert node.record.state == "proven"
+
+
+def test_an_error_counter_that_rises_fails_the_node(node: WatchNode):
+    node.pass_time()
+    node.counter(1, "sram_ecc_uncorrected", 1)
+    node.pass_time(120)
+    assert node.record.reason == "Neuron device 1: new uncorrectable SRAM errors (sram_ecc_uncorrected)"
+
+
+def test_a_rise_while_the_watch_was_not_running_is_seen(node: WatchNode):
+    node.pass_time()
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.start()
+    node.pass_time()
+    assert node.record.state == "failed"
+
+
+def test_repairable_errors_drain_the_node_until_the_driver_is_loaded_anew(node: WatchNode):
+    node.pass_time()
+    node.counter(0, "mem_ecc_repairable_uncorrected", 2)
+    node.pass_time(120)
+    assert node.record.state == "draining"
+    assert "reload the driver or reboot" in node.record.reason
+    node.counter(0, "mem_ecc_repairable_uncorrected", 0)
+    node.pass_time(120)
+    assert node.record.state == "proven"
+
+
+def test_uncorrectable_errors_stay_when_the_driver_is_loaded_anew(node: WatchNode):
+    node.pass_time()
+    node.counter(0, "mem_ecc_uncorrected", 1)
+    node.pass_time(120)
+    node.counter(0, "mem_ecc_uncorrected", 0)
+    node.pass_time(120)
+    assert node.record.state == "failed"
+
+
+def test_a_hang_in_collectives_is_only_noted(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    node.kernel_says("NEURON_HW_ERR=HANG_ON_COLLECTIVES nd-id=0 action=NONE", 1)
+    node.pass_time(60)
+    assert node.record.state == "proven"
+    assert capsys.readouterr().out.count("noted: Neuron device 0: HANG_ON_COLLECTIVES") == 1
+
+
+def test_a_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNode):
+    for number in range(1000):
+        node.kernel_says(f"NEURON_HW_ERR=HANG_ON_COLLECTIVES nd-id={number} action=NONE", 2 * number)
+        node.kernel_says(f"NEURON_HW_ERR=NEW_ERROR nd-id={number} action=NONE", 2 * number + 1)
+    node.kernel_says(DOCUMENTED, 5000)
+    node.pass_time()
+    assert node.record.state == "failed"
+    assert len(files.read("run/trn/watch.json")) < 8192
+
+
+def test_a_record_that_s3_refuses_is_sent_later(node: WatchNode):
+    node.aws.s3_refuses = True
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(30)
+    assert node.sent is None
+    node.aws.s3_refuses = False
+    node.pass_time(30)
+    assert node.sent == node.record
+
+
+def test_trouble_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    (node.root / "dev/kmsg").unlink()
+    node.start()
+    node.pass_time(60)
+    files.write("dev/kmsg", "")
+    node.pass_time(60)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kernel log")]
+    assert len(lines) == 2
+    assert lines[1] == "kernel log: works again"
+
+
+def test_a_node_without_counters_says_so(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    (node.root / "sys").rename(node.root / "elsewhere")
+    node.pass_time()
+    assert "the driver shows no counters of memory errors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("garbage", ["", "{", "[]", '{"boot": 3}', '{"state": "proven"}'])
+def test_files_that_hold_garbage_do_not_end_the_watch(garbage: str, node: WatchNode):
+    for name in ("var/lib/trn/record.json", "run/trn/watch.json", "etc/trn/plan.json"):
+        files.write(name, garbage)
+    node.start()
+    node.pass_time(30)
+    node.verify()
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    assert node.record.state == "draining"
+
+
+def test_the_command_runs_until_it_is_ended(node: WatchNode):
+    node.announce(notices.SPOT, SPOT)
+    command = [sys.executable, "-m", "trn_node", "watch"]
+    folder = Path(jobs.__file__).parents[1]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(folder)}, stdout=subprocess.PIPE) as watch:
+        assert watch.stdout
+        assert watch.stdout.readline()
+        for line in watch.stdout:
+            if line.startswith(b"record: draining"):
+                break
+        watch.terminate()
+    assert node.record.state == "draining"

@@ -1,0 +1,77 @@
+"""What AWS announces, in the forms of the EC2 user guide."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_userdata.node.trn_node import notices
+
+RETIREMENT = {
+    "NotBefore": "21 Jan 2027 09:00:43 GMT",
+    "Code": "instance-retirement",
+    "Description": "The instance is running on degraded hardware",
+    "EventId": "instance-event-0d59937288b749b32",
+    "NotAfter": "21 Jan 2027 09:17:23 GMT",
+    "State": "active",
+}
+
+
+def test_a_spot_interruption_tells_what_happens_and_when():
+    [notice] = notices.parse(notices.SPOT, '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}')
+    assert (notice.kind, notice.reason) == ("spot", "EC2 takes this spot instance back: terminate")
+    assert notices.iso(notice.at) == "2026-11-21T12:02:00Z"
+
+
+def test_a_retirement_tells_its_reason_and_when():
+    [notice] = notices.parse(notices.MAINTENANCE, json.dumps([RETIREMENT]))
+    assert notice.kind == "instance-retirement"
+    assert "The instance is running on degraded hardware" in notice.reason
+    assert notices.iso(notice.at) == "2027-01-21T09:00:43Z"
+
+
+@pytest.mark.parametrize("state", ["completed", "canceled"])
+def test_maintenance_that_is_over_is_no_notice(state: str):
+    assert notices.parse(notices.MAINTENANCE, json.dumps([{**RETIREMENT, "State": state}])) == []
+
+
+def test_a_recommendation_to_move_ends_nothing():
+    [notice] = notices.parse(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
+    assert not notice.ends
+
+
+@pytest.mark.parametrize("state", ["InService", "Standby", "Detached", "Warmed:Stopped"])
+def test_no_other_target_state_of_auto_scaling_is_a_notice(state: str):
+    assert notices.parse(notices.LIFECYCLE, state) == []
+
+
+@pytest.mark.parametrize("state", ["Terminated", "Warmed:Terminated"])
+def test_auto_scaling_that_terminates_may_do_so_at_any_moment(state: str):
+    [notice] = notices.parse(notices.LIFECYCLE, state)
+    assert (notice.kind, notices.iso(notice.at)) == ("terminated", "")
+
+
+@pytest.mark.parametrize("path", notices.SECONDS)
+def test_nothing_at_a_path_is_no_notice(path: str):
+    assert notices.parse(path, None) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-11-21T12:02:00Z", "2026-11-21T12:02:00.000Z", "2026-11-21T12:02:00+00:00", "21 Nov 2026 12:02:00 GMT"],
+)
+def test_a_moment_is_read_in_every_form_that_aws_has(text: str):
+    assert notices.iso(notices.moment(text)) == "2026-11-21T12:02:00Z"
+
+
+@given(st.text())
+def test_a_time_that_nobody_can_read_may_be_at_any_moment(text: str):
+    assert notices.moment("noon, " + text) == 0
+
+
+@given(st.sampled_from(list(notices.SECONDS)), st.text())
+def test_an_answer_that_is_not_understood_is_an_error_that_the_watch_expects(path: str, text: str):
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        assert isinstance(notices.parse(path, text), list)

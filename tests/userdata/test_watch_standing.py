@@ -1,0 +1,93 @@
+"""The record after the watch: a pure function of what the verification said and what was found since."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.node_record import NodeRecord
+from trainium_userdata.node.trn_node.cluster import Peers
+from trainium_userdata.node.trn_node.standing import stand
+
+PROVEN: dict[str, Any] = {
+    "instance_id": "i-1",
+    "state": "proven",
+    "reason": "",
+    "checks": [{"name": "nvme", "expected": "4", "found": "4", "ok": True}],
+    "address": "10.42.0.11",
+    "roster": "",
+    "time": "2026-11-21T12:00:00Z",
+}
+GOOD = Peers("v1", [{"name": "peers", "expected": "1 of 1", "found": "1 of 1", "ok": True}])
+BAD = Peers("v1", [{"name": "peers", "expected": "1 of 1", "found": "0 of 1", "ok": False}], "failed", "peers: 0 of 1")
+SOME_BAD = Peers("v1", BAD.checks, "draining", "peers: 1 of 2")
+
+reasons = st.lists(st.sampled_from(["a", "b", "c"]), max_size=2)
+findings = st.tuples(reasons, reasons, st.sampled_from([None, GOOD, BAD, SOME_BAD]), st.just(True))
+
+
+def after(record: dict[str, Any], *findings: Any) -> tuple[str, str]:
+    stood = stand(record, *findings)
+    return stood["state"], stood["reason"]
+
+
+def test_a_record_stays_as_it_is_while_nothing_is_found():
+    assert stand(PROVEN, [], [], None, True) == PROVEN
+
+
+def test_a_failure_counts_more_than_a_notice():
+    assert after(PROVEN, ["device 3"], ["spot"], None, True) == ("failed", "device 3")
+
+
+def test_all_reasons_are_told_together():
+    assert after(PROVEN, [], ["spot", "retirement"], None, True) == ("draining", "spot; retirement")
+
+
+def test_what_is_withdrawn_leaves_no_trace():
+    assert stand(stand(PROVEN, [], ["spot"], None, True), [], [], None, True) == PROVEN
+
+
+def test_nothing_is_withdrawn_before_every_source_was_read():
+    draining = stand(PROVEN, [], ["spot"], None, True)
+    assert after(draining, [], [], None, False) == ("draining", "spot")
+
+
+def test_a_failed_verification_is_the_last_word():
+    failed = {**PROVEN, "state": "failed", "reason": "15 of 16 Neuron devices"}
+    assert stand(failed, ["device 3"], ["spot"], GOOD, True) == failed
+
+
+def test_silent_peers_fail_the_node():
+    assert after(PROVEN, [], [], BAD, True) == ("failed", "peers: 0 of 1")
+
+
+def test_a_silent_peer_among_others_that_answer_drains_the_node():
+    assert after(PROVEN, [], [], SOME_BAD, True) == ("draining", "peers: 1 of 2")
+
+
+def test_peers_that_answer_later_prove_it_again():
+    stood = stand(stand(PROVEN, [], [], BAD, True), [], [], GOOD, True)
+    assert (stood["state"], stood["checks"]) == ("proven", PROVEN["checks"] + GOOD.checks)
+
+
+def test_the_record_names_the_roster_whose_nodes_were_tested():
+    assert stand(PROVEN, [], [], GOOD, True)["roster"] == "v1"
+
+
+@given(findings)
+def test_the_core_reads_every_record_that_comes_out(found: tuple[Any, ...]):
+    assert NodeRecord.from_json(json.dumps(stand(PROVEN, *found)))
+
+
+@given(findings, reasons, reasons, st.sampled_from([GOOD, BAD, SOME_BAD]))
+def test_only_the_last_findings_count(first: Any, failures: list[str], drains: list[str], peers: Peers):
+    last = (failures, drains, peers, True)
+    assert stand(stand(PROVEN, *first), *last) == stand(PROVEN, *last)
+
+
+@pytest.mark.parametrize("findings", [(["a"], [], None, True), ([], ["b"], GOOD, True), ([], [], BAD, True)])
+def test_the_same_findings_change_nothing_the_second_time(findings: tuple[Any, ...]):
+    once = stand(PROVEN, *findings)
+    assert stand(once, *findings) == once

@@ -1,0 +1,173 @@
+"""A node of files for `trn-node`: its real program in a process of its own, stand-ins for the programs of others."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.neuron_ls import devices_of
+from tests.userdata.plans import PLACES
+from trainium_core.node_record import Check, NodeRecord
+from trainium_core.plan import Plan
+from trainium_userdata import node
+from trainium_userdata.expectations import node_expectations
+
+PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
+PACKAGES = Path(node.__file__).parent
+RECORD_KEY = f"{PLACES.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
+LOG_KEY = f"{PLACES.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
+DISK = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How one run of a command ended. record: as S3 has it."""
+
+    exit_code: int
+    output: str
+    record: NodeRecord | None
+
+    def check(self, name: str) -> Check:
+        assert self.record
+        (found,) = [check for check in self.record.checks if check.name == name]
+        return found
+
+
+class VerifiedNode:
+    """A sound node of the plan, with the framework its image promises, until a test breaks something."""
+
+    def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
+        self.plan, self.aws = plan, aws
+        self.root, self.programs = folder / "root", folder / "programs"
+        self.programs.mkdir(parents=True)
+        self.expectations = node_expectations(plan)
+        self.write("etc/trn/plan.json", json.dumps(self.expectations))
+        self.write("etc/trn/places.env", f"TRN_REGION={PLACES.region}\nTRN_REPORT_URL={PLACES.report_url}\n")
+        self.write("etc/passwd", "root:x:0:0::/root:/bin/bash\nubuntu:x:1000:1000::/home/ubuntu:/bin/bash\n")
+        self.write("var/log/trn-node.log", "booted\n")
+        self.write("dev/console")
+        self.neuron(driver="2.29.1.0", runtime="2.33.2.0-1a2b3c4d5")
+        self.neuron_ls(devices_of(plan))
+        self.efa(self.expectations["efa_devices"])
+        self.collectives()
+        self.limits("unlimited", "65536")
+        self.program("timedatectl", "echo yes")
+        ports = self.expectations["reserved_ports"]
+        self.write("proc/sys/net/ipv4/ip_local_reserved_ports", f"2703,{min(ports)}-{max(ports)}\n")
+        for number in range(self.expectations["nvme_disks"]):
+            self.disk(number)
+        self.scratch(self.expectations["nvme_disks"] * self.expectations["nvme_disk_gb"])
+        self.framework(self.expectations["framework"] or "pytorch", "2_9")
+
+    def write(self, path: str, text: str = "") -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    def program(self, name: str, body: str) -> None:
+        file = self.programs / name
+        file.write_text(f"#!/bin/bash\n{body}\n")
+        file.chmod(0o755)
+
+    def expect(self, **changes: Any) -> None:
+        self.expectations.update(changes)
+        self.write("etc/trn/plan.json", json.dumps(self.expectations))
+
+    def neuron(self, *, driver: str, runtime: str, installed: str | None = None) -> None:
+        self.write("sys/module/neuron/version", f"{driver}\n")
+        self.program("modinfo", f'[ "$*" = "-F version neuron" ] && echo {installed or driver}')
+        self.program("dpkg-query", f"echo -n {runtime}")
+
+    def neuron_ls(self, devices: list[dict[str, Any]], *, failures: int = 0) -> None:
+        """Let neuron-ls list these devices, after so many failures. It knows the one flag -j."""
+        self.write("neuron-ls.json", json.dumps(devices))
+        self.write("neuron-ls.failures", "fails\n" * failures)
+        self.program(
+            "neuron-ls",
+            f"""[ "$*" = -j ] || {{ echo "unknown flag $*" >&2; exit 64; }}
+cd {self.root}; if [ -s neuron-ls.failures ]; then sed -i 1d neuron-ls.failures
+echo 'FATA[0000] Failed to discover neuron devices' >&2; exit 1; fi; cat neuron-ls.json""",
+        )
+
+    def efa(self, devices: int) -> None:
+        for number in range(devices):
+            (self.root / f"sys/class/infiniband/rdmap{number}s27").mkdir(parents=True)
+        self.program("fi_info", f"[ \"$*\" = '-p efa' ] && printf %s {shlex.quote(PROGRAMS['fi_info']['stdout'])}")
+
+    def collectives(self, report: Any = PROGRAMS["nccom_test"]["report"], *, then: str = ":") -> None:
+        """Let nccom-test note its arguments, write the report, and do something else."""
+        self.write("nccom.json", json.dumps(report))
+        self.program(
+            "nccom-test",
+            f"""echo "$@" >{self.root}/nccom-test.arguments; env >{self.root}/nccom-test.environment
+while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/nccom.json "$2"; shift; done
+{then}""",
+        )
+
+    def limits(self, memlock: str, nofile: str, *, of_services: tuple[str, str] = ("infinity", "65536")) -> None:
+        self.program("su", f'case "$*" in "- ubuntu -c ulimit -S -l") echo {memlock};; *-n) echo {nofile};; esac')
+        memlock, nofile = of_services
+        self.program("systemctl", f'case "$*" in *MEMLOCKSoft*) echo {memlock};; *NOFILESoft*) echo {nofile};; esac')
+
+    def disk(self, number: int) -> None:
+        """With the two links and the partition that udev makes."""
+        device = f"dev/nvme{number}n1"
+        self.write(device)
+        for link, target in ((DISK, device), (DISK + "_1", device), (DISK + "-part1", f"{device}p1")):
+            path = self.root / link.format(number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(self.root / target)
+
+    def scratch(self, gigabytes: float, *, target: str = "/scratch") -> None:
+        self.program("df", f"echo '   1B-blocks Mounted on'; echo '{int(gigabytes * 10**9)} {target}'")
+
+    def framework(self, name: str, version: str, *, modules: dict[str, str] | None = None) -> None:
+        """An environment with a framework of our own making, whose computations are right."""
+        folder = self.root / f"opt/aws_neuronx_venv_{name}_{version}"
+        self.write(str((folder / "bin/python").relative_to(self.root)))
+        for path, text in (modules or {}).items():
+            self.write(str((folder / "modules" / path).relative_to(self.root)), text)
+        python = folder / "bin/python"
+        given = f"PYTHONPATH={folder}/modules exec {sys.executable}" if modules else "exec true"
+        answer = "for _ in $(seq ${CORES:-1}); do echo 'TRN-CORE \"\"'; done; exit 0\n" if not modules else ""
+        python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{answer}{given} "$@"\n')
+        python.chmod(0o755)
+
+    def _answers(self, framework: str) -> int:
+        return self.expectations["neuron_cores"] if framework == "jax" else 1
+
+    def run(self, *arguments: str, **settings: str) -> Outcome:
+        run = subprocess.run(
+            [sys.executable, "-m", "trn_node", *arguments],
+            cwd=self.root,
+            env={
+                "PATH": f"{self.programs}:{os.environ['PATH']}",
+                "PYTHONPATH": str(PACKAGES),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "ROOT": str(self.root),
+                "TRN_VERIFY_ATTEMPTS": "1",
+                "TRN_VERIFY_PAUSE": "0",
+                "TRN_HTTP_RETRIES": "1",
+                "TRN_HTTP_PAUSE": "0",
+                **self.aws.loopback_environment,
+                **settings,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        record = self.aws.records.get(RECORD_KEY)
+        return Outcome(
+            exit_code=run.returncode, output=run.stdout, record=NodeRecord.from_json(record) if record else None
+        )

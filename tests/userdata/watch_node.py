@@ -1,0 +1,108 @@
+"""A proven node of files for the tests of its watch: a scratch root, a clock of its own, services on loopback."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from trainium_core.node_record import NodeRecord
+from trainium_userdata.node.trn_node import files, notices, record
+from trainium_userdata.node.trn_node.imds import Imds
+from trainium_userdata.node.trn_node.s3 import S3
+from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
+
+BUCKET = "records"
+NOON = notices.moment("2026-11-21T12:00:00Z")
+BOOT = "e2f1ad3c-74a0-4150-b3a5-96839dc4d8f3"
+PLAN = {
+    "rendezvous_port": 41000,
+    "root_comm_port": 41001,
+    "suppress_checks": [],
+    "internode_ssh": False,
+    "node_recovery": True,
+}
+
+
+class WatchNode:
+    """proven in this boot, with two sound devices and an empty kernel log; `pass_time` lets the watch do its work."""
+
+    def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.aws = aws
+        self.root = root
+        self.now = NOON
+        monkeypatch.setenv("ROOT", str(root))
+        monkeypatch.setenv("TRN_HTTP_RETRIES", "0")
+        monkeypatch.setenv("PATH", str(root / "programs"))
+        for name, value in aws.loopback_environment.items():
+            monkeypatch.setenv(name, value)
+        self.plan(**PLAN)
+        files.write(files.PLACES, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/nodes\n")
+        files.write("proc/sys/kernel/random/boot_id", BOOT + "\n")
+        files.write("dev/kmsg", "")
+        for device in (0, 1):
+            self.counter(device, "mem_ecc_uncorrected", 0)
+            self.counter(device, "sram_ecc_uncorrected", 0)
+            self.counter(device, "mem_ecc_repairable_uncorrected", 0)
+        self.verify()
+        self.start()
+
+    def start(self) -> None:
+        """Start the watch; once more after it was ended."""
+        imds = Imds(retries=0)
+        self.watch = Watch(imds, S3(imds, retries=0), lambda: self.now)
+
+    def plan(self, **values: Any) -> None:
+        files.write(files.PLAN, json.dumps({**PLAN, **values}))
+
+    def verify(self, state: str = "proven", reason: str = "") -> None:
+        """What a verification leaves behind."""
+        checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "proven"}]
+        told = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
+        record.write({**told, "address": "10.42.0.11", "roster": "", "time": "2026-11-21T11:59:00Z"})
+
+    def reboot(self) -> None:
+        """Boot anew and prove it; on this node /run outlives that."""
+        files.write("proc/sys/kernel/random/boot_id", "2b5e4e8c-11f2-4a5d-9c06-0d4c9c1ad7a1\n")
+        files.write("dev/kmsg", "")
+        files.path(NOTICE).unlink(missing_ok=True)
+        self.verify()
+        self.start()
+
+    def pass_time(self, seconds: float = 2 * TICK) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.watch.step()
+            self.now += TICK
+
+    def counter(self, device: int, name: str, count: int, folder: str = "stats/hardware") -> None:
+        files.write(f"sys/devices/virtual/neuron_device/neuron{device}/{folder}/{name}", f"{count}\n")
+
+    def kernel_says(self, message: str, sequence: int) -> None:
+        with (self.root / "dev/kmsg").open("a") as log:
+            log.write(f"4,{sequence},1234567,-;{message}\n")
+
+    def announce(self, path: str, text: str) -> None:
+        self.aws.notices[path] = text
+
+    def roster(self, nodes: Sequence[tuple[str, str]], version: str = "v1", told: Sequence[Any] = ()) -> None:
+        listed = [{"instance_id": name, "address": address} for name, address in nodes]
+        self.aws.records[f"{BUCKET}/cluster.json"] = json.dumps(
+            {"version": version, "nodes": listed, "notices": list(told)}
+        )
+
+    @property
+    def record(self) -> NodeRecord:
+        return NodeRecord.from_json(files.read(files.RECORD))
+
+    @property
+    def sent(self) -> NodeRecord | None:
+        text = self.aws.records.get(f"{BUCKET}/nodes/{INSTANCE_ID}.json")
+        return NodeRecord.from_json(text) if text else None
+
+    @property
+    def notice(self) -> dict[str, Any] | None:
+        text = files.read(NOTICE)
+        return json.loads(text) if text else None

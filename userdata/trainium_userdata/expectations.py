@@ -1,0 +1,60 @@
+"""What a plan expects of each of its nodes: the content of /etc/trn/plan.json, which the node verifies itself by."""
+
+from typing import Any
+
+from trainium_core.facts import facts
+from trainium_core.image_content import is_for_torch_neuronx, other_content
+from trainium_core.network_layout import network_interfaces
+from trainium_core.neuron_packages import neuron_packages
+from trainium_core.plan import Plan
+
+LUSTRE_PATH = "/fsx"
+EFS_PATH = "/efs"
+SCRATCH_PATH = "/scratch"
+
+
+def node_expectations(plan: Plan) -> dict[str, Any]:
+    """What each node of the plan should find on itself, ready for JSON.
+
+    Nothing of it depends on how many nodes there are, so that a node stays when others join. Numbers of devices and
+    cores are per node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None for a type
+    that has none, `framework` when any will do, `scratch` without local disks.
+    """
+    kind, rendezvous, limits = plan.type, facts()["rendezvous"], facts()["process_limits"]
+    return {
+        "cluster_name": plan.cluster_name,
+        "instance_type": plan.instance_type,
+        "neuron_devices": kind.neuron_devices,
+        "neuron_cores": plan.neuron_cores_per_node,
+        "device_memory_gib": kind.device_memory_gib,
+        "logical_neuroncore_config": plan.lnc if kind.logical_neuroncore_configs else None,
+        "neuron_devices_connected": kind.neuron_devices > 1,
+        "efa_devices": sum(interface.interface_type is not None for interface in network_interfaces(plan)),
+        "nvme_disks": kind.nvme_disks,
+        "nvme_disk_gb": kind.nvme_disk_gb,
+        "scratch": SCRATCH_PATH if kind.nvme_disks else None,
+        "framework": framework(plan.image_parameter),
+        "neuron_software": plan.neuron_software,
+        "driver_rules": neuron_packages()["compatibility"]["rules"],
+        "rendezvous_port": rendezvous["port"],
+        "root_comm_port": rendezvous["root_comm_port"],
+        "reserved_ports": [rendezvous["port"], rendezvous["root_comm_port"]],
+        "memlock": limits["memlock"],
+        "nofile": limits["nofile"],
+        "mounts": _mounts(plan),
+        "suppress_checks": list(plan.suppress_checks),
+        "node_recovery": plan.node_recovery == "on",
+        "internode_ssh": plan.internode_ssh == "on",
+    }
+
+
+def framework(image_parameter: str | None) -> str | None:
+    """The training framework that the image promises; None when it promises none, or more than one."""
+    if is_for_torch_neuronx(image_parameter):
+        return "pytorch"
+    return "jax" if other_content(image_parameter) == "JAX" else None
+
+
+def _mounts(plan: Plan) -> list[dict[str, str]]:
+    lustre = [{"kind": "lustre", "path": LUSTRE_PATH}] if plan.fsx_lustre is not None else []
+    return lustre + ([{"kind": "efs", "path": EFS_PATH}] if plan.efs is not None else [])

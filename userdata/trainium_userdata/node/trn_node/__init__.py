@@ -1,0 +1,1 @@
+"""What runs on a node, as `trn-node`: Python 3.9 or later, standard library only, shipped inside the user data."""

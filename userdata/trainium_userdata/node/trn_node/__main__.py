@@ -1,0 +1,98 @@
+"""The command trn-node."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from . import files
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="trn-node", description="This node of an AWS Trainium cluster.")
+    commands = top.add_subparsers(dest="command", required=True)
+    status = commands.add_parser("status", help="what this node is, and how it stands")
+    status.add_argument("--json", action="store_true")
+    verify = commands.add_parser("verify", help="check the node against its plan, and report the outcome")
+    verify.add_argument("--last", action="store_true", help="the driver was loaded anew already")
+    verify.add_argument("--hold", action="store_true", help="do not send the record of a proven node yet")
+    report = commands.add_parser("report", help="send the record, as it is or as failed")
+    report.add_argument("state", nargs="?", choices=["failed"])
+    report.add_argument("reason", nargs="?", default="")
+    collectives = commands.add_parser("collectives", help="test collective communication with nccom-test")
+    collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
+    commands.add_parser("watch", help="watch over this node; run by its service")
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    given = parser().parse_args(arguments)
+    if given.command == "status":
+        return show_status(as_json=given.json)
+    if given.command == "collectives":
+        return test_collectives(nodes=given.nodes)
+    if os.geteuid() and not os.environ.get("ROOT"):
+        print(f"trn-node {given.command}: only root may; use sudo", file=sys.stderr)
+        return 2
+    if given.command == "verify":
+        return verify(last=given.last, hold=given.hold)
+    if given.command == "report":
+        return send_report(given.state or "", given.reason)
+    from . import watch
+
+    watch.main()
+    return 0
+
+
+def show_status(*, as_json: bool) -> int:
+    from . import status
+
+    found = status.facts()
+    print(json.dumps(found, indent=2) if as_json else status.table(found))
+    return 0 if found["record"] and found["record"]["state"] != "failed" else 1
+
+
+def test_collectives(*, nodes: bool) -> int:
+    from . import collectives
+
+    try:
+        plan = files.plan()
+        if nodes:
+            print(collectives.test_nodes(plan))
+            return 0
+        check = collectives.check_collectives(plan, plan["neuron_cores"])
+    except (OSError, ValueError, LookupError) as error:
+        print(f"trn-node collectives: {error}", file=sys.stderr)
+        return 1
+    print(check.found)
+    return 0 if check.ok else 1
+
+
+def verify(*, last: bool, hold: bool) -> int:
+    from . import verify as verification
+
+    try:
+        return verification.verify(last=last, hold=hold)
+    except verification.BusyError as error:
+        print(f"trn-node verify: nothing was verified: {error}", file=sys.stderr)
+        return verification.BUSY
+
+
+def send_report(state: str, reason: str) -> int:
+    from . import record
+    from .imds import Imds
+
+    imds = Imds()
+    made = record.read() or record.make("failed", [], imds)
+    if state:
+        made.update(state=state, reason=reason, time=record.now())
+        return 0 if record.report(made, imds) else 1
+    if made["state"] == "failed" and not made["reason"]:
+        made["reason"] = "the node was not verified"
+    return 0 if record.report(made, imds) == "s3" and made["state"] == "proven" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

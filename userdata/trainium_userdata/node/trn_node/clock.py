@@ -1,0 +1,39 @@
+"""Whether the clock is right: S3 refuses requests of a clock that is off by more than 15 minutes."""
+
+from __future__ import annotations
+
+import contextlib
+
+from .check import Check
+from .programs import run
+from .s3 import clock_offset
+
+SECONDS = 30
+MOST_SECONDS = 30
+"""Far more than what a Date header, in whole seconds, and a slow answer make of a right clock."""
+
+
+def check_time() -> Check:
+    offset = None
+    with contextlib.suppress(OSError):
+        offset = clock_offset()
+    expected = f"synchronised, within {MOST_SECONDS} seconds"
+    if offset is not None and abs(offset) > MOST_SECONDS:
+        found = f"{abs(offset):.0f} seconds {'behind' if offset > 0 else 'ahead of'} S3's"
+        complaint = f"the clock is off: {found}, which refuses more than 900"
+        return Check("time-sync", expected, found, False, complaint)
+    if not synchronised():
+        return Check(
+            "time-sync", expected, "not synchronised", False, "the clock is not synchronised (chronyc tracking)"
+        )
+    found = "synchronised" if offset is None else f"synchronised, {abs(offset):.0f} seconds off S3's clock"
+    return Check("time-sync", expected, found, True)
+
+
+def synchronised() -> bool:
+    if run("timedatectl", "show", "--property=NTPSynchronized", "--value", seconds=SECONDS).out.strip() == "yes":
+        return True
+    leap = [
+        line for line in run("chronyc", "-n", "tracking", seconds=SECONDS).out.splitlines() if "Leap status" in line
+    ]
+    return any(line.split(":")[-1].strip() == "Normal" for line in leap)

@@ -1,0 +1,149 @@
+"""The other nodes: the roster that the cluster's keeper writes, this node's rank in it, whether its peers answer."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from . import files, ssh_keys
+from .hardware import DRAINING, FAILED
+from .notices import Notice, moment
+from .s3 import S3, S3Error
+
+VARIABLES = "etc/trn/cluster"
+HOSTS = "etc/trn/hostfile"
+
+CONNECT_SECONDS = 3
+"""An answer within one subnet takes less than a millisecond; the rest is for packets that are sent again."""
+
+TRIAL_SECONDS = 60
+"""How long peers may take to answer: all are up when the roster is written, so this is for a network in trouble."""
+
+WAITING_SECONDS, SETTLED_SECONDS = 5, 30
+"""How often the roster is read: a deployment waits for the nodes that test their peers; later it seldom changes."""
+
+SSH_PORT = 22
+AT_ONCE = 32
+NAMED = 3
+"""At most so many silent peers in one sentence."""
+
+
+class Peers(NamedTuple):
+    """How the test of a roster's nodes ended. state: what it makes of this node; empty when all is well.
+
+    A node that most of the others do not answer is cut off: it failed. One that hears most of them is not to blame for
+    the rest, and is not to be replaced for it; but it is not proven either, and drains until they answer.
+    """
+
+    roster: str
+    checks: list[dict[str, Any]]
+    state: str = ""
+    complaint: str = ""
+
+
+class Cluster:
+    """peers: None before the first roster with this node was tested."""
+
+    def __init__(self, s3: S3, log: Callable[[str], None]) -> None:
+        self._s3, self._log = s3, log
+        self._etag = ""
+        self._roster: dict[str, Any] = {}
+        self._trial_ends = 0.0
+        self._trusted = ""
+        self.peers: Peers | None = None
+
+    @property
+    def seconds(self) -> int:
+        tested = self.peers and self.peers.roster == self._roster["version"]
+        return SETTLED_SECONDS if tested else WAITING_SECONDS
+
+    def look(self, mine: str, now: float) -> list[Notice]:
+        """Do what the roster asks of the instance `mine`, and give its notices. Raises OSError or ValueError."""
+        self._read(f"{_folder()}/cluster.json", now)
+        others = self._nodes()
+        if mine in others:
+            plan = files.plan()
+            _write(list(others), list(others.values()), mine, plan["root_comm_port"])
+            del others[mine]
+            if self.seconds == WAITING_SECONDS or (self.peers and self.peers.complaint):
+                self._test(others, plan, now)
+        told = self._roster.get("notices", [])
+        return [Notice(each["kind"], each["reason"], moment(each["at"])) for each in told]
+
+    def exchange_keys(self, mine: str) -> None:
+        """Hand on the keys of the instance `mine`, and trust those of the others, if nodes may log on to each other."""
+        version = self._roster.get("version")
+        if version and version != self._trusted and files.plan()["internode_ssh"]:
+            ssh_keys.exchange(self._s3, _folder(), mine, self._nodes())
+            self._trusted = version
+
+    def _nodes(self) -> dict[str, str]:
+        return {node["instance_id"]: node["address"] for node in self._roster.get("nodes", [])}
+
+    def _read(self, url: str, now: float) -> None:
+        try:
+            found = self._s3.get(url, self._etag)
+        except S3Error as error:
+            # S3 denies what is not there to those who may not list the bucket.
+            if error.status != 403 or self._roster:
+                raise
+            return
+        if found:
+            roster = json.loads(found[0])
+            for node in roster["nodes"]:
+                # It gets into a shell file.
+                ipaddress.ip_address(node["address"])
+            if roster["version"] != self._roster.get("version"):
+                self._trial_ends = now + TRIAL_SECONDS
+            self._roster, self._etag = roster, found[1]
+
+    def _test(self, others: dict[str, str], plan: dict[str, Any], now: float) -> None:
+        ports = SSH_PORT, plan["rendezvous_port"]
+        targets = [(address, port) for port in ports for address in others.values()]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            silent = {*pool.map(_silent, targets)} - {""}
+        if silent and now < self._trial_ends:
+            return
+        expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
+        names = [f"{name} ({address}) does not answer" for name, address in others.items() if address in silent]
+        found = "; ".join([found, *names[:NAMED], *["and others"] * (len(names) > NAMED)])
+        state = complaint = ""
+        counts = "peers" not in plan["suppress_checks"]
+        if silent and counts:
+            state = FAILED if 2 * len(silent) > len(others) else DRAINING
+            complaint = f"peers: {found}: does the security group let all nodes reach each other?"
+        shown = found + " (suppressed)" * bool(silent and not counts)
+        check = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
+        peers = Peers(self._roster["version"], [check] if others else [], state, complaint)
+        if peers != self.peers:
+            self._log(f"peers: {shown}")
+        self.peers = peers
+
+
+def _folder() -> str:
+    """Where in S3 the folder of the records is."""
+    return files.places()["TRN_REPORT_URL"].rpartition("/")[0]
+
+
+def _write(names: list[str], addresses: list[str], mine: str, port: int) -> None:
+    """The shell variables that the training environment ends with, and the host file for MPI: rank 0 comes first."""
+    head = addresses[0]
+    text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(mine)}\nTRN_NODES={len(names)}\n"
+    text += f"NEURON_RT_ROOT_COMM_ID={head}:{port}\n"
+    if files.read(VARIABLES) != text:
+        files.write(HOSTS, "\n".join(addresses) + "\n")
+        files.write(VARIABLES, text)
+
+
+def _silent(target: tuple[str, int]) -> str:
+    """The address if nothing is heard from it; a refused connection is an answer."""
+    try:
+        socket.create_connection(target, CONNECT_SECONDS).close()
+    except OSError as error:
+        if not isinstance(error, ConnectionRefusedError):
+            return target[0]
+    return ""

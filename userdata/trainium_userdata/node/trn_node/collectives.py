@@ -1,0 +1,80 @@
+"""nccom-test: an all-reduce whose result it compares with the CPU's (AWS Neuron SDK documentation, nccom-test.rst)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import files
+from .check import Check
+from .limits import login_user
+from .programs import run
+
+SECONDS = 300
+"""A minute is normal; a hang never ends."""
+BYTES = 1048576
+OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), "-d", "fp32", "-n", "5", "-w", "1", "-c", "random", "--non-interactive")
+WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt).*", re.IGNORECASE)
+"""How a result that fails the check is told is not documented; these words never stand for a sound one."""
+
+
+def check_collectives(plan: dict[str, Any], cores: int) -> Check:
+    expected = f"a correct all-reduce over {cores} cores"
+    if cores < 2:
+        return Check("collectives", expected, "one core has nobody to reduce with", True)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        lnc = plan["logical_neuroncore_config"]
+        changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
+        command = ("nccom-test", "-r", str(cores), *OPTIONS, "--report-to-json-file", str(report), "allr")
+        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder)
+        odd = WRONG.search(ran.out)
+        text = report.read_text(errors="replace") if report.is_file() else ""
+    bandwidth = bus_bandwidth(text)
+    if ran.trouble or odd:
+        complaint = ran.trouble or f"nccom-test says: {odd[0].strip()[:200] if odd else ''}"
+    elif bandwidth is None:
+        complaint = "nccom-test reports no result"
+    else:
+        return Check("collectives", expected, f"correct, {bandwidth:.1f} GB/s", True)
+    return Check("collectives", expected, complaint, False, f"all-reduce over {cores} cores: {complaint}")
+
+
+def bus_bandwidth(text: str) -> float | None:
+    """Of the report's one result, in GB/s; None when there is no result of our size that took any time."""
+    try:
+        (result,) = json.loads(text)["results"]
+        timed = float(result["time:avg(us)"]) > 0 and int(result["size(B)"]) >= BYTES
+        return float(result["busbw(GB/s)"]) if timed else None
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return None
+
+
+def test_nodes(plan: dict[str, Any]) -> str:
+    """nccom-test over all nodes of the roster; its output. Raises OSError with the reason when it fails."""
+    if not plan.get("internode_ssh"):
+        raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
+    hosts = files.read(HOSTFILE).split()
+    if len(hosts) < 2:
+        raise OSError("this node knows of no other node yet; see `trn-node status`")
+    changes = {
+        "NEURON_RT_ROOT_COMM_ID": f"{hosts[0]}:{plan['root_comm_port']}",
+        "FI_PROVIDER": "efa",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+    }
+    ranks = plan["neuron_cores"] * len(hosts)
+    command = ["nccom-test", "-r", str(ranks), "-N", str(len(hosts)), *OPTIONS, "allr", "--hosts", *hosts]
+    if os.geteuid() == 0:
+        command = ["runuser", "-u", login_user(), "--", *command]
+    ran = run(*command, seconds=SECONDS, changes=changes, folder=tempfile.gettempdir())
+    if ran.trouble:
+        raise OSError(ran.trouble)
+    return ran.out
+
+
+HOSTFILE = "etc/trn/hostfile"
+"""Addresses of all nodes, rank 0 first; the watch writes it."""

@@ -1,0 +1,62 @@
+"""Whether the Neuron driver is there, and goes with the runtime: asked before any hardware is blamed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import files
+from .check import Check
+from .programs import run
+
+SECONDS = 30
+RUNTIME = "aws-neuronx-runtime-lib"
+EXPECTED = "loaded, and goes with the runtime"
+
+
+def check_driver(plan: dict[str, Any]) -> Check:
+    loaded = files.read("sys/module/neuron/version").strip()
+    installed = run("modinfo", "-F", "version", "neuron", seconds=SECONDS).out.strip()
+    runtime = runtime_version()
+    if not loaded:
+        if files.path("sys/module/neuron").exists():
+            return wrong("version unknown", "the Neuron driver does not tell its version")
+        if installed:
+            return wrong(f"{installed} not loaded", f"the Neuron driver {installed} is not loaded", may_heal=True)
+        return wrong("not installed", "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel")
+    if installed and installed != loaded:
+        found = f"{loaded} loaded, {installed} installed"
+        return wrong(found, f"the Neuron driver is {found}: reload it, or reboot", may_heal=True)
+    found = f"driver {loaded}, " + (f"runtime {runtime}" if runtime else "no runtime on the host")
+    if not runtime and plan.get("framework"):
+        return wrong(found, f"the Neuron runtime ({RUNTIME}) is not installed")
+    for rule in plan.get("driver_rules", []):
+        if runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
+            sentence = f"driver {loaded} and runtime {runtime} do not go together: {rule['why']}"
+            return wrong(found, f"{sentence}; install both from one Neuron release")
+    return Check("driver", EXPECTED, found, True)
+
+
+def wrong(found: str, complaint: str, *, may_heal: bool = False) -> Check:
+    return Check("driver", EXPECTED, found, False, complaint, may_heal)
+
+
+def runtime_version() -> str:
+    """Of the package, or else of the library's file; empty when neither is there."""
+    for query in (("dpkg-query", "-W", "-f", "${Version}"), ("rpm", "-q", "--qf", "%{VERSION}")):
+        asked = run(*query, RUNTIME, seconds=SECONDS)
+        if not asked.trouble and version(asked.out):
+            return asked.out.split("-")[0].strip()
+    names = [file.name for file in files.path("opt/aws/neuron/lib").glob("libnrt.so.*.*")]
+    return max((name[len("libnrt.so.") :] for name in names), key=version, default="")
+
+
+def version(text: str) -> tuple[int, ...]:
+    found = re.match(r"\d{1,9}(\.\d{1,9})*", text.strip())
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def within(rule: dict[str, str], name: str, found: str) -> bool:
+    """Whether a version lies within the bounds that the rule has for it."""
+    low, high = rule.get(f"{name}_from"), rule.get(f"{name}_below")
+    return (low is None or version(found) >= version(low)) and (high is None or version(found) < version(high))

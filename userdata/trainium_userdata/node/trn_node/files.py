@@ -1,0 +1,55 @@
+"""The node's files, below the folder that the variable ROOT names; by default the real root."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+PLAN = "etc/trn/plan.json"
+PLACES = "etc/trn/places.env"
+RECORD = "var/lib/trn/record.json"
+
+
+def path(name: str) -> Path:
+    return Path(os.environ.get("ROOT") or "/") / name
+
+
+def read(name: str) -> str:
+    """The text of a file; empty when there is none or it cannot be read."""
+    try:
+        return path(name).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def write(name: str, text: str) -> None:
+    """Replace a file in one step: who reads it sees the old text or the new."""
+    file = path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}.new")
+    with new.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(file)
+
+
+def plan() -> dict[str, Any]:
+    """What the plan expects of the node. Raises OSError or ValueError when there is no such file or no JSON in it."""
+    return cast("dict[str, Any]", json.loads(path(PLAN).read_text()))
+
+
+def places() -> dict[str, str]:
+    """Region and URLs of the cluster, by the names of their variables."""
+    lines = (line.split("=", 1) for line in read(PLACES).splitlines() if "=" in line)
+    return {name.strip(): value.strip().strip("\"'") for name, value in lines}
+
+
+def place(name: str) -> str:
+    """One of the places. Raises OSError when nobody wrote it down."""
+    found = places().get(name)
+    if not found:
+        raise OSError(f"/{PLACES} names no {name}")
+    return found

@@ -1,0 +1,57 @@
+"""The instance metadata service, version 2."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from . import web
+
+TOKEN_SECONDS = 21600
+
+
+class Credentials(NamedTuple):
+    access_key_id: str
+    secret_access_key: str
+    token: str
+
+
+class Imds:
+    """endpoint: default AWS_EC2_METADATA_SERVICE_ENDPOINT or the well-known address. retries: default web.RETRIES."""
+
+    def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
+        found = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
+        self._endpoint = found.rstrip("/")
+        self.retries = retries
+        self._token = ""
+
+    def get(self, path: str) -> str | None:
+        """The text at a path below /latest/meta-data; None when there is none. Raises OSError without an answer."""
+        answer = web.persistently(lambda: self._get(path), (200, 404), self.retries)
+        if answer.status not in (200, 404):
+            raise OSError(f"the metadata service answers {answer.status} to {path}")
+        return answer.body.decode(errors="replace") if answer.status == 200 else None
+
+    def credentials(self) -> Credentials:
+        """Those of the instance's role. Raises OSError when it has none."""
+        folder = "iam/security-credentials/"
+        role = (self.get(folder) or "").strip()
+        try:
+            found = json.loads(self.get(folder + role.splitlines()[0]) or "")
+            return Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
+        except (ValueError, LookupError, TypeError):
+            raise OSError("the metadata service gives no credentials of an instance role") from None
+
+    def _get(self, path: str) -> web.Answer:
+        if not self._token:
+            seconds = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_SECONDS)}
+            answer = web.once("PUT", f"{self._endpoint}/latest/api/token", seconds)
+            if answer.status != 200:
+                return answer
+            self._token = answer.body.decode("ascii", "replace")
+        token = {"X-aws-ec2-metadata-token": self._token}
+        answer = web.once("GET", f"{self._endpoint}/latest/meta-data/{path}", token)
+        if answer.status == 401:
+            self._token = ""
+        return answer

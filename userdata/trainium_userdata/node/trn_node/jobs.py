@@ -1,0 +1,50 @@
+"""The processes that use Neuron devices, and how they and the people on the node are told that it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+from . import files
+
+SIGNAL = signal.SIGUSR1
+"""What training frameworks take as the sign to save and stop. It kills a process that does not handle it."""
+
+WALL_SECONDS = 10
+
+
+def tell(text: str) -> str:
+    """Signal every job that handles it, leave the others alone, write to all terminals. Gives what was done."""
+    told: list[int] = []
+    deaf: list[int] = []
+    for folder in files.path("proc").glob("[0-9]*"):
+        # Processes end at any time, and not every one is open to us.
+        with contextlib.suppress(OSError):
+            process = int(folder.name)
+            # The descriptor keeps the id from being another process's by the time of the signal.
+            descriptor = os.pidfd_open(process)
+            try:
+                if _uses_devices(f"{folder}/fd"):
+                    handles = _handles_signal((folder / "status").read_text())
+                    (told if handles else deaf).append(process)
+                    if handles:
+                        signal.pidfd_send_signal(descriptor, SIGNAL)
+            finally:
+                os.close(descriptor)
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(["wall", f"trn-node: {text}"], timeout=WALL_SECONDS, capture_output=True)
+    return f"signalled {told}, without a handler {deaf}"
+
+
+def _uses_devices(folder: str) -> bool:
+    with os.scandir(folder) as entries:
+        return any(re.match(r"/dev/neuron\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115
+
+
+def _handles_signal(status: str) -> bool:
+    """SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1."""
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", status)
+    return bool(caught) and bool(int(caught[1], 16) >> (SIGNAL - 1) & 1)

@@ -1,0 +1,60 @@
+"""Limits of processes and ports."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import files
+from .check import Check
+from .programs import run
+
+SECONDS = 30
+LOGIN_UID = "1000"
+UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
+"""Of each limit: the flag of ulimit, the property of systemd, and how many of systemd's units are one of ulimit's."""
+
+
+def check_limits(plan: dict[str, Any]) -> list[Check]:
+    """What a process gets today whom nobody helps: of a user who logs in, and of a service."""
+    return [check_limit(name, str(plan[name])) for name in UNITS]
+
+
+def check_limit(name: str, expected: str) -> Check:
+    flag, setting, unit = UNITS[name]
+    asked = run("su", "-", login_user(), "-c", f"ulimit -S {flag}", seconds=SECONDS)
+    login = asked.trouble or (asked.out.split() or ["unknown"])[-1]
+    asked = run("systemctl", "show", f"--property={setting}", "--value", seconds=SECONDS)
+    service = asked.trouble or asked.out.strip().replace("infinity", "unlimited") or "unknown"
+    if service.isdecimal():
+        service = str(int(service) // unit)
+    wrong = [
+        f"{found} for {whom}"
+        for found, whom in ((login, "who logs in"), (service, "services"))
+        if not enough(found, expected)
+    ]
+    found = "; ".join(wrong) or (login if login == service else f"{login}; {service} for services")
+    return Check(name, expected, found, not wrong, f"{name} is {found}, not {expected}")
+
+
+def login_user() -> str:
+    """The image's user, who may log in; root if there is none."""
+    users = (line.split(":") for line in files.read("etc/passwd").splitlines())
+    return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
+
+
+def enough(found: str, expected: str) -> bool:
+    if found == "unlimited" or found == expected:
+        return True
+    return found.isdecimal() and expected.isdecimal() and int(found) >= int(expected)
+
+
+def check_reserved_ports(plan: dict[str, Any]) -> Check:
+    wanted = [int(port) for port in plan["reserved_ports"]]
+    text = files.read("proc/sys/net/ipv4/ip_local_reserved_ports")
+    ranges = [(int(low), int(high or low)) for low, high in re.findall(r"(\d{1,5})(?:-(\d{1,5}))?", text)]
+    missing = [str(port) for port in wanted if not any(low <= port <= high for low, high in ranges)]
+    expected = ", ".join(map(str, wanted))
+    found = f"{', '.join(missing)} not reserved" if missing else expected
+    complaint = f"port {', '.join(missing)} is not reserved (net.ipv4.ip_local_reserved_ports)"
+    return Check("reserved-ports", expected, found, not missing, complaint)

@@ -1,0 +1,129 @@
+"""The Neuron devices that neuron-ls lists, against those of the plan."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from .check import Check, check, not_made
+from .programs import run
+
+SECONDS = 60
+GIB = 2**30
+NAMES = ("neuron-devices", "neuron-cores", "device-memory", "lnc", "topology")
+Devices = list[dict[str, Any]]
+
+
+def list_devices() -> tuple[Devices, str]:
+    """The devices; if neuron-ls does not list them, why."""
+    ran = run("neuron-ls", "-j", seconds=SECONDS)
+    return ([], ran.trouble) if ran.trouble else read_devices(ran.out)
+
+
+def read_devices(output: str) -> tuple[Devices, str]:
+    """The devices with whatever fields this version of neuron-ls prints; if there is no list of them, why."""
+    try:
+        devices: Any = json.loads(output)
+    except (ValueError, RecursionError):
+        return [], "neuron-ls prints no JSON"
+    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in cast("list[Any]", devices)):
+        return [], "neuron-ls prints no list of devices"
+    return cast("Devices", devices), ""
+
+
+def check_devices(plan: dict[str, Any], devices: Devices, trouble: str) -> list[Check]:
+    count = plan["neuron_devices"]
+    if trouble:
+        first = Check("neuron-devices", str(count), trouble, False, trouble, True)
+        return [first, *(not_made(name, "neuron-ls lists no device") for name in NAMES[1:] if applies(name, plan))]
+    ids = numbers(devices, "neuron_device")
+    memory = [in_gib(size) for size in numbers(devices, "memory_size")]
+    cores = core_count(devices)
+    checks = [
+        check_ids(count, ids),
+        check("neuron-cores", str(plan["neuron_cores"]), str(cores), f"{cores} of {plan['neuron_cores']} NeuronCores"),
+        check_each("device-memory", "device memory", in_gib(plan["device_memory_gib"] * GIB), memory, ids),
+    ]
+    if applies("lnc", plan):
+        checks.append(check_lnc(plan, devices, ids))
+    if applies("topology", plan):
+        whole = checks[0].ok
+        checks.append(check_topology(devices) if whole else not_made("topology", "devices are missing"))
+    return checks
+
+
+def applies(name: str, plan: dict[str, Any]) -> bool:
+    if name == "lnc":
+        return plan["logical_neuroncore_config"] is not None
+    return name != "topology" or plan["neuron_devices_connected"]
+
+
+def numbers(devices: Devices, field: str) -> list[int | None]:
+    """The field of each device; None where it is absent or no whole number. Some numbers come as text."""
+    texts = [str(device.get(field)) for device in devices]
+    return [int(text) if re.fullmatch("[0-9]{1,18}", text) else None for text in texts]
+
+
+def core_count(devices: Devices) -> int:
+    return sum(count or 0 for count in numbers(devices, "nc_count"))
+
+
+def users(devices: Devices) -> list[str]:
+    """Processes that hold NeuronCores: command and process id."""
+    held = [device.get("neuron_processes") for device in devices]
+    processes = [each for some in held if isinstance(some, list) for each in cast("list[Any]", some)]
+    told = [cast("dict[str, Any]", each) for each in processes if isinstance(each, dict)]
+    return sorted({f"{each.get('command')} ({each.get('pid')})" for each in told})
+
+
+def in_gib(size: int | None) -> str:
+    if size is None:
+        return "unknown"
+    return f"{size} bytes" if size % GIB else f"{size // GIB} GiB"
+
+
+def check_ids(expected: int, ids: list[int | None]) -> Check:
+    missing = ", ".join(str(number) for number in range(expected) if number not in ids)
+    detail = f" (missing {missing})" if missing else ""
+    found = f"{len(ids)}{detail}"
+    complaint = f"{len(ids)} of {expected} Neuron devices{detail}"
+    return check("neuron-devices", str(expected), found, complaint)._replace(may_heal=True)
+
+
+def check_each(name: str, what: str, expected: str, values: list[str], ids: list[int | None]) -> Check:
+    places: dict[str, list[str]] = {}
+    for value, number in zip(values, ids):  # noqa: B905 - strict= came with Python 3.10
+        places.setdefault(value, []).append(str(number))
+    wrong = [f"{value} on device {', '.join(places[value])}" for value in places if value != expected]
+    found = "; ".join(wrong) or (expected if values else "no device")
+    return check(name, expected, found, f"{what} is {found}, not {expected}")
+
+
+def check_lnc(plan: dict[str, Any], devices: Devices, ids: list[int | None]) -> Check:
+    expected = str(plan["logical_neuroncore_config"])
+    configs = numbers(devices, "logical_neuroncore_config")
+    if any(configs):
+        return check_each("lnc", "LNC", expected, [str(config or "unknown") for config in configs], ids)
+    # Not printed by every version; the number of cores says as much.
+    right = core_count(devices) == plan["neuron_cores"]
+    found = f"{expected} by the number of cores" if right else "unknown"
+    return Check("lnc", expected, found, right, f"LNC is unknown, not {expected}")
+
+
+def check_topology(devices: Devices) -> Check:
+    links = {
+        number: {int(text) for text in re.findall("[0-9]{1,9}", str(device.get("connected_to")))}
+        for number, device in zip(numbers(devices, "neuron_device"), devices)  # noqa: B905
+    }
+    faults = [f"device {number} to no other" for number in links if not links[number] - {number}]
+    faults += [
+        f"device {number} to {other}, but not back"
+        for number in links
+        for other in sorted(links[number])
+        if number not in links.get(other, ())
+    ]
+    more = f"; {len(faults) - 3} more" if len(faults) > 3 else ""
+    found = "; ".join(faults[:3]) + more
+    expected = "each connected, both ways"
+    return Check("topology", expected, found or expected, not faults, f"connections of Neuron devices: {found}")

@@ -1,0 +1,68 @@
+"""Programs of others, run with a bound on their time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from . import files
+
+STEERING = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON")
+FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
+
+
+class Run(NamedTuple):
+    """trouble: what went wrong, in words; empty when the program ended with exit code 0."""
+
+    out: str
+    trouble: str
+
+
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's, without what steers Neuron and Python, and with the folders of Neuron's programs on the path."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(STEERING)}
+    found = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
+    return {**kept, "PATH": found, "LC_ALL": "C", **(changes or {})}
+
+
+def run(
+    *command: str, seconds: float, changes: Mapping[str, str] | None = None, stdin: str = "", folder: str = "/"
+) -> Run:
+    """Run a program to its end, or kill it and whatever it started. changes: of its environment variables."""
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment(changes),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        return Run("", f"{command[0]} is not installed" if missing else f"{command[0]} does not run: {error}")
+    trouble, out, err = "", b"", b""
+    try:
+        out, err = process.communicate(stdin.encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        trouble = f"{command[0]} gives no answer within {seconds:g} seconds"
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        try:
+            out, err = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired as late:
+            out = late.output or b""
+    if not trouble and process.returncode:
+        said = one_line(err.decode(errors="replace")) or one_line(out.decode(errors="replace"))
+        trouble = f"{command[0]} fails with exit code {process.returncode}: {said or 'no message'}"
+    return Run(out.decode(errors="replace"), trouble)
+
+
+def one_line(text: str) -> str:
+    """The end of a text, which says what went wrong, on one printable line."""
+    return " ".join(text.encode("ascii", "backslashreplace").decode().split())[-300:]

@@ -1,0 +1,92 @@
+"""The node's record: written here, sent to S3, and told on the console if S3 is out of reach."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from . import files
+from .check import Check
+from .imds import Imds
+from .s3 import S3
+
+LOG = "var/log/trn-node.log"
+LOG_BYTES = 1_000_000
+"""The log's end, which a failure stands in."""
+
+
+def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
+    """A record; its reason is made of the checks' complaints."""
+    wrong = [check for check in checks if not check.ok]
+    complaints = [check.complaint for check in wrong if check.complaint]
+    reason = "; ".join(complaints or [f"{check.name}: {check.found}" for check in wrong])
+    record = {"instance_id": "", "state": state, "reason": reason, "address": "", "roster": ""}
+    try:
+        record["instance_id"] = imds.get("instance-id") or ""
+        record["address"] = imds.get("local-ipv4") or ""
+    except OSError as error:
+        print(error, flush=True)
+    # Written by cloud-init, which asked before us.
+    record["instance_id"] = record["instance_id"] or files.read("var/lib/cloud/data/instance-id").strip()
+    return {**record, "checks": [check.to_json() for check in checks], "time": now()}
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def read() -> dict[str, Any] | None:
+    """The record on this node; None when there is none that can be read."""
+    try:
+        record = json.loads(files.read(files.RECORD))
+        return record if record["state"] and record["checks"] is not None else None
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def write(record: dict[str, Any]) -> None:
+    """Write the record on this node. A full disk keeps nobody from sending it."""
+    try:
+        files.write(files.RECORD, json.dumps(record, indent=2) + "\n")
+    except OSError as error:
+        print(f"{files.RECORD}: {error}", flush=True)
+
+
+def report(record: dict[str, Any], imds: Imds) -> str:
+    """Keep and send the record and the log. Who was told: "s3", else "console", else nobody: an empty text."""
+    write(record)
+    try:
+        if not record["instance_id"]:
+            raise OSError("the instance id is unknown")
+        send(record, imds)
+    except OSError as error:
+        lost = f"the record did not reach S3: {error}"
+        return tell_console("; ".join(filter(None, (record["reason"], lost))))
+    return "s3"
+
+
+def send(record: dict[str, Any], imds: Imds | None = None) -> None:
+    """Send the record and the log. Raises OSError when the record does not arrive."""
+    s3 = S3(imds)
+    url, name = files.place("TRN_REPORT_URL").rstrip("/"), record["instance_id"]
+    s3.put(f"{url}/{name}.json", json.dumps(record, indent=2).encode())
+    try:
+        log = files.path(LOG).read_bytes()[-LOG_BYTES:]
+        s3.put(f"{url.rsplit('/', 1)[0]}/logs/{name}.log", log, "text/plain")
+    except OSError as error:
+        print(f"the log was not stored: {error}", flush=True)
+
+
+def tell_console(reason: str) -> str:
+    line = f"trn-node FAILED: {reason}"
+    print(line, file=sys.stderr, flush=True)
+    try:
+        with files.path("dev/console").open("a") as console:
+            console.write(f"\n{line}\n")
+    except OSError as error:
+        print(f"/dev/console: {error}", file=sys.stderr, flush=True)
+        return ""
+    return "console"

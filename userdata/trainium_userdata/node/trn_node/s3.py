@@ -1,0 +1,138 @@
+"""Objects in S3, with the credentials of the instance's role (Signature Version 4)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote, urlsplit
+
+from . import files, web
+from .imds import Imds
+
+SKEWED = "RequestTimeTooSkewed"
+
+
+class S3Error(OSError):
+    """S3 answered, and refused. status: of HTTP; code: S3's own."""
+
+    def __init__(self, what: str, answer: web.Answer) -> None:
+        found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", answer.body)
+        self.status = answer.status
+        self.code = found[1].decode(errors="replace") if found else ""
+        message = (found[2] or b"").decode(errors="replace") if found else ""
+        super().__init__(f"S3 refuses {what}: {answer.status} {self.code} {message}".strip())
+
+
+class S3:
+    """clock_offset: seconds by which S3's clock was ahead when it last answered; None before it did."""
+
+    def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
+        self._imds = imds or Imds(retries=retries)
+        self._retries = self._imds.retries if retries is None else retries
+        self._correction = 0.0
+        self.clock_offset: float | None = None
+
+    def put(self, url: str, body: bytes, content_type: str = "application/json") -> None:
+        """Store an object at an s3:// URL. Raises OSError; S3Error if S3 refuses."""
+        self._send("PUT", url, {"content-type": content_type}, body, (200,))
+
+    def get(self, url: str, etag: str | None = None) -> tuple[bytes, str] | None:
+        """An object and its ETag; None when there is none, or none but the one with this ETag. Raises as put does."""
+        condition = {"if-none-match": etag} if etag else {}
+        answer = self._send("GET", url, condition, b"", (200, 304, 404))
+        return (answer.body, answer.headers.get("ETag", "")) if answer.status == 200 else None
+
+    def _send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, accepted: tuple[int, ...]
+    ) -> web.Answer:
+        answer = web.persistently(lambda: self._once(method, url, headers, body), accepted, self._retries)
+        if answer.status not in accepted:
+            raise S3Error(f"{method} {url}", answer)
+        return answer
+
+    def _once(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> web.Answer:
+        answer = self._signed(method, url, headers, body)
+        if SKEWED.encode() in answer.body and answer.status == 403 and self.clock_offset is not None:
+            # A node with a wrong clock has to be able to say so.
+            self._correction = self.clock_offset
+            answer = self._signed(method, url, headers, body)
+        return answer
+
+    def _signed(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> web.Answer:
+        address = _address(url)
+        now = time.time()
+        signed = _signed_headers(method, address, headers, body, self._imds, now + self._correction)
+        answer = web.once(method, address, signed, body if method == "PUT" else None)
+        self.clock_offset = _ahead(answer, now)
+        return answer
+
+
+def put(url: str, body: bytes, content_type: str = "application/json") -> None:
+    S3().put(url, body, content_type)
+
+
+def get(url: str, etag: str | None = None) -> tuple[bytes, str] | None:
+    return S3().get(url, etag)
+
+
+def clock_offset() -> float | None:
+    """Seconds by which S3's clock is ahead of this one; None if it does not tell. Raises OSError without an answer."""
+    now = time.time()
+    return _ahead(web.once("HEAD", _address(files.place("TRN_REPORT_URL")), {}), now)
+
+
+def _ahead(answer: web.Answer, now: float) -> float | None:
+    with contextlib.suppress(TypeError, ValueError):
+        return parsedate_to_datetime(answer.headers["Date"]).timestamp() - now
+    return None
+
+
+def _region() -> str:
+    return files.place("TRN_REGION")
+
+
+def _address(url: str) -> str:
+    """The HTTP address of an s3:// URL; an endpoint of one's own (AWS_ENDPOINT_URL_S3) is asked in path style."""
+    parts = urlsplit(url)
+    key = quote(parts.path, safe="/-_.~")
+    own = os.environ.get("AWS_ENDPOINT_URL_S3")
+    if own:
+        return f"{own.rstrip('/')}/{parts.netloc}{key}"
+    return f"https://{parts.netloc}.s3.{_region()}.amazonaws.com{key}"
+
+
+def _signed_headers(
+    method: str, address: str, headers: Mapping[str, str], body: bytes, imds: Imds, now: float
+) -> dict[str, str]:
+    """The headers with those that sign them: AWS documentation, Signature Version 4 for S3."""
+    keys = imds.credentials()
+    parts = urlsplit(address)
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    digest = hashlib.sha256(body).hexdigest()
+    all_headers = {
+        **headers,
+        "host": parts.netloc,
+        "x-amz-content-sha256": digest,
+        "x-amz-date": moment,
+        "x-amz-security-token": keys.token,
+    }
+    names = ";".join(sorted(all_headers))
+    lines = "".join(f"{name}:{all_headers[name]}\n" for name in sorted(all_headers))
+    request = f"{method}\n{parts.path}\n\n{lines}\n{names}\n{digest}"
+    scope = f"{moment[:8]}/{_region()}/s3/aws4_request"
+    to_sign = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+    key = f"AWS4{keys.secret_access_key}".encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
+    return {
+        **all_headers,
+        "authorization": f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, SignedHeaders={names}, "
+        f"Signature={signature}",
+    }

@@ -1,0 +1,59 @@
+"""Keys by which the nodes of one cluster log on to each other, for MPI and nccom-test: handed on through S3."""
+
+from __future__ import annotations
+
+import json
+import pwd
+import re
+import subprocess
+from pathlib import Path
+
+from . import files
+from .s3 import S3
+
+USER_ID = 1000
+"""The first user that an image makes: ubuntu, ec2-user."""
+
+HOST_KEY = "etc/ssh/ssh_host_ed25519_key.pub"
+MARK = "# trn-node"
+
+
+def exchange(s3: S3, folder: str, mine: str, nodes: dict[str, str]) -> None:
+    """Put this node's public keys below the folder, and trust those of the others. nodes: addresses by instance id.
+
+    Raises LookupError or ValueError as long as some have not put theirs there.
+    """
+    ssh = files.path(pwd.getpwuid(USER_ID).pw_dir[1:]) / ".ssh"
+    if not (ssh / "id_ed25519").exists():
+        _as_user(ssh, "mkdir -pm 700 $D; ssh-keygen -qt ed25519 -N '' -f $D/id_ed25519")
+    keys = [_key((ssh / "id_ed25519.pub").read_text()), _key(files.read(HOST_KEY))]
+    s3.put(f"{folder}/ssh/{mine}.json", json.dumps(keys).encode())
+    blocks: dict[str, str] = {"authorized_keys": "", "known_hosts": ""}
+    for name, address in nodes.items():
+        if name == mine:
+            continue
+        found = s3.get(f"{folder}/ssh/{name}.json")
+        if not found:
+            raise LookupError(f"{name} has put no key there yet")
+        user, host = map(_key, json.loads(found[0]))
+        blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
+        blocks["known_hosts"] += f"{address} {host} {MARK}\n"
+    for file, block in blocks.items():
+        # Whatever the user has there stays.
+        _as_user(ssh, f"cd $D; umask 77; (grep -sv '{MARK}$' {file}; cat) >{file}~; mv {file}~ {file}", block)
+
+
+def _as_user(folder: Path, script: str, text: str = "") -> None:
+    """As root one could be led astray by a link in the user's folder."""
+    group = pwd.getpwuid(USER_ID).pw_gid
+    environment = {"D": str(folder), "PATH": "/usr/bin:/bin"}
+    command = ["sh", "-c", script]
+    subprocess.run(command, input=text, text=True, check=True, user=USER_ID, group=group, env=environment)
+
+
+def _key(text: str) -> str:
+    """The key without its comment. Raises ValueError when it is none: it comes from another machine."""
+    found = re.match(r"ssh-ed25519 [\w+/]{60,80}", text)
+    if not found:
+        raise ValueError("not an ed25519 public key")
+    return found[0]

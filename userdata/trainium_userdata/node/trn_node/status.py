@@ -1,0 +1,50 @@
+"""`trn-node status`: what this node is and how it stands, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import files, record
+
+
+def facts() -> dict[str, Any]:
+    lines = (line.removeprefix("export ").split("=", 1) for line in files.read("etc/trn/cluster").splitlines())
+    try:
+        notice = json.loads(files.read("run/trn/notice.json"))
+    except ValueError:
+        notice = None
+    try:
+        plan = files.plan()
+    except (OSError, ValueError):
+        plan = {}
+    return {
+        "cluster_name": plan.get("cluster_name"),
+        "instance_type": plan.get("instance_type"),
+        "record": record.read(),
+        "uptime_seconds": int(float((files.read("proc/uptime").split() or ["0"])[0])),
+        "cluster": {line[0]: line[1].strip("\"'") for line in lines if len(line) == 2},
+        "notice": notice,
+    }
+
+
+def table(found: dict[str, Any]) -> str:
+    made = found["record"]
+    if made is None:
+        return "No record yet: this node has not been verified. See /var/log/trn-node.log"
+    minutes = found["uptime_seconds"] // 60
+    lines = [
+        f"{made['instance_id']} ({made['address']}), {found['instance_type']} of {found['cluster_name']}",
+        f"{made['state']} at {made['time']}, up {minutes // 60} h {minutes % 60} min",
+    ]
+    lines += [made["reason"]] if made["reason"] else []
+    cluster = found["cluster"]
+    if "TRN_NODE_RANK" in cluster:
+        lines.append(f"node {cluster['TRN_NODE_RANK']} of {cluster.get('TRN_NODES')}, head {cluster.get('HEAD_NODE')}")
+    if found["notice"]:
+        lines.append(f"NOTICE: {found['notice'].get('reason')}, at {found['notice'].get('at') or 'any moment'}")
+    rows = [("", "check", "expected", "found")]
+    rows += [("ok" if c["ok"] else "WRONG", c["name"], c["expected"], c["found"]) for c in made["checks"]]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines += ["", *("  ".join([*map(str.ljust, row[:3], widths), row[3]]) for row in rows)]
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""`trn-node verify`: every check, the cheap ones first, and the record of their outcome."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import clock, collectives, disks, driver, efa, files, limits, neuron, record, self_test
+from .check import Check, not_made
+from .imds import Imds
+
+ATTEMPTS, PAUSE = 8, 5.0
+"""How often, and after how many seconds, what comes up at boot is looked at again."""
+PROVEN, FAILED, BUSY, RELOAD = 0, 1, 2, 3
+"""Exit codes. BUSY and RELOAD: nothing was reported."""
+COMES_UP = {"driver", "neuron-devices", "neuron-cores", "efa-devices", "efa-provider", "time-sync"}
+NEEDED = ("driver", "neuron-devices", "neuron-cores")
+"""Without these, the dear checks would blame what is not at fault."""
+
+
+class BusyError(Exception):
+    """Processes hold NeuronCores: a self-test would disturb them, or be disturbed."""
+
+
+def verify(*, last: bool, hold: bool) -> int:
+    """last: the driver was loaded anew already. hold: keep a proven record on the node, unsent."""
+    imds = Imds()
+    try:
+        plan = files.plan()
+    except (OSError, ValueError) as error:
+        checks = [Check("driver", "to be checked", "no plan", False, f"{files.PLAN} cannot be read: {error}")]
+    else:
+        checks = made_checks(plan, last=last)
+        if not last and any(check.may_heal and not check.ok for check in checks):
+            print("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
+            return RELOAD
+    proven = all(check.ok for check in checks)
+    made = record.make("proven" if proven else "failed", checks, imds)
+    if proven and hold:
+        record.write(made)
+        return PROVEN
+    return PROVEN if record.report(made, imds) == "s3" and proven else FAILED
+
+
+def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
+    """Raises BusyError. Without `last`, dear checks are left out when loading the driver anew may heal something."""
+    suppressed = plan["suppress_checks"]
+    left = int(os.environ.get("TRN_VERIFY_ATTEMPTS") or ATTEMPTS)
+    while True:
+        cheap, cores = cheap_checks(plan)
+        left -= 1
+        if not left or not any(check.name in COMES_UP and not check.ok for check in cheap):
+            break
+        time.sleep(float(os.environ.get("TRN_VERIFY_PAUSE") or PAUSE))
+    show(cheap)
+    if not last and any(check.may_heal and not check.ok for check in cheap):
+        return cheap
+    missing = [check.name for check in cheap if check.name in NEEDED and not check.ok]
+    if missing or not cores:
+        why = ", ".join(missing or ["neuron-cores"])
+        dear = [not_made(name, f"{why} first") for name in ("self-test", "collectives")]
+    else:
+        print(f"computing on {cores} NeuronCores, which takes minutes when nothing is compiled yet", flush=True)
+        dear = [
+            *guarded("self-test", lambda: [self_test.check_cores(plan, cores)]),
+            *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
+        ]
+    dear = [check.counted(suppressed) for check in dear]
+    show(dear)
+    return [*cheap, *dear]
+
+
+def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
+    """The checks, as they count, and the number of NeuronCores. Raises BusyError."""
+    checks, cores = guarded("driver", lambda: [driver.check_driver(plan)]), 0
+    if checks[0].counted(plan["suppress_checks"]).ok:
+        devices, trouble = neuron.list_devices()
+        if held := neuron.users(devices):
+            raise BusyError(f"NeuronCores are in use by {', '.join(held[:3])}")
+        checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, trouble))
+        cores = neuron.core_count(devices)
+    else:
+        checks += [not_made(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
+    checks += guarded("efa-devices", lambda: efa.check_efa(plan))
+    checks += guarded("framework", lambda: [self_test.check_framework(plan)])
+    checks += guarded("memlock", lambda: limits.check_limits(plan))
+    checks += guarded("reserved-ports", lambda: [limits.check_reserved_ports(plan)])
+    checks += guarded("time-sync", lambda: [clock.check_time()])
+    checks += guarded("nvme", lambda: disks.check_nvme(plan))
+    return [check.counted(plan["suppress_checks"]) for check in checks], cores
+
+
+def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
+    """The checks; one that failed, when they break off."""
+    try:
+        return checks()
+    except Exception as error:
+        told = f"breaks off with {type(error).__name__}: {error}"
+        return [Check(name, "to be checked", told, False, f"the check {name} {told}")]
+
+
+def show(checks: Sequence[Check]) -> None:
+    for check in checks:
+        mark = "ok" if check.ok else "WRONG"
+        print(f"{mark:5} {check.name}: expected {check.expected}, found {check.found}", flush=True)

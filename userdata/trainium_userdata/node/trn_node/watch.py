@@ -1,0 +1,165 @@
+"""What watches over a proven node: `trn-node watch`.
+
+Looks at the kernel's log, the devices' error counters, what AWS announces and the cluster's roster; keeps the record,
+`notice.json` and the running jobs up to date with it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import files, hardware, jobs, notices, record
+from .cluster import Cluster
+from .hardware import DRAINING, FAILED
+from .imds import Imds
+from .notices import Notice, iso
+from .s3 import S3
+from .standing import stand
+
+NOTICE = "run/trn/notice.json"
+MEMORY = "run/trn/watch.json"
+TICK = 5
+SECONDS = {"kernel log": TICK, "counters": 60, **notices.SECONDS, "keys": 15, "standing": TICK, "sending": 15}
+"""How often each is looked at. What the counters show, the kernel's log mostly shows at once."""
+
+DRAIN_SECONDS = 86400
+"""The record says from when on that a node ends: a deployment waits for another one then, and not for weeks."""
+
+SIGNAL_SECONDS = 900
+"""Jobs are signalled when so little is left: time to save a large model, and no hours of work given away."""
+
+MOST_ERRORS = 16
+"""Remembered for each state that they lead to: more say nothing new."""
+
+
+def log(text: str) -> None:
+    print(text[:500], flush=True)
+
+
+class Watch:
+    """now: the time in seconds since 1970. `step` does whatever is due."""
+
+    def __init__(self, imds: Imds, s3: S3, now: Callable[[], float] = time.time) -> None:
+        self._imds, self._s3, self._now = imds, s3, now
+        self._due: dict[str, float] = {}
+        self._trouble: dict[str, str] = {}
+        self._found: dict[str, list[Notice]] = {}
+        self._repairable: dict[str, str] = {}
+        self._unsent: dict[str, Any] | None = None
+        # What outlives a restart of the watch, but not one of the node.
+        boot = files.read("proc/sys/kernel/random/boot_id")
+        self._memory: dict[str, Any] = {"boot": boot, "seen": -1, "counts": {}, "errors": {}, "told": []}
+        try:
+            before = json.loads(files.read(MEMORY))
+            if before["boot"] == boot:
+                self._memory.update(before)
+        except (ValueError, LookupError, TypeError):
+            pass
+        self._kernel_log = hardware.KernelLog(self._memory["seen"])
+        self._cluster = Cluster(s3, log)
+
+    def step(self) -> None:
+        """Nothing that goes wrong with one source keeps the others from being looked at."""
+        for name, seconds in {"roster": self._cluster.seconds, **SECONDS}.items():
+            if self._now() < self._due.get(name, 0):
+                continue
+            self._due[name] = self._now() + seconds
+            trouble = ""
+            try:
+                self._look(name)
+            except Exception as error:
+                trouble = f"{type(error).__name__}: {error}"
+            if trouble != self._trouble.get(name, ""):
+                log(f"{name}: {trouble or 'works again'}")
+            self._trouble[name] = trouble
+
+    def _look(self, name: str) -> None:
+        mine = record.read()
+        if name == "kernel log":
+            self._remember(self._kernel_log.errors())
+            self._memory["seen"] = self._kernel_log.seen
+        elif name == "counters":
+            self._count()
+        elif name == "roster":
+            if mine:
+                self._announce(name, self._cluster.look(mine["instance_id"], self._now()))
+        elif name == "keys":
+            if mine:
+                self._cluster.exchange_keys(mine["instance_id"])
+        elif name == "standing":
+            self._stand(mine)
+        elif name != "sending":
+            self._announce(name, notices.parse(name, self._imds.get(name)))
+        elif self._unsent:
+            # Not record.send: its many retries would keep the watch from looking at anything else.
+            url = f"{files.places()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
+            self._s3.put(url, json.dumps(self._unsent).encode())
+            self._unsent = None
+
+    def _count(self) -> None:
+        now = hardware.counters()
+        if not now:
+            raise OSError("the driver shows no counters of memory errors")
+        # A driver that is loaded anew counts from zero.
+        before = {key: min(count, self._memory["counts"].get(key, count)) for key, count in now.items()}
+        self._memory["counts"] = before
+        found = hardware.rises(before, now)
+        self._repairable = {text: state for text, state in found.items() if state == DRAINING}
+        self._remember({text: state for text, state in found.items() if state == FAILED})
+
+    def _remember(self, found: dict[str, str]) -> None:
+        errors = self._memory["errors"]
+        for text, state in found.items():
+            if text not in errors and list(errors.values()).count(state) < MOST_ERRORS:
+                log(f"{state or 'noted'}: {text}")
+                errors[text] = state
+
+    def _announce(self, source: str, found: list[Notice]) -> None:
+        before = self._found.get(source, [])
+        for notice in {*found} ^ {*before}:
+            log(f"{'notice' if notice in found else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
+        self._found[source] = found
+
+    def _stand(self, mine: dict[str, Any] | None) -> None:
+        """Bring the notice, the jobs and the record up to date."""
+        now, memory = self._now(), self._memory
+        errors = {**memory["errors"], **self._repairable}
+        failures = [text for text in errors if errors[text] == FAILED]
+        repairs = [text for text in errors if errors[text] == DRAINING]
+        ends = sorted((each for found in self._found.values() for each in found if each.ends), key=lambda each: each.at)
+        urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
+        peers = self._cluster.peers
+        all_known = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not (mine and mine["roster"]))
+        for kind, reason, at, _ in urgent[:1]:
+            told = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
+            files.write(NOTICE, json.dumps(told))
+        if all_known and not urgent:
+            files.path(NOTICE).unlink(missing_ok=True)
+        keys = {f"{each.kind} {each.at}": each for each in urgent if each.at - now < SIGNAL_SECONDS}
+        new = [key for key in keys if key not in memory["told"]]
+        # Saved before the signal: a watch that is killed in between must not signal twice.
+        memory["told"] = [key for key in memory["told"] if key in keys or not all_known] + new
+        files.write(MEMORY, json.dumps(memory))
+        for key in new:
+            log(f"{keys[key].reason}: {jobs.tell(keys[key].reason)}")
+        if mine:
+            soon = [each for each in ends if each.at - now < DRAIN_SECONDS]
+            drains = repairs + [f"{each.reason}, {iso(each.at) or 'at any moment'}" for each in soon]
+            standing = stand(mine, failures, drains, peers, all_known)
+            if standing != mine:
+                standing["time"] = iso(now)
+                record.write(standing)
+                log(f"record: {standing['state']} {standing['reason']}")
+                self._unsent, self._due["sending"] = standing, 0
+
+
+def main() -> None:
+    """Watch until the process is ended."""
+    imds = Imds(retries=1)
+    watch = Watch(imds, S3(imds, retries=1))
+    while True:
+        watch.step()
+        time.sleep(TICK)

@@ -1,0 +1,71 @@
+"""What is put onto a node: path, mode and text of each file."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+
+from trainium_core.plan import Plan
+from trainium_userdata.expectations import node_expectations
+
+_REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record", "s3", "web")
+"""What `trn-node report` imports, which has to work before the node script has been fetched."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFile:
+    """One file. `text` has no line feed at its end: the here-document that carries it adds one."""
+
+    path: str
+    mode: str
+    text: str
+
+    @property
+    def end(self) -> str:
+        """A word to end a here-document with: no line of the text."""
+        word, lines = "END", self.text.splitlines()
+        while word in lines:
+            word += "_"
+        return word
+
+
+def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
+    """Every file of a node of the plan, those that start something last.
+
+    constant_text: gives the text of a file that is the same on every node, by the name of its template.
+    """
+    setup_script = (_file("/var/lib/trn/setup.sh", plan.setup_script, mode="700"),) if plan.setup_script else ()
+    units = ("trn-node-watch.service", "trn-node.service")
+    return (
+        _file("/etc/trn/plan.json", json.dumps(node_expectations(plan), indent=1)),
+        *(_module(name) for name in _modules()),
+        _command(constant_text),
+        _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
+        *setup_script,
+        _file("/opt/trn/boot.sh", boot_script, mode="755"),
+        *(_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in units),
+    )
+
+
+def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
+    """The files without which a node cannot report, nor fetch the others."""
+    return (*(_module(f"{name}.py") for name in _REPORTING_MODULES), _command(constant_text))
+
+
+def _modules() -> list[str]:
+    return sorted(file.name for file in _SOURCES.iterdir() if file.name.endswith(".py"))
+
+
+def _module(name: str) -> NodeFile:
+    return _file(f"/opt/trn/trn_node/{name}", (_SOURCES / name).read_text())
+
+
+def _command(constant_text: Callable[[str], str]) -> NodeFile:
+    return _file("/usr/local/bin/trn-node", constant_text("trn-node.sh"), mode="755")
+
+
+def _file(path: str, text: str, *, mode: str = "644") -> NodeFile:
+    return NodeFile(path=path, mode=mode, text=text.rstrip("\n"))
+
+
+_SOURCES = files("trainium_userdata") / "node" / "trn_node"
