@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench checkov-env bench-env pins
+.PHONY: help setup demo test lint format bench checkov-env bench-env torch-env lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -13,8 +13,14 @@ setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
 	@.venv/bin/python -m demo
 
-test: setup checkov-env ## Run every check, and every test that needs no root
+test: setup checkov-env torch-env ## Run every check, and every test that needs no root
 	@scripts/check.sh test
+
+lab: setup ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
+	@scripts/lab.sh lab
+
+lab-bench: setup ## Measure how long a node takes from power-on to proven; needs root as well
+	@scripts/lab.sh lab-bench
 
 lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck
 	@scripts/check.sh lint
@@ -30,6 +36,9 @@ checkov-env: ## Prepare .venv-checkov, the environment of checkov alone
 
 bench-env: ## Prepare .venv-bench, the environment of ParallelCluster, which bench compares with
 	@scripts/tool_env.sh bench
+
+torch-env: ## Prepare .venv-torch, in which tests run the SageMaker container entry for real, on CPUs
+	@scripts/tool_env.sh torch
 
 pins: ## Renew the transitive pins after a direct one has changed
 	@.venv/bin/python scripts/pins.py

@@ -1,0 +1,58 @@
+"""The hardware of a node, as its stand-ins show it: one description, which a test changes to break something."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trainium_core.network_layout import network_interfaces
+from trainium_core.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """Sound as `hardware_of` makes it; every field that has a default breaks something with another value.
+
+    zero_cores: NeuronCores that answer every computation with zeros. wrong_collectives: an all-reduce over the node
+    gives wrong sums. The clock is part of it, as is whether a Lustre file system in reach answers.
+    """
+
+    accelerator: str
+    neuron_devices: int
+    neuron_cores_per_device: int
+    logical_neuroncore_config: int
+    device_memory_bytes: int
+    efa_devices: int
+    nvme_disks: int
+    nvme_disk_gb: int
+    driver_loads: bool = True
+    missing_devices: tuple[int, ...] = ()
+    zero_cores: tuple[int, ...] = ()
+    wrong_collectives: bool = False
+    clock_synchronised: bool = True
+    lustre_answers: bool = True
+
+    def description(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def sysfs(self) -> Mapping[str, str]:
+        """Files below /sys that a kernel shows on this hardware whatever is installed, with their text."""
+        # On EC2 this id begins with ec2; cloud-init asks for it where there is no DMI.
+        files = {"hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}
+        for number in range(self.efa_devices):
+            files[f"class/infiniband/rdmap{number}s27/node_type"] = "4: unspecified\n"
+        return files
+
+
+def hardware_of(plan: Plan) -> Hardware:
+    """What a sound node of the plan has."""
+    kind = plan.type
+    return Hardware(
+        accelerator=kind.accelerator,
+        neuron_devices=kind.neuron_devices,
+        neuron_cores_per_device=kind.neuron_cores_per_device,
+        logical_neuroncore_config=plan.lnc,
+        device_memory_bytes=kind.device_memory_gib * 2**30,
+        efa_devices=sum(interface.interface_type is not None for interface in network_interfaces(plan)),
+        nvme_disks=kind.nvme_disks,
+        nvme_disk_gb=kind.nvme_disk_gb,
+    )

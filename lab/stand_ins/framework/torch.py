@@ -1,0 +1,59 @@
+"""The little of PyTorch that a NeuronCore's self-test needs, computed on the CPU; the core may answer zeros."""
+
+import os
+import sys
+
+sys.path.append("/usr/lib/trnlab")
+from node_hardware import description, devices_present, is_driver_loaded
+
+float32 = "float32"
+
+
+class Tensor:
+    """A matrix on a device, "cpu" or "xla:0"."""
+
+    def __init__(self, rows: list[list[float]], device: str = "cpu") -> None:
+        self.rows = rows
+        self.device = device
+
+    def to(self, device: str) -> "Tensor":
+        return Tensor(self.rows, device)
+
+    def cpu(self) -> "Tensor":
+        return Tensor(self.rows)
+
+    def tolist(self) -> list[list[float]]:
+        return self.rows
+
+    def __add__(self, other: "Tensor") -> "Tensor":
+        rows = [[a + b for a, b in zip(*both, strict=True)] for both in zip(self.rows, other.rows, strict=True)]
+        return _answered(rows, self.device)
+
+
+def tensor(rows: list[list[float]], dtype: str) -> Tensor:
+    assert dtype == float32
+    return Tensor(rows)
+
+
+def matmul(left: Tensor, right: Tensor) -> Tensor:
+    columns = list(zip(*right.rows, strict=True))
+    rows = [[float(sum(a * b for a, b in zip(row, column, strict=True))) for column in columns] for row in left.rows]
+    return _answered(rows, left.device)
+
+
+def visible_core() -> int:
+    return int(os.environ["NEURON_RT_VISIBLE_CORES"])
+
+
+def open_core() -> None:
+    """Raise what the runtime raises where the visible core is not there."""
+    hardware = description()
+    cores = hardware["neuron_cores_per_device"] // hardware["logical_neuroncore_config"]
+    if not is_driver_loaded() or visible_core() >= cores * len(devices_present(hardware)):
+        raise RuntimeError("nrt_init failed: NRT_FAILURE")
+
+
+def _answered(rows: list[list[float]], device: str) -> Tensor:
+    if device != "cpu" and visible_core() in description()["zero_cores"]:
+        rows = [[0.0] * len(row) for row in rows]
+    return Tensor(rows, device)

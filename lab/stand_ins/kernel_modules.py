@@ -1,0 +1,35 @@
+#!/usr/bin/python3
+"""modprobe, rmmod and modinfo, called by these names: for the modules of Trainium and its file system."""
+
+import os
+import sys
+
+from node_hardware import DRIVER_VERSION, is_driver_loaded, load_driver, unload_driver
+
+ALWAYS_THERE = {"efa", "lustre", "lnet"}
+
+
+def main(program: str, arguments: list[str]) -> str | int | None:
+    """The exit code, or a complaint."""
+    modules = [argument for argument in arguments if not argument.startswith("-")]
+    if program == "modprobe" and set(modules) <= ALWAYS_THERE:
+        return None
+    if "neuron" not in modules:
+        os.execv("/usr/bin/kmod", [program, *arguments])
+    if program == "modinfo":
+        if not DRIVER_VERSION.is_file():
+            return "modinfo: ERROR: Module neuron not found."
+        version = DRIVER_VERSION.read_text().strip()
+        print(version if "version" in arguments else f"version:        {version}")
+        return None
+    if program == "rmmod" or "-r" in arguments:
+        if not is_driver_loaded():
+            return "rmmod: ERROR: Module neuron is not currently loaded"
+        unload_driver()
+        return None
+    complaint = None if is_driver_loaded() else load_driver()
+    return f"modprobe: {complaint}" if complaint else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,128 @@
+"""From `cdk deploy` to nodes that the deployment's own gate takes for proven, or to an event that says why not."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lab.deployment import Run, bootstrap, deploy, destroy, failures, members, output, tag
+from lab.front import WRITING_DENIED
+from lab.hardware import hardware_of
+from lab.hypervisor import Hypervisor, leave_sound
+from lab.laboratory import Laboratory
+from lab.node import Node
+from lab.plans import lab_plan
+from lab.site import IMPATIENCE
+from lab.waiting import wait_for
+
+NODES = 2
+SOUND = hardware_of(lab_plan())
+BROKEN = replace(SOUND, missing_devices=(7,))
+LIMIT_BYTES = 16_384
+NOTICE_MINUTES = 2
+HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
+    run = bootstrap()
+    assert run.code == 0, run.trouble
+    with Hypervisor(lab, SOUND) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def deployed(hypervisor: Hypervisor) -> Iterator[Run]:
+    """A cluster of sound nodes."""
+    hypervisor.prepare(leave_sound)
+    yield deploy(nodes=str(NODES))
+    destroy()
+
+
+@pytest.fixture
+def nodes(hypervisor: Hypervisor, deployed: Run) -> Mapping[str, Node]:
+    """Those of the cluster that is deployed, by instance id; the first is the head."""
+    assert deployed.code == 0, deployed.trouble
+    return dict(sorted(hypervisor.nodes.items()))
+
+
+@pytest.fixture
+def _gone_at_the_end() -> Iterator[None]:
+    yield
+    run = destroy()
+    assert run.code == 0, run.trouble
+
+
+def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+    assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
+    assert len(nodes) == NODES
+
+
+def test_each_node_ran_the_user_data_that_ec2_resolved(nodes: Mapping[str, Node]) -> None:
+    for node in nodes.values():
+        assert b"${Token[" not in node.instance.user_data
+        assert len(node.instance.user_data) <= LIMIT_BYTES - 1024
+
+
+def test_a_login_shell_knows_the_cluster(nodes: Mapping[str, Node]) -> None:
+    head = next(iter(nodes.values())).instance.address
+    for rank, node in enumerate(nodes.values()):
+        shown = node.execute("bash", "--login", "-c", "echo $FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES")
+        assert shown.split() == ["efa", head, str(rank), str(NODES)]
+
+
+def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+    assert {tag(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
+
+
+def test_a_spot_interruption_drains_the_node(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+    instance_id, node = list(nodes.items())[-1]
+    end = datetime.now(UTC) + timedelta(minutes=NOTICE_MINUTES)
+    lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    wait_for("the keeper's tag", lambda: tag(lab, instance_id, "trn:node") == "draining", seconds=60)
+    assert '"kind": "spot' in node.execute("cat", "/run/trn/notice.json")
+
+
+def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
+    lab: Laboratory, nodes: Mapping[str, Node]
+) -> None:
+    instance_id, node = next(iter(nodes.items()))
+    node.execute("sh", "-c", f"echo '{HARDWARE_ERROR}' >/dev/kmsg")
+    wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
+    (new,) = wait_for("its instance", lambda: members(lab) - nodes.keys())
+    wait_for("its proof", lambda: tag(lab, new, "trn:node") == "proven")
+
+
+@pytest.mark.usefixtures("_gone_at_the_end")
+def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hypervisor) -> None:
+    destroy()
+    hypervisor.prepare(lambda number, node: node.fit(BROKEN) if number == 0 else None)
+    run = deploy(nodes="1")
+    assert run.code == 0, run.trouble
+    assert hypervisor.started == 1 + 1
+
+
+@pytest.mark.usefixtures("_gone_at_the_end")
+def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
+    hypervisor.prepare(lambda _number, node: node.fit(BROKEN))
+    run = deploy(nodes="1", node_recovery="off")
+    assert run.code == 1
+    sentence = r"node i-[0-9a-f]+: 15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores"
+    assert any(re.search(sentence, reason) for reason in failures(lab)), run.trouble
+
+
+@pytest.mark.usefixtures("_gone_at_the_end")
+def test_the_event_of_the_stack_quotes_the_console_of_a_node_that_cannot_report(
+    lab: Laboratory, hypervisor: Hypervisor
+) -> None:
+    def cut_off(_number: int, node: Node) -> None:
+        node.set_environment(IMPATIENCE)
+        lab.front.s3_faults[node.instance.address] = WRITING_DENIED
+
+    hypervisor.prepare(cut_off)
+    run = deploy(nodes="1")
+    assert run.code == 1
+    quoted = "403 AccessDenied Access Denied (read from its console: it could not report)"
+    assert any(quoted in reason for reason in failures(lab)), run.trouble
