@@ -1,19 +1,18 @@
-"""The CDK app: settings of cdk.json in, TrnClusterStack out."""
+"""The CDK app: settings of cdk.json in, the asked stacks out."""
 
 import gc
 import sys
 from pathlib import Path
 
+from stacks.asked import cdk_command_line, with_asked_stacks
 from trainium_core import Plan, PlanError
 from trainium_core.context import plan_from_cdk
-from trainium_core.naming import STACK_NAME
-from trainium_userdata import check_user_data
+from trainium_core.naming import STACK_NAMES
 
 
 def main() -> None:
     try:
-        plan = plan_from_cdk(Path(__file__).parent)
-        check_user_data(plan)
+        plan = with_asked_stacks(plan_from_cdk(Path(__file__).parent), cdk_command_line())
     except PlanError as error:
         sys.exit(str(error))
     define(plan)
@@ -25,10 +24,19 @@ def define(plan: Plan) -> None:
     # Imported here: aws_cdk starts Node, and a mistake in the plan is told without.
     from aws_cdk import App
 
-    from stacks.trn_cluster_stack import TrnClusterStack
-
     app = App()
-    TrnClusterStack(app, STACK_NAME, plan=plan)
+    if "cluster" in plan.stacks:
+        from stacks.trn_cluster_stack import TrnClusterStack
+
+        TrnClusterStack(app, STACK_NAMES["cluster"], plan=plan)
+    if "sagemaker" in plan.stacks:
+        from stacks.sagemaker_training_stack import SageMakerTrainingStack
+
+        SageMakerTrainingStack(app, STACK_NAMES["sagemaker"], plan=plan)
+    if "hyperpod" in plan.stacks:
+        from stacks.hyperpod_stack import HyperPodStack
+
+        HyperPodStack(app, STACK_NAMES["hyperpod"], plan=plan)
     app.synth()
 
 

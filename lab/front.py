@@ -26,7 +26,7 @@ _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "upgrade",
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request of a node, as it was answered."""
+    """A request of a node, as it was answered. time: in seconds since 1970."""
 
     client: str
     method: str
@@ -131,7 +131,7 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
                     host=host,
                     path=self.path,
                     status=status,
-                    time=time.monotonic(),
+                    time=time.time(),
                 )
             )
             self.send_response_only(status)

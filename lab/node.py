@@ -43,6 +43,7 @@ class Node:
         self._supervisor: threading.Thread | None = None
         self._stopping = False
         self.powered_on = 0.0
+        """Seconds since 1970; 0 before it was."""
         self._prepare_disk(layers)
         self.fit(hardware)
         network.connect(self.name, instance.address)
@@ -74,7 +75,7 @@ class Node:
     def power_on(self) -> None:
         """Start the machine; it is started again whenever it reboots."""
         self._stopping = False
-        self.powered_on = time.monotonic()
+        self.powered_on = time.time()
         self._nspawn = self._start()
         self._supervisor = threading.Thread(target=self._restart_on_reboot, daemon=True)
         self._supervisor.start()

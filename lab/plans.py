@@ -17,7 +17,7 @@ LIMITS = ("memlock", "nofile")
 """Checks that need hard limits as high as EC2's. Where root may not raise them they are shown, but do not count."""
 
 
-def lab_plan(**settings: Any) -> Plan:
-    """A plan of one trn1.32xlarge, with these settings changed."""
+def lab_plan(*, instance_type: str = "trn1.32xlarge", **settings: Any) -> Plan:
+    """A plan of one node."""
     suppressed = () if may_raise_limits() else LIMITS
-    return Plan(instance_type="trn1.32xlarge", region="us-west-2", suppress_checks=suppressed, **settings)
+    return Plan(instance_type=instance_type, region="us-west-2", suppress_checks=suppressed, **settings)

@@ -3,9 +3,9 @@
 from aws_cdk import CfnOutput, Environment, Stack, Tags
 from constructs import Construct
 
-from trainium_cdk import TrainiumCluster
+from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import CLUSTER_TAG, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.next_steps import next_steps
 
 
@@ -19,7 +19,7 @@ class TrnClusterStack(Stack):
             env=Environment(region=plan.region),
             description=f"AWS Trainium cluster {plan.cluster_name}",
         )
-        cluster = TrainiumCluster(self, "Cluster", plan=plan)
+        cluster = TrainiumCluster(self, "Cluster", plan=plan, sleep=SleepSwitch(self, "SleepSwitch"))
         for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
             Tags.of(self).add(key, value)
         steps = next_steps(
@@ -27,4 +27,10 @@ class TrnClusterStack(Stack):
         )
         for step in steps:
             CfnOutput(self, step.name, description=step.meaning, value=step.value)
+        CfnOutput(self, GROUP_OUTPUT, description="The nodes' Auto Scaling group", value=cluster.fleet.group.ref)
+        records = cluster.fleet.records.bucket.bucket_name
+        CfnOutput(self, RECORDS_OUTPUT, description="The bucket of the node records", value=records)
+        if cluster.fleet.pilot is not None:
+            topic = cluster.fleet.pilot.topic.topic_arn
+            CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
         CfnOutput(self, "Fleet", description="What the nodes reported", value=cluster.fleet.gate.summary)

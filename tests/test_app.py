@@ -57,15 +57,6 @@ def test_all_mistakes_are_told_at_once(run_app: Any) -> None:
     assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))
 
 
-def test_user_data_over_its_limit_is_a_mistake_like_any_other(run_app: Any, tmp_path: Path) -> None:
-    script = tmp_path / "setup.sh"
-    script.write_text("# long\n" * 4000)
-    result = run_app(GOOD | {"trn:setup_script": str(script)})
-    assert result.returncode == 1
-    assert "trn:setup_script: got" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
 def test_a_good_plan_goes_on_to_the_cdk(run_app: Any) -> None:
     assert run_app(GOOD).returncode == 99
 

@@ -49,7 +49,8 @@ def _amount(usd: Decimal | None) -> str:
 def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
     """What one must know to read the table of this plan."""
     notes = [
-        "Asleep: no nodes. What is billed by use comes on top, by amounts that are yours. "
+        "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
+        "What is billed by use comes on top, by amounts that are yours. "
         f"A month is {facts()['billing']['hours_per_month']} hours. "
         "Lambda, logs and requests to S3 come to next to nothing and are left out."
     ]

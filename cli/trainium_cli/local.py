@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.table import Table
 
+from trainium_cli.local_report import health_table
+from trainium_cli.mistakes import mistake
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
@@ -83,13 +84,16 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence
 
 def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
     """A region of AWS."""
-    from trainium_core.problems import nearest
+    from trainium_core.nearest_region import nearest_region
     from trainium_local.regions import known_regions
 
     known = known_regions()
     if given not in known:
-        hint = f"; nearest: {nearest(given, known)}" if nearest(given, known) else ""
-        raise click.BadParameter(f"no region {given!r}{hint}")
+        close = nearest_region(given, known)
+        fix = f"choose {close}" if close else "choose a region of AWS, or leave the option out"
+        raise mistake(
+            "--region", given, allowed=f"a region that has EC2, such as {DEFAULT_REGION}", nearest=close, fix=fix
+        )
     return given
 
 
@@ -115,18 +119,27 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     metavar="N",
     help="Let the first N nodes report a missing device.",
 )
+@click.option(
+    "--stand-in-nodes/--no-stand-in-nodes",
+    default=True,
+    help="Off: nobody plays the nodes; a deployment waits for records that you have written.",
+)
 @click.pass_context
-def start(ctx: click.Context, port: int, region: str, quotas: dict[str, float], fail_nodes: int) -> None:
+def start(
+    ctx: click.Context, port: int, region: str, quotas: dict[str, float], fail_nodes: int, stand_in_nodes: bool
+) -> None:
     """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
     from trainium_local.server import Settings
 
-    started = _start(Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes))
+    started = _start(
+        Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes)
+    )
     if started.already:
         given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
     console = Console(highlight=False)
     console.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
-    console.print(_table(started.health))
+    console.print(health_table(started.health))
 
 
 @local.command()
@@ -140,7 +153,7 @@ def status(as_json: bool) -> None:
         click.echo(health.to_json() if health else "null")
     elif health:
         console = Console(highlight=False)
-        console.print(_table(health))
+        console.print(health_table(health))
         console.print(PROVES)
     else:
         click.echo("The embedded AWS does not run. Start it with: trn local start")
@@ -199,7 +212,7 @@ def run_command(command: tuple[str, ...]) -> None:
 
 def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
     """What was asked for and is not so would be lost without a word."""
-    has: dict[str, Any] = {"region": running.region, "fail_nodes": running.fail_nodes}
+    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes")}
     if given.get("port"):
         has["port"] = urlsplit(running.endpoint).port
     asked = {name: given[name] for name in has if name in given}
@@ -226,25 +239,3 @@ def _start(settings: Any) -> Any:
         return lifecycle.start(lifecycle.home(os.environ), settings)
     except lifecycle.LocalError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _table(health: "Health") -> Table:
-    from trainium_local.seeds.vcpu_quotas import seeded_quotas
-
-    names = {quota.code: quota.name for quota in seeded_quotas()}
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("endpoint", health.endpoint)
-    table.add_row("account", f"{health.account} (not a real one)")
-    table.add_row("region", health.region)
-    table.add_row("started", f"{health.started}, process {health.pid}, version {health.version}")
-    table.add_row(
-        "quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items())
-    )
-    if health.fail_nodes:
-        table.add_row("fail nodes", f"the first {health.fail_nodes} report a missing device")
-    table.add_row("created", f"{len(health.created)} types of resources really exist here (see --json)")
-    table.add_row("stored", health.schema_only)
-    table.add_row("log", health.log)
-    return table

@@ -43,6 +43,47 @@ COMMANDS = {
         attribute="image",
         summary="Show the image of the plan's nodes, and pin it.",
     ),
+    "deploy": LazyCommand(
+        module="trainium_cli.deploy_command",
+        attribute="deploy",
+        summary="Deploy the plan, if the account is ready for it.",
+    ),
+    "nodes": LazyCommand(
+        module="trainium_cli.nodes_command",
+        attribute="nodes",
+        summary="Show every node of the deployed cluster, and what is wrong.",
+    ),
+    "sleep": LazyCommand(
+        module="trainium_cli.sleep_command",
+        attribute="sleep",
+        summary="Put the cluster to sleep: no nodes, next to no cost.",
+    ),
+    "wake": LazyCommand(
+        module="trainium_cli.wake_command", attribute="wake", summary="Wake the cluster that was put to sleep."
+    ),
+    "extend": LazyCommand(
+        module="trainium_cli.extend_command", attribute="extend", summary="Let the pilot end later, and say the price."
+    ),
+    "destroy": LazyCommand(
+        module="trainium_cli.destroy_command",
+        attribute="destroy",
+        summary="Destroy the cluster, and what is left of it outside its stacks.",
+    ),
+    "cost": LazyCommand(
+        module="trainium_cli.spending_command",
+        attribute="cost",
+        summary="Show what the cluster has cost, costs now, and will have cost.",
+    ),
+    "audit": LazyCommand(
+        module="trainium_cli.audit_command",
+        attribute="audit_command",
+        summary="Show what is left of the cluster, and what that costs.",
+    ),
+    "sagemaker": LazyCommand(
+        module="trainium_cli.sagemaker_command",
+        attribute="sagemaker",
+        summary="Run the plan's training as SageMaker jobs.",
+    ),
     "local": LazyCommand(
         module="trainium_cli.local", attribute="local", summary="Run an AWS on this machine, and commands against it."
     ),

@@ -48,12 +48,8 @@ def read_plan(
 
     ignoring: settings that do not matter to the command; their defaults are taken.
     """
-    from trainium_userdata import check_user_data  # jinja2, which commands without a plan need not import
-
     try:
-        plan = plan_from_file(cdk_json, overrides, ignoring=ignoring)
-        check_user_data(plan)
-        return plan
+        return plan_from_file(cdk_json, overrides, ignoring=ignoring)
     except PlanError as error:
         refuse(error, as_json=as_json)
 

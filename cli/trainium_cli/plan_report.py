@@ -1,10 +1,11 @@
 """A plan and its projections, as rows for people and as JSON for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import groupby
 from typing import Any
 
+from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.launch import torchrun_command
 from trainium_core.network_layout import (
     NetworkInterface,
@@ -86,9 +87,20 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
         ("Way out", f"{plan.effective_egress}: {_EGRESS[plan.effective_egress]}"),
         ("Placement", placement),
         ("Compile cache", f"{plan.cache_bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
+        *_file_systems(plan),
         ("Fleet gate", f"the deployment waits up to {plan.node_timeout_minutes} min for every node to prove itself"),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
+
+
+def _file_systems(plan: Plan) -> Iterator[tuple[str, str]]:
+    fate = "outlives the cluster" if plan.file_systems_at_destroy == "retain" else "goes with the cluster"
+    if plan.fsx_lustre is not None:
+        new = f"a new FSx for Lustre file system of {plan.fsx_lustre} GiB; {fate}"
+        yield "/fsx", new if isinstance(plan.fsx_lustre, int) else f"{plan.fsx_lustre} (yours)"
+    if plan.efs is not None:
+        target = ", by a new mount target" if plan.efs_security_group is None else ""
+        yield "/efs", f"a new EFS file system; {fate}" if plan.efs == NEW_EFS else f"{plan.efs} (yours){target}"
 
 
 def _needs(plan: Plan) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from trainium_core.preflight import preflight as ask_account
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.problems import nearest
 
-_EXIT_CODES = {
+EXIT_CODES = {
     "ready": ExitCode.OK,
     "not ready": ExitCode.NOT_READY,
     "could not tell": ExitCode.COULD_NOT_TELL,
@@ -68,7 +68,7 @@ def preflight(
         outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, as_json=as_json)
     else:
         outcome = _in_its_region(plan, suppressed, as_json=as_json)
-    raise click.exceptions.Exit(_EXIT_CODES[outcome])
+    raise click.exceptions.Exit(EXIT_CODES[outcome])
 
 
 def _in_its_region(plan: Plan, suppressed: frozenset[str], *, as_json: bool) -> Verdict:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
 from trainium_cli.terminal import console, table
@@ -19,10 +20,14 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def show_findings(plan: Plan, findings: Sequence[Finding]) -> None:
-    rows = [(finding.check, _outcome(finding), _words(finding)) for finding in findings]
-    console().print(table(["Check", "Outcome", "Found"], rows, wrapping=["Found"]))
+    console().print(findings_table(findings))
     told = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
     console().print(f"\n{told}", style="bold")
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    rows = [(finding.check, _outcome(finding), _words(finding)) for finding in findings]
+    return table(["Check", "Outcome", "Found"], rows, wrapping=["Found"])
 
 
 def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:

@@ -1,5 +1,6 @@
 """The options that describe a training job, and the job that they and the plan come to."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from trainium_core.problems import PlanError
 from trainium_core.sagemaker.images import image_tags, training_image
 from trainium_core.sagemaker.job import TrainingJob, job_name
 from trainium_core.sagemaker.places import JobPlaces, no_stack, places_from_outputs, places_in_bucket
+from trainium_core.sagemaker.problems import JobError, JobProblem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +213,10 @@ def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> Jo
 def _checkpoint_url(options: JobOptions, places: JobPlaces, name: str) -> str | None:
     if options.no_checkpoints:
         return None
-    if options.checkpoints and "://" in options.checkpoints:
-        return options.checkpoints
-    return f"{places.checkpoint_url}/{options.checkpoints or name}"
+    given = options.checkpoints
+    if given and "://" in given:
+        return given
+    if given and not re.fullmatch("[A-Za-z0-9-]+", given):
+        fix = "write s3://, the bucket and the folder, or the name of a job"
+        raise JobError([JobProblem(key="--checkpoints", got=given, allowed="an S3 URL, or the name of a job", fix=fix)])
+    return f"{places.checkpoint_url}/{given or name}"

@@ -42,6 +42,7 @@ from trainium_core.sagemaker.source_package import SourcePackage, pack_source
 @plan_options
 @suppress_option
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, checked, and start nothing.")
+@click.option("--upload", is_flag=True, help="With --dry-run: upload the source, so that others can use the request.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
 @click.option("--yes", is_flag=True, help="Start without asking you first, for scripts.")
 def run(
@@ -54,6 +55,7 @@ def run(
     as_json: bool,
     suppressed: frozenset[str],
     dry_run: bool,
+    upload: bool,
     detach: bool,
     yes: bool,
 ) -> None:
@@ -70,6 +72,8 @@ def run(
     """
     if as_json and not (yes or dry_run):
         raise click.UsageError("--json asks no questions: give --yes as well")
+    if upload and not dry_run:
+        raise click.UsageError("--upload goes with --dry-run: a job that is started has its source uploaded")
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
     account = AwsSageMakerAccount(plan.region)
     try:
@@ -80,6 +84,8 @@ def run(
         refuse(error, as_json=as_json)
     except CannotTellError as error:
         could_not_tell(error, "Nothing was started")
+    if upload:
+        _upload(plan, job, package)
     if dry_run:
         print_json(request)
         return
@@ -113,6 +119,14 @@ def _check_and_show(
         console().print()
         console().print(findings_table(findings))
     return findings
+
+
+def _upload(plan: Plan, job: TrainingJob, package: SourcePackage) -> None:
+    try:
+        AwsTrainingJobControl(plan.region).upload(job.source_url, package.files)
+    except JobRefusedError as error:
+        click.echo(f"The source was not uploaded: {error}", err=True)
+        raise click.exceptions.Exit(ExitCode.NOT_READY) from error
 
 
 def _start(

@@ -1,7 +1,7 @@
 """What a person sees while AWS is asked: nothing at first, a line that moves when it takes longer."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
 
@@ -11,17 +11,20 @@ PATIENCE_SECONDS = 2
 
 
 @contextmanager
-def waiting(message: str) -> Generator[None]:
-    """Show the message on standard error after PATIENCE_SECONDS, and take it away at the end; on a terminal only."""
+def waiting(message: str) -> Generator[Callable[[str], None]]:
+    """Show the message on standard error after PATIENCE_SECONDS, and take it away at the end; on a terminal only.
+
+    What it gives changes the message.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
     status = Console(stderr=True, highlight=False).status(message)
     timer = Timer(PATIENCE_SECONDS, status.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield status.update
     finally:
         timer.cancel()
         timer.join()  # it may just be starting the status

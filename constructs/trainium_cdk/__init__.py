@@ -1,24 +1,54 @@
 """CDK constructs for AWS Trainium clusters. Each is useful alone in an app of your own."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from trainium_cdk.cluster import TrainiumCluster
 from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.elastic_file_system import ElasticFileSystem, ExistingElasticFileSystem
 from trainium_cdk.fleet import NeuronFleet
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.launch_template import NeuronLaunchTemplate
+from trainium_cdk.lustre_file_system import ExistingLustreFileSystem, LustreFileSystem
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_cdk.sleep_switch import SleepSwitch
+
+if TYPE_CHECKING:
+    from trainium_cdk.hyperpod import HyperPod
+    from trainium_cdk.sagemaker_training import SageMakerTraining
 
 __all__ = [
     "ClusterNetwork",
     "CompileCache",
     "EfaSecurityGroup",
+    "ElasticFileSystem",
+    "ExistingElasticFileSystem",
+    "ExistingLustreFileSystem",
     "ExistingNetwork",
     "FleetGate",
+    "HyperPod",
+    "LustreFileSystem",
     "NeuronFleet",
     "NeuronLaunchTemplate",
+    "NodeFileSystem",
+    "NodeKeeper",
     "NodeRecords",
     "QuotaGate",
+    "SageMakerTraining",
+    "SleepSwitch",
     "TrainiumCluster",
 ]
+
+_LATER = {"HyperPod": "trainium_cdk.hyperpod", "SageMakerTraining": "trainium_cdk.sagemaker_training"}
+"""What is loaded when it is first used: an app with a cluster alone does without."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

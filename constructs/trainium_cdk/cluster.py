@@ -7,16 +7,19 @@ from constructs import Construct
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.fleet import NeuronFleet
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_cdk.plan_file_systems import plan_file_systems
+from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
 from trainium_core.warnings import plan_warnings
 
 
 class TrainiumCluster(Construct):
-    """Everything a plan asks for. `network`, `cache` and `fleet` are the constructs it is made of."""
+    """Everything a plan asks for. `network`, `cache`, `file_systems` and `fleet` are the constructs it is of."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
+        """sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake."""
         super().__init__(scope, construct_id)
-        self.network = self._network(plan)
+        self.network = self._network(plan, sleep)
         self.cache = CompileCache(
             self,
             "CompileCache",
@@ -24,17 +27,27 @@ class TrainiumCluster(Construct):
             retain=plan.cache_outlives_cluster,
             expiration_days=plan.cache_expiration_days,
         )
+        self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.fleet = NeuronFleet(
-            self, "Fleet", plan=plan, vpc=self.network.vpc, subnet=self.network.subnet, cache=self.cache
+            self,
+            "Fleet",
+            plan=plan,
+            vpc=self.network.vpc,
+            subnet=self.network.subnet,
+            cache=self.cache,
+            file_systems=self.file_systems,
+            sleep=sleep,
         )
         for name, warning in plan_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
 
-    def _network(self, plan: Plan) -> ClusterNetwork | ExistingNetwork:
+    def _network(self, plan: Plan, sleep: SleepSwitch | None) -> ClusterNetwork | ExistingNetwork:
         if plan.vpc_id is not None and plan.subnet_id is not None:
             return ExistingNetwork(
                 self, "Network", vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
             )
         assert plan.zone_id is not None
         assert plan.effective_egress != "existing"
-        return ClusterNetwork(self, "Network", zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=plan.effective_egress)
+        return ClusterNetwork(
+            self, "Network", zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=plan.effective_egress, sleep=sleep
+        )

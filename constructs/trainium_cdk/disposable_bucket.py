@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from aws_cdk import CustomResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.handlers.empty_bucket import CONSENT_TAG
 from trainium_cdk.justification import justify, justify_wildcard
+from trainium_core.naming import CONSENT_TAG
 
 
 class DisposableBucket(Construct):
@@ -26,22 +27,37 @@ class DisposableBucket(Construct):
         *,
         retain: bool = False,
         lifecycle_rules: Sequence[s3.LifecycleRule] = (),
+        tells_event_bridge: bool = False,
+        name: str | None = None,
+        kms_key_arn: str | None = None,
     ) -> None:
         """
         retain: keep the bucket and what is in it at destroy. Default: both are deleted.
         lifecycle_rules: when objects expire. Default: never.
+        tells_event_bridge: whether EventBridge hears of every object.
+        name: of the bucket, unique in the world. Default: CloudFormation names it.
+        kms_key_arn: key that its objects are encrypted with. Default: S3's own.
         """
         super().__init__(scope, construct_id)
+        key = None if kms_key_arn is None else kms.Key.from_key_arn(self, "Key", kms_key_arn)
         self.bucket = s3.Bucket(
             self,
             "Bucket",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            bucket_name=name,
+            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=None if key is None else True,
             enforce_ssl=True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=list(lifecycle_rules),
             removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
         )
+        if tells_event_bridge:
+            # The CDK's own way is a custom resource with a function in Node.js.
+            _cfn_bucket(self.bucket).notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+                event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+            )
         unlogged = "access logs would need a bucket of their own that outlives the pilot; CloudTrail data events serve"
         unversioned = "holds what can be computed again; versions would be billed and outlive a delete"
         justify(self.bucket, cdk_nag={"S1": unlogged}, checkov={"CKV_AWS_18": unlogged, "CKV_AWS_21": unversioned})
@@ -67,6 +83,12 @@ class DisposableBucket(Construct):
         )
         # At delete the function must still be allowed to, by its own policy and the bucket's.
         content.node.add_dependency(self.bucket, emptier)
+
+
+def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
+    resource = bucket.node.default_child
+    assert isinstance(resource, s3.CfnBucket)
+    return resource
 
 
 def _emptier(stack: Stack) -> HandlerFunction:

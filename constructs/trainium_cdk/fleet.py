@@ -1,23 +1,31 @@
 """The nodes of a plan."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from aws_cdk import CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack
+from aws_cdk import Aws, CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack, Tags
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import NeuronLaunchTemplate
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.pilot import Pilot
 from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.service_role import service_role
+from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
-from trainium_userdata import NodePlaces, node_user_data
+from trainium_userdata import NodePlaces, node_script, node_user_data
 
 _LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
 
@@ -34,8 +42,9 @@ _SESSION_ACTIONS = [
 class NeuronFleet(Construct):
     """An Auto Scaling group of exactly the nodes of a plan, in one subnet, connected by EFA where the type has it.
 
-    The deployment ends when every node has proved that it is what the catalogue says. `group`, `launch_template`,
-    `role` and `security_group` are the CDK objects.
+    The deployment ends when every node has proved that it is what the catalogue says, and has reached all others.
+    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `records`, `keeper`, `gate` and `pilot`
+    (None if the plan has no end or budget) the constructs that look after the nodes.
     """
 
     def __init__(
@@ -48,19 +57,31 @@ class NeuronFleet(Construct):
         subnet: ec2.ISubnet,
         cache: CompileCache,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
+        file_systems: Sequence[NodeFileSystem] = (),
+        sleep: SleepSwitch | None = None,
     ) -> None:
         """
         vpc, subnet: where the nodes go. The subnet's zone must offer the plan's type, and the subnet must reach S3.
         cache: the compile cache the nodes may use.
         security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.
+        file_systems: what the nodes mount, one of each kind at most. Default: nothing.
+        sleep: whether there are nodes. Default: always.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         web = (80, 443) if plan.effective_egress == "nat-gateway" else (443,)
         self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc, outbound_tcp_ports=web)
-        records = NodeRecords(self, "Records")
-        self.role = self._role(cache, records)
-        places = NodePlaces(region=stack.region, cache_url=cache.url, report_url=records.url)
+        self.records = records = NodeRecords(self, "Records")
+        self.role = self._role(plan, cache)
+        places = NodePlaces(
+            region=stack.region,
+            cache_url=cache.url,
+            report_url=records.url,
+            node_script_url=self._node_script_url(plan),
+        )
+        for file_system in file_systems:
+            file_system.allow(self.security_group)
+            places = file_system.added_to(places)
         self.launch_template = NeuronLaunchTemplate(
             self,
             "LaunchTemplate",
@@ -70,52 +91,83 @@ class NeuronFleet(Construct):
             user_data=node_user_data(plan, places),
             placement_group_name=self._placement_group_name(plan),
         ).template
-        self.group = self._group(plan, subnet)
+        self.group = self._group(plan, subnet, sleep)
         # What a node needs at boot, and what must still be there while it goes.
-        self.group.node.add_dependency(self.role, self.security_group, cache, records)
+        self.group.node.add_dependency(self.role, self.security_group, cache, records, *file_systems)
         if isinstance(vpc, ec2.Vpc):
-            self.group.node.add_dependency(vpc)
+            self.group.node.add_dependency(*(sleep.always_there(vpc) if sleep else [vpc]))
         if plan.quota_gate == "on":
             self.group.node.add_dependency(QuotaGate(self, "QuotaGate", plan=plan))
+        self.keeper = NodeKeeper(
+            self,
+            "Keeper",
+            group_name=self.group.ref,
+            cluster_name=plan.cluster_name,
+            records=records,
+            replacements=plan.node_replacements if plan.node_recovery == "on" else 0,
+            capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
+        )
+        self.pilot = None
+        if plan.ends_by_itself or plan.budget_usd is not None:
+            Tags.of(self.group).add(CLUSTER_TAG, plan.cluster_name)
+            self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep)
         self.gate = FleetGate(
             self,
             "Gate",
             group_name=self.group.ref,
-            nodes=plan.nodes,
+            cluster_name=plan.cluster_name,
+            nodes=sleep.count(plan.nodes) if sleep else str(plan.nodes),
             launch_template_version=self.launch_template.attr_latest_version_number,
             records=records,
+            keeper=self.keeper,
             timeout_minutes=plan.node_timeout_minutes,
+            clock=self.pilot.clock if self.pilot else None,
         )
 
-    def _role(self, cache: CompileCache, records: NodeRecords) -> iam.IRole:
+    def _role(self, plan: Plan, cache: CompileCache) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com")
         role.add_to_principal_policy(iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"]))
         without_resources = "Session Manager's actions know no resources (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         cache.grant_use(role)
-        records.grant_write(role)
+        self.records.grant_node(role, internode_ssh=plan.internode_ssh == "on")
         return role
+
+    def _node_script_url(self, plan: Plan) -> str:
+        """Where in S3 the nodes find what sets them up and verifies them: their user data have no room for it."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "node-script.sh"
+            file.write_bytes(node_script(plan).encode())
+            asset = Asset(self, "NodeScript", path=str(file))
+        it = [asset.bucket.arn_for_objects(asset.s3_object_key)]
+        self.role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=it))
+        return asset.s3_object_url
 
     def _placement_group_name(self, plan: Plan) -> str | None:
         if plan.creates_placement_group:
             return ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster").attr_group_name
         return plan.placement_group
 
-    def _group(self, plan: Plan, subnet: ec2.ISubnet) -> autoscaling.CfnAutoScalingGroup:
+    def _group(self, plan: Plan, subnet: ec2.ISubnet, sleep: SleepSwitch | None) -> autoscaling.CfnAutoScalingGroup:
         nodes = str(plan.nodes)
         group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
-            min_size=nodes,
+            # The desired capacity alone says how many there are. A rolling update needs a maximum above 0.
+            min_size="0",
             max_size=nodes,
-            desired_capacity=nodes,
+            desired_capacity=_desired(plan, sleep),
             vpc_zone_identifier=[subnet.subnet_id],
+            # A scale-out that fails is rolled back: what must go then is what it brought, and no node that is proven.
+            termination_policies=["NewestInstance"],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
                 launch_template_id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
         )
-        justify(group, cdk_nag={"AS3": "the gate watches every launch of a deployment; a pilot has nobody on call"})
+        justify(
+            group, cdk_nag={"AS3": "gate and keeper watch every launch and replacement; a pilot has nobody on call"}
+        )
         # A changed launch template replaces the nodes. None are kept in service meanwhile: half a cluster trains
         # nothing, and a reservation has no room for a second set.
         group.cfn_options.update_policy = CfnUpdatePolicy(
@@ -132,3 +184,10 @@ class NeuronFleet(Construct):
             )
         )
         return group
+
+
+def _desired(plan: Plan, sleep: SleepSwitch | None) -> str | None:
+    if plan.capacity == "capacity-block":
+        # The clock's affair: before the block begins nothing could be launched.
+        return sleep.when_awake(Aws.NO_VALUE, "0") if sleep else None
+    return sleep.count(plan.nodes) if sleep else str(plan.nodes)

@@ -1,19 +1,24 @@
 """The gate a deployment passes only with every node proven."""
 
+import json
+
 from aws_cdk import CustomResource, Duration
 from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.pilot_clock import PilotClock
 
 
 class FleetGate(Construct):
-    """Waits at every deployment until each node of an Auto Scaling group has written that it is proven.
+    """Waits at every deployment until each node of an Auto Scaling group is proven and has reached all others.
 
-    Fails the deployment with the sentence of the node that is not, with the launch failure that will not mend, or after
-    the time-out. Not a wait condition: that cannot be updated when the number of nodes changes. Not SignalResource:
-    that carries no reason, and needs a paid endpoint in a closed network.
+    A failed node that the keeper replaces is waited for. Fails the deployment with the sentence of one that is not
+    replaced, with the launch failure that will not mend, or after the time-out. Not a wait condition: that cannot be
+    updated when the number of nodes changes. Not SignalResource: that carries no reason, and needs a paid endpoint in
+    a closed network.
     """
 
     def __init__(
@@ -22,15 +27,21 @@ class FleetGate(Construct):
         construct_id: str,
         *,
         group_name: str,
-        nodes: int,
+        nodes: str,
         launch_template_version: str,
         records: NodeRecords,
+        keeper: NodeKeeper,
+        cluster_name: str,
         timeout_minutes: int,
+        clock: PilotClock | None = None,
     ) -> None:
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have.
         launch_template_version: what the instances are launched from; a new one means new instances to wait for.
+        keeper: who replaces failed nodes and tells the others who is there.
+        cluster_name: what the instances are tagged with, as trn:cluster.
         timeout_minutes: how long to wait, up to 55.
+        clock: who says how many of the nodes there are to be at the time. Default: all of them.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_gate", timeout_minutes=15)
@@ -38,11 +49,10 @@ class FleetGate(Construct):
             actions=["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"], resources=["*"]
         )
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
-        bucket = records.bucket
-        function.allow(actions=["s3:ListBucket"], resources=[bucket.bucket_arn])
-        objects = bucket.arn_for_objects(f"{records.prefix}/*")
-        function.allow(actions=["s3:GetObject"], resources=[objects])
-        justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+        records.grant_read(function)
+        allow_on_nodes(function, actions=["ec2:GetConsoleOutput"], cluster_name=cluster_name)
+        called = [keeper.arn, *([clock.arn] if clock else [])]
+        function.allow(actions=["lambda:InvokeFunction"], resources=called)
         function.allow_calling_itself()
         gate = CustomResource(
             self,
@@ -54,10 +64,13 @@ class FleetGate(Construct):
                 "GroupName": group_name,
                 "Nodes": nodes,
                 "LaunchTemplateVersion": launch_template_version,
-                "RecordsBucket": bucket.bucket_name,
+                "RecordsBucket": records.bucket.bucket_name,
                 "RecordsPrefix": records.prefix,
+                "Keeper": keeper.arn,
+                "Replacements": keeper.replacements,
                 "TimeoutMinutes": timeout_minutes,
+                **({"Clock": clock.arn, "Pilot": json.dumps(clock.settings, sort_keys=True)} if clock else {}),
             },
         )
-        gate.node.add_dependency(function)
+        gate.node.add_dependency(function, keeper, *([clock] if clock else []))
         self.summary = gate.get_att_string("Summary")

@@ -1,9 +1,10 @@
 """A Lambda function of this package: one of the modules in handlers/, with the core beside it."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -22,14 +23,25 @@ _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
 class HandlerFunction(Construct):
-    """A Python function that serves a custom resource, with nothing that outlives the stack.
+    """A Python function with nothing that outlives the stack, for a custom resource or for events.
 
     Its log group belongs to the stack, and its role cannot create another: a function that logs on after its group is
     deleted would leave one behind.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, handler: str, timeout_minutes: int) -> None:
-        """handler: a module of handlers/ with a function `handle`. timeout_minutes: at most 15."""
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        handler: str,
+        timeout_minutes: int,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        handler: a module of handlers/ with a function `handle`. timeout_minutes: at most 15.
+        environment: variables of the function. Default: none.
+        """
         super().__init__(scope, construct_id)
         log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
@@ -48,14 +60,16 @@ class HandlerFunction(Construct):
             logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=log_group.log_group_name),
             timeout=60 * timeout_minutes,
             memory_size=256,
+            environment=lambda_.CfnFunction.EnvironmentProperty(variables=dict(environment)) if environment else None,
         )
         justify(
             self,
             checkov={
-                "CKV_AWS_115": "called by CloudFormation alone, once per stack operation",
-                "CKV_AWS_116": "CloudFormation waits for its answer; a dead letter would reach nobody",
+                "CKV_AWS_115": "called seldom; what it reserved would be taken from the account's other functions",
+                "CKV_AWS_116": "CloudFormation notices a lost call, the next event makes up for it",
                 "CKV_AWS_117": "calls AWS APIs only; in the VPC it would need paid endpoints",
                 "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
+                "CKV_AWS_173": "the variables are names of resources and limits, no secrets",
                 "CKV_AWS_338": "a pilot's deployment log, of no use after it",
             },
         )
@@ -64,9 +78,13 @@ class HandlerFunction(Construct):
     def arn(self) -> str:
         return self.function.attr_arn
 
-    def allow(self, *, actions: Sequence[str], resources: Sequence[str]) -> None:
-        """Allow the function actions on resources."""
-        self._policy.add_statements(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+    def allow(
+        self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
+    ) -> None:
+        """Allow the function actions on resources, under conditions. Default: under none."""
+        self._policy.add_statements(
+            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+        )
 
     def allow_calling_itself(self) -> None:
         """Allow the function to invoke itself, so that it can wait longer than one invocation lasts."""

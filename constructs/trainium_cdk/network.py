@@ -1,13 +1,15 @@
 """Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
 
 import ipaddress
+from collections.abc import Iterator
 
-from aws_cdk import Annotations
+from aws_cdk import Annotations, CfnResource
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.justification import justify
 from trainium_cdk.security_group import HTTPS
+from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.settings import Egress
 
@@ -28,12 +30,14 @@ class ClusterNetwork(Construct):
         zone_id: str,
         cidr: str = "10.42.0.0/16",
         egress: Egress = "vpc-endpoints",
+        sleep: SleepSwitch | None = None,
     ) -> None:
         """
         zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
         cidr: addresses of the VPC; nodes get the lower half. Default: 10.42.0.0/16.
         egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
             `none` for S3 alone. Default: vpc-endpoints.
+        sleep: whether what is billed by the hour is there. Default: always.
         """
         super().__init__(scope, construct_id)
         with_nat = egress == "nat-gateway"
@@ -66,6 +70,9 @@ class ClusterNetwork(Construct):
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         if egress == "vpc-endpoints":
             self._add_session_endpoints(cidr)
+        if sleep is not None:
+            for resource in _billed_by_the_hour(self.vpc):
+                sleep.only_awake(resource)
         justify(
             self.vpc, cdk_nag={"VPC7": "a pilot's private network; vpc.add_flow_log() adds flow logs, billed by the GB"}
         )
@@ -114,6 +121,16 @@ class ExistingNetwork(Construct):
                 service=ec2.GatewayVpcEndpointAwsService.S3,
                 subnets=[ec2.SubnetSelection(subnets=[self.subnet])],
             )
+
+
+def _billed_by_the_hour(vpc: ec2.Vpc) -> Iterator[CfnResource]:
+    """The ways out that cost money without nodes, and the routes that lead there."""
+    for child in vpc.node.find_all():
+        interface = isinstance(child, ec2.CfnVPCEndpoint) and child.vpc_endpoint_type == "Interface"
+        to_nat = isinstance(child, ec2.CfnRoute) and child.nat_gateway_id is not None
+        if isinstance(child, ec2.CfnNatGateway | ec2.CfnEIP) or interface or to_nat:
+            assert isinstance(child, CfnResource)
+            yield child
 
 
 def _place_in_zone(subnet: ec2.ISubnet, zone_id: str) -> None:

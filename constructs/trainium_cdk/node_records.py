@@ -1,24 +1,56 @@
-"""Where nodes write what they found out about themselves."""
+"""Where nodes write what they found out about themselves, and read who else is there."""
 
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
-from trainium_core.naming import RECORDS_PREFIX
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify_wildcard
+from trainium_core.naming import LOGS_PREFIX, RECORDS_PREFIX, ROSTER_KEY, SSH_KEYS_PREFIX
+
+_LOGS_KEPT = Duration.days(30)
 
 
 class NodeRecords(Construct):
-    """A bucket for node records that goes with the cluster. `url` is the folder the records are written to.
+    """A bucket for node records, logs and the roster that goes with the cluster. `url` is the folder of the records.
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
+    EventBridge is told of every object.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
-        self.bucket = DisposableBucket(self, "Store").bucket
+        logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
+        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs], tells_event_bridge=True).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
-    def grant_write(self, role: iam.IRole) -> None:
-        """Allow a role to write records, and not to read them."""
-        allow_objects(self.bucket, role, prefix=RECORDS_PREFIX, actions=["s3:PutObject"])
+    def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False) -> None:
+        """Allow the nodes' role to write records and logs and to read the roster, but no record.
+
+        internode_ssh: to exchange public keys as well.
+
+        The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
+        `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
+        of it but what it costs the node itself.
+        """
+        for prefix in (RECORDS_PREFIX, LOGS_PREFIX):
+            allow_objects(self.bucket, role, prefix=prefix, actions=["s3:PutObject"])
+        if internode_ssh:
+            allow_objects(self.bucket, role, prefix=SSH_KEYS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[self.roster_arn]))
+        # With it an object that is not there yet reads as missing (404), and not as denied (403).
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn]))
+
+    def grant_read(self, function: HandlerFunction) -> None:
+        """Allow a function to read every record and the roster."""
+        function.allow(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn])
+        objects = self.bucket.arn_for_objects(f"{self.prefix}/*")
+        function.allow(actions=["s3:GetObject"], resources=[objects, self.roster_arn])
+        justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+
+    @property
+    def roster_arn(self) -> str:
+        return self.bucket.arn_for_objects(ROSTER_KEY)

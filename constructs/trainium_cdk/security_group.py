@@ -6,6 +6,11 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 HTTPS = 443
+LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
+"""An egress rule to it allows nothing, and keeps EC2 from giving a group without any egress rule its allow-all one.
+
+The CDK's own rule for that is dropped when a rule to another group follows.
+"""
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
@@ -28,5 +33,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         )
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
         self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
+        if not outbound_tcp_ports:
+            self.add_egress_rule(LOOPBACK, ec2.Port.all_traffic(), "nowhere else")
         for port in outbound_tcp_ports:
             self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), f"out to TCP {port}")

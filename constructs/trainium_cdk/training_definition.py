@@ -33,6 +33,9 @@ TAKEN = (
 """What of the request reaches SageMaker as it is. Name, role and network are the machine's own."""
 
 
+_DESCRIBED = '{*"FailureReason":*}'
+"""The cause of a job that failed: what DescribeTrainingJob answers, as JSON."""
+
 _ASIDE = "$.unused"
 """Where answers go that nobody reads. Not None, which would drop them: the CDK's JSON leaves None out."""
 
@@ -49,7 +52,8 @@ def training_definition(run: TrainingRun) -> State:
 def _checking(run: TrainingRun) -> dict[str, State]:
     tags = [{"Key": key, "Value": value} for key, value in run.tags.items()]
     defaults = {
-        "CheckpointConfig": {"S3Uri": run.checkpoint_url},
+        # A folder for each execution, which its attempts share and no other run: SageMaker loads all that is in it.
+        "CheckpointConfig": {"S3Uri.$": f"States.Format('{run.checkpoint_url}/{{}}', States.UUID())"},
         "EnableInterContainerTrafficEncryption": False,
         "EnableManagedSpotTraining": False,
         "EnableNetworkIsolation": False,
@@ -118,8 +122,15 @@ def _running(run: TrainingRun) -> dict[str, State]:
         },
         "Why it failed": {
             "Type": "Choice",
-            "Choices": [{"Variable": "$.error.Cause", "StringMatches": "*CapacityError*", "Next": "May it try again"}],
+            "Choices": [
+                {"Variable": "$.error.Cause", "StringMatches": "*CapacityError*", "Next": "May it try again"},
+                {"Variable": "$.error.Cause", "StringMatches": _DESCRIBED, "Next": "Read the reason"},
+            ],
             "Default": "It failed",
+        },
+        "Read the reason": {
+            **_pass({"job.$": "States.StringToJson($.error.Cause)"}, "The job failed"),
+            "ResultPath": "$.described",
         },
         "May it try again": {
             "Type": "Choice",
@@ -180,6 +191,7 @@ def _ending(run: TrainingRun) -> dict[str, State]:
     name = "$.attempt.name"
     return {
         "It was stopped": _reason("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
+        "The job failed": _reason("{} failed: {}", name, "$.described.job.FailureReason"),
         "It failed": _reason("{} failed: {} {}", name, "$.error.Error", "$.error.Cause"),
         "It ran too long": _reason(
             f"{{}} was stopped: it had not ended {START_UP_SECONDS // MINUTE} minutes after its budget of "

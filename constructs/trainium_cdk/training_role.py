@@ -71,9 +71,11 @@ class TrainingRole(Construct):
         allow_interfaces(self.role, subnet=subnet, security_group=security_group)
 
     def allow_key(self, key_arn: str) -> None:
-        """Allow the job to read and write, through S3 alone, what a KMS key encrypts."""
+        """Allow the job to read and write, through S3 alone, what a KMS key encrypts, and SageMaker to encrypt."""
         through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{self._stack.region}.{self._stack.url_suffix}"}}
         self._allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
+        # SageMaker wants it of a role with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not by way of S3.
+        self._allow(["kms:Encrypt"], [key_arn])
 
     def allow_data(self, url: str) -> None:
         """Allow the job to read training data below an S3 URL."""

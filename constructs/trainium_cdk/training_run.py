@@ -15,8 +15,9 @@ START_UP_SECONDS = HOUR
 class TrainingRun:
     """What is fixed for every job of the machine; texts may be CDK tokens.
 
-    job_prefix: what its names begin with. network: a VpcConfig, or None. budget_hours: the longest run time.
-    capacity_retries: how often it tries again. tags: of a job whose request has none.
+    job_prefix: what its names begin with. checkpoint_url: folder of the runs whose request names no checkpoints.
+    network: a VpcConfig, or None. budget_hours: the longest run time. capacity_retries: how often it tries again.
+    tags: of a job whose request has none.
     """
 
     job_prefix: str

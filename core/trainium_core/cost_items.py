@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]
-"""While nodes run; as long as the stack (or the reservation) is there; once, at purchase; by an amount nobody knows."""
+"""While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount that
+nobody knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +26,8 @@ class CostItem:
 
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """Everything the plan is billed for, whatever its price. A VPC of the user's own is billed to them already."""
-    return (_instances(plan), *_storage(plan), *_network(plan))
+    """Everything the plan is billed for, whatever its price. What the user had before is billed to them already."""
+    return (_instances(plan), *_storage(plan), *_file_systems(plan), *_network(plan))
 
 
 def _instances(plan: Plan) -> CostItem:
@@ -47,33 +49,36 @@ def _instances(plan: Plan) -> CostItem:
 
 
 def _storage(plan: Plan) -> Iterator[CostItem]:
-    yield CostItem(
-        what=f"{plan.nodes} x {plan.root_volume_gib} GiB gp3 volume",
-        item=PricedItem(product="gp3-storage", region=plan.region),
-        quantity=plan.nodes * plan.root_volume_gib,
-        billed="running",
-        resource_type="AWS::EC2::LaunchTemplate",
-    )
-    yield CostItem(
-        what="S3 storage",
-        item=PricedItem(product="s3-storage", region=plan.region),
-        quantity=1,
-        billed="by use",
-        resource_type="AWS::S3::Bucket",
-    )
+    volume = f"{plan.nodes} x {plan.root_volume_gib} GiB gp3 volume"
+    of_all_nodes = plan.nodes * plan.root_volume_gib
+    yield _item(plan, volume, "gp3-storage", "AWS::EC2::LaunchTemplate", "running", of_all_nodes)
+    yield _item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
+
+
+def _file_systems(plan: Plan) -> Iterator[CostItem]:
+    if isinstance(plan.fsx_lustre, int):
+        size = plan.fsx_lustre
+        yield _item(plan, f"{size} GiB FSx for Lustre", "fsx-lustre-storage", "AWS::FSx::FileSystem", "always", size)
+    if plan.efs == NEW_EFS:
+        efs = "AWS::EFS::FileSystem"
+        yield _item(plan, "EFS storage", "efs-storage", efs, "by use")
+        yield _item(plan, "Read from EFS", "efs-read", efs, "by use")
+        yield _item(plan, "Written to EFS", "efs-write", efs, "by use")
 
 
 def _network(plan: Plan) -> Iterator[CostItem]:
-    def item(what: str, product: str, resource_type: str, quantity: int = 1, billed: Billed = "always") -> CostItem:
-        priced = PricedItem(product=product, region=plan.region)
-        return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)
-
     if plan.effective_egress == "vpc-endpoints":
         count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
-        yield item(f"{count} interface endpoints", "interface-endpoint", endpoint, count)
-        yield item("Endpoint data", "interface-endpoint-data", endpoint, billed="by use")
+        yield _item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
+        yield _item(plan, "Endpoint data", "interface-endpoint-data", endpoint, "by use")
     if plan.effective_egress == "nat-gateway":
-        yield item("NAT gateway", "nat-gateway", "AWS::EC2::NatGateway")
-        yield item("Public IPv4 address", "public-ipv4", "AWS::EC2::EIP")
-        yield item("NAT gateway data", "nat-gateway-data", "AWS::EC2::NatGateway", billed="by use")
-        yield item("Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", billed="by use")
+        gateway = "AWS::EC2::NatGateway"
+        yield _item(plan, "NAT gateway", "nat-gateway", gateway, "running")
+        yield _item(plan, "Public IPv4 address", "public-ipv4", "AWS::EC2::EIP", "running")
+        yield _item(plan, "NAT gateway data", "nat-gateway-data", gateway, "by use")
+        yield _item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
+
+
+def _item(plan: Plan, what: str, product: str, resource_type: str, billed: Billed, quantity: int = 1) -> CostItem:
+    priced = PricedItem(product=product, region=plan.region)
+    return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)

@@ -7,7 +7,7 @@ from trainium_core.plan import Plan
 def torchrun_command(plan: Plan, script: str = "train.py") -> str:
     """The torchrun line that every node runs: one process for each logical NeuronCore.
 
-    `$HEAD_NODE` stands for the private IPv4 address of any one node, the same on all.
+    `$HEAD_NODE` is in the environment of every login shell on the nodes: the address of the first one, by the roster.
     """
     return (
         f"torchrun --nnodes={plan.nodes} --nproc_per_node={plan.neuron_cores_per_node} "

@@ -2,6 +2,13 @@
 
 STACK_NAME = "TrnClusterStack"
 
+TRAINING_STACK_NAME = "SageMakerTrainingStack"
+
+HYPERPOD_STACK_NAME = "HyperPodStack"
+
+STACK_NAMES = {"cluster": STACK_NAME, "sagemaker": TRAINING_STACK_NAME, "hyperpod": HYPERPOD_STACK_NAME}
+"""Names of the stacks by what trn:stacks calls them."""
+
 CLUSTER_TAG = "trn:cluster"
 """Tag on everything a plan makes; its value is the plan's cluster_name."""
 
@@ -14,8 +21,14 @@ RECORDS_PREFIX = "nodes"
 LOGS_PREFIX = "logs"
 """Folder of the nodes' logs, beside the records."""
 
+SSH_KEYS_PREFIX = "ssh"
+"""Folder of the nodes' public keys, beside the records."""
+
 ROSTER_KEY = "cluster.json"
 """Key of the roster, beside the records."""
+
+CONSENT_TAG = "trn:empty-at-delete"
+"""Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""
 
 NODE_STATE_TAG = "trn:node"
 """Tag on an instance: the state of its last record."""
@@ -23,8 +36,30 @@ NODE_STATE_TAG = "trn:node"
 NODE_REASON_TAG = "trn:reason"
 """Tag on an instance: why it failed or drains."""
 
+STOPPED_TAG = "trn:stopped"
+"""Tag on the Auto Scaling group: why the pilot clock has no nodes in it."""
+
+WARNED_TAG = "trn:warned"
+"""Tag on the Auto Scaling group: the end that was warned of."""
+
+ASLEEP_PARAMETER = "Asleep"
+"""Parameter of the stack: `true` while the cluster sleeps, else `false`."""
+
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """Stack that `cdk bootstrap` makes."""
 
 SESSION_SERVICES = ("ssm", "ssmmessages")
 """Services that Session Manager needs an endpoint of (Systems Manager documentation, VPC endpoints)."""
+
+SOURCE_PREFIX = "source"
+"""Folder that the source of training jobs is uploaded to, in the bucket of the training stack."""
+
+CHECKPOINT_PREFIX = "checkpoints"
+"""Folder of the checkpoints, in the same bucket."""
+
+OUTPUT_PREFIX = "output"
+"""Folder of the trained models, in the same bucket."""
+
+GROUP_OUTPUT = "Group"
+RECORDS_OUTPUT = "NodeRecords"
+"""Outputs of the stack that `trn nodes` reads: the Auto Scaling group, and the bucket of the node records."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainium_core.launch import torchrun_command
+from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 
 
@@ -35,24 +36,18 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
             value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
             f"--parameters command='sudo -iu #1000' --target $({first})",
         )
+    of_stack = "" if stack_name == STACK_NAME else f" --stack {stack_name}"
     yield NextStep(
-        name="HeadNode",
-        meaning="Sets HEAD_NODE for the torchrun line: run it once, use the value on every node",
-        value=f"HEAD_NODE=$(aws ec2 describe-instances --region {plan.region} --filters "
-        f"Name=tag:aws:autoscaling:groupName,Values={group_name} Name=instance-state-name,Values=running "
-        "--query 'sort(Reservations[].Instances[].PrivateIpAddress)[0]' --output text)",
+        name="Nodes",
+        meaning="Shows every node: whether it is proven, and what is wrong with one that is not",
+        value=f"trn nodes{of_stack}",
     )
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
     yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
-    resize = f"aws autoscaling update-auto-scaling-group --region {plan.region} --auto-scaling-group-name {group_name}"
     yield NextStep(
         name="Sleep",
-        meaning="Terminates the nodes and keeps the rest",
-        value=f"{resize} --min-size 0 --desired-capacity 0",
+        meaning="Terminates the nodes, and all else that is billed by the hour; cache and file systems stay",
+        value=f"trn sleep{of_stack}",
     )
-    yield NextStep(
-        name="Wake",
-        meaning="Brings the nodes back",
-        value=f"{resize} --min-size {plan.nodes} --desired-capacity {plan.nodes}",
-    )
+    yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_stack}")
     yield NextStep(name="Destroy", meaning="Removes everything", value=f"cdk destroy {stack_name}")

@@ -44,7 +44,7 @@ class Plan:
     cache_bucket: str | None = None
     cache_at_destroy: str | None = None
     cache_expiration_days: int = 90
-    node_timeout_minutes: int = 30
+    node_timeout_minutes: int = 50
     neuron_software: str = "image"
     suppress_checks: tuple[str, ...] = ()
     node_recovery: str = "on"
@@ -52,13 +52,35 @@ class Plan:
     internode_ssh: str = "off"
     fsx_lustre: int | str | None = None
     fsx_lustre_mount_name: str | None = None
+    fsx_lustre_security_group: str | None = None
     efs: str | None = None
+    efs_security_group: str | None = None
     file_systems_at_destroy: str = "destroy"
+    ends: str | None = None
+    ends_action: str = "sleep"
+    warning_hours: int = 24
+    notify_email: str | None = None
+    budget_usd: int | None = None
+    budget_action: str = "notify"
     quota_gate: str = "on"
     setup_script: str | None = None
     catalog: Catalog = field(default_factory=builtin_catalog, repr=False)
     prices: PriceTable = field(default_factory=no_prices, repr=False)
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    stacks: tuple[str, ...] = ("cluster",)
+    sagemaker_vpc: str = "off"
+    sagemaker_image: str | None = None
+    sagemaker_data: str | None = None
+    sagemaker_budget_hours: int = 24
+    sagemaker_capacity_retries: int = 5
+    sagemaker_report_email: str | None = None
+    sagemaker_kms_key: str | None = None
+    sagemaker_output_at_destroy: str = "destroy"
+    hyperpod_orchestrator: str = "slurm"
+    hyperpod_eks_cluster: str | None = None
+    hyperpod_controller_type: str = field(default_factory=lambda: facts()["hyperpod"]["controller_types"][0])
+    hyperpod_training_plan: str | None = None
+    hyperpod_deep_health_checks: str = "on"
 
     def __post_init__(self) -> None:
         from trainium_core.rules import broken_rules
@@ -120,6 +142,15 @@ class Plan:
     def cache_outlives_cluster(self) -> bool:
         """Whether the compile cache is kept at destroy; a bucket of your own always is."""
         return self.cache_bucket is not None or self.cache_at_destroy == "retain"
+
+    @property
+    def stops_at_budget(self) -> bool:
+        return self.budget_usd is not None and self.budget_action == "stop"
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether a clock must turn the nodes off, or on: for an end, a budget or a Capacity Block."""
+        return self.ends is not None or self.stops_at_budget or self.capacity == "capacity-block"
 
     @property
     def uses_efa(self) -> bool:

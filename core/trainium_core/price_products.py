@@ -14,7 +14,7 @@ class Product:
     """Something with a price for each `unit`: an hour, a GB, or a GB-month; one for each instance type, or one for all.
 
     `service`, `usage_type` and `filters` ask the Price List API for it, with {region} and {instance_type} to be filled
-    in; without a service the Price List does not hold it.
+    in; without a service the Price List does not hold it, or nobody knows how to ask.
     """
 
     name: str

@@ -8,6 +8,8 @@ from typing import Literal
 ON_DEMAND = "on-demand"
 SPOT = "spot"
 CAPACITY_BLOCK = "capacity-block"
+SAGEMAKER_TRAINING = "sagemaker-training"
+SAGEMAKER_SPOT = "sagemaker-spot-training"
 
 Origin = Literal["yours", "AWS", "snapshot"]
 

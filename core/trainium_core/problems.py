@@ -22,11 +22,15 @@ class Problem:
     nearest: str | None = None
     fix: str
 
+    @property
+    def shown_key(self) -> str:
+        return self.key if self.key == WHOLE_FILE else SETTING_PREFIX + self.key
+
     def __str__(self) -> str:
         suggestion = f"; nearest: {self.nearest}" if self.nearest else ""
         got = "nothing" if self.got is None else _shortened(repr(self.got))
-        name = self.key if self.key == WHOLE_FILE else SETTING_PREFIX + self.key
-        return f"{name}: got {got}\n    allowed: {self.allowed}{suggestion}\n    fix:     {_shortened(self.fix, 400)}"
+        head = f"{self.shown_key}: got {got}\n    allowed: {self.allowed}{suggestion}"
+        return f"{head}\n    fix:     {_shortened(self.fix, 400)}"
 
 
 class PlanError(ValueError):

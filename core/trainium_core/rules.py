@@ -2,45 +2,34 @@
 
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 
+from trainium_core.bash_syntax import bash_complaint
 from trainium_core.facts import facts
+from trainium_core.file_system_rules import FILE_SYSTEM_RULES
+from trainium_core.nearest_region import nearest_region
 from trainium_core.network_layout import addresses_needed, node_subnet_addresses
+from trainium_core.pilot_rules import PILOT_RULES
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
+from trainium_core.rule import Rule, rule_of
 from trainium_core.settings import SETTINGS
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A check that can be made once the settings it reads are readable."""
-
-    reads: tuple[str, ...]
-    check: Callable[[Plan], Iterator[Problem]]
-
+from trainium_core.stack_rules import STACK_RULES
 
 RULES: list[Rule] = []
+rule = rule_of(RULES)
 
 
 def broken_rules(plan: Plan, unusable: Collection[str] = ()) -> list[Problem]:
     """Every rule the plan breaks, but for those that read an unusable setting or one refused by an earlier rule."""
     refused = set(unusable)
     problems: list[Problem] = []
-    for rule in RULES:
-        if refused.isdisjoint(rule.reads):
-            found = list(rule.check(plan))
+    for known in (*RULES, *FILE_SYSTEM_RULES, *PILOT_RULES, *STACK_RULES):
+        if refused.isdisjoint(known.reads):
+            found = list(known.check(plan))
             refused |= {problem.key for problem in found}
             problems += found
     return problems
-
-
-def rule(*reads: str) -> Callable[[Callable[[Plan], Iterator[Problem]]], Callable[[Plan], Iterator[Problem]]]:
-    def register(check: Callable[[Plan], Iterator[Problem]]) -> Callable[[Plan], Iterator[Problem]]:
-        RULES.append(Rule(reads, check))
-        return check
-
-    return register
 
 
 @rule("instance_type", "catalog")
@@ -64,7 +53,7 @@ def type_is_in_the_catalogue(plan: Plan) -> Iterator[Problem]:
 def region_offers_trainium(plan: Plan) -> Iterator[Problem]:
     regions = plan.catalog.regions
     if plan.region not in regions:
-        close = nearest(plan.region, regions)
+        close = nearest_region(plan.region, regions)
         fix = f"choose {close}" if close else "choose one of the allowed regions"
         yield Problem(key="region", got=plan.region, allowed=", ".join(regions), nearest=close, fix=fix)
 
@@ -280,36 +269,17 @@ def replacements_need_recovery(plan: Plan) -> Iterator[Problem]:
         )
 
 
-@rule("fsx_lustre", "fsx_lustre_mount_name")
-def own_lustre_file_system_comes_with_its_mount_name(plan: Plan) -> Iterator[Problem]:
-    own, name = isinstance(plan.fsx_lustre, str), plan.fsx_lustre_mount_name
-    if own and name is None:
-        allowed = SETTINGS["fsx_lustre_mount_name"].form.allowed
-        command = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.fsx_lustre}"
-        yield Problem(
-            key="fsx_lustre_mount_name",
-            got=None,
-            allowed=allowed,
-            fix=f"give LustreConfiguration.MountName of: {command}",
-        )
-    if name is not None and not own:
-        fix = (
-            "remove it: a new file system tells its own" if plan.fsx_lustre else "give trn:fsx_lustre too, or remove it"
-        )
-        yield Problem(
-            key="fsx_lustre_mount_name", got=name, allowed="nothing unless trn:fsx_lustre is the id of one", fix=fix
-        )
-
-
-@rule("file_systems_at_destroy", "fsx_lustre", "efs")
-def only_new_file_systems_have_a_fate(plan: Plan) -> Iterator[Problem]:
-    if plan.file_systems_at_destroy == "retain" and not isinstance(plan.fsx_lustre, int) and plan.efs != "new":
-        yield Problem(
-            key="file_systems_at_destroy",
-            got=plan.file_systems_at_destroy,
-            allowed="nothing without a new file system",
-            fix="remove it: a file system of your own is never deleted",
-        )
+@rule("setup_script")
+def setup_script_is_one_that_bash_can_read(plan: Plan) -> Iterator[Problem]:
+    if plan.setup_script is None:
+        return
+    if "\r" in plan.setup_script:
+        complaint, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
+    else:
+        complaint, fix = bash_complaint(plan.setup_script), "try it with: bash -n"
+    if complaint is not None:
+        allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {complaint}"
+        yield Problem(key="setup_script", got=plan.setup_script, allowed=allowed, fix=fix)
 
 
 def _default(name: str) -> object:

@@ -2,25 +2,26 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from trainium_core.catalog import builtin_catalog
 from trainium_core.catalog_file import ZONE_ID
 from trainium_core.facts import facts
+from trainium_core.file_system_settings import FILE_SYSTEM_SETTINGS
 from trainium_core.forms import (
     Choice,
     FilePath,
-    Form,
     Names,
     NetworkBlock,
     Pattern,
-    SizeOrId,
     TagMap,
     TextFile,
     WholeNumber,
 )
 from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.pilot_settings import PILOT_SETTINGS
+from trainium_core.setting import BUCKET_NAME, HEX_ID, Setting, resource_id
+from trainium_core.stack_settings import STACK_SETTINGS
 
 CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
@@ -30,25 +31,9 @@ SWITCH = ("on", "off")
 NEURON_SOFTWARE = ("image", "install")
 CARD_INTERFACE_TYPES = ("efa", "efa-only")
 
-_HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One setting. `default` is what happens when it is left out, in words; None means it must be given."""
-
-    form: Form
-    default: str | None
-    meaning: str
-
-
-def _resource_id(prefix: str, what: str) -> Pattern:
-    return Pattern(f"{prefix}-{_HEX_ID}", f"the id of {what}, such as {prefix}-0123456789abcdef0")
-
 
 def _settings() -> Mapping[str, Setting]:
     volume, subnet, resource = facts()["gp3"], facts()["subnet"], facts()["custom_resource"]
-    lustre = facts()["fsx_lustre"]
     return {
         "instance_type": Setting(
             form=Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
@@ -65,7 +50,7 @@ def _settings() -> Mapping[str, Setting]:
         "nodes": Setting(form=WholeNumber(1), default="1", meaning="number of instances"),
         "capacity": Setting(form=Choice(CAPACITY), default="on-demand", meaning="how the instances are bought"),
         "reservation_id": Setting(
-            form=_resource_id("cr", "a Capacity Block or Capacity Reservation"),
+            form=resource_id("cr", "a Capacity Block or Capacity Reservation"),
             default="none",
             meaning="what capacity-block and reservation launch into",
         ),
@@ -75,7 +60,7 @@ def _settings() -> Mapping[str, Setting]:
             meaning="zone of the nodes, by id: names differ between accounts",
         ),
         "ami": Setting(
-            form=Pattern(f"/[A-Za-z0-9_./-]+|ami-{_HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
+            form=Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
             default=f"the SSM parameter {facts()['image']['ssm_parameter']}",
             meaning="image of the nodes",
         ),
@@ -90,15 +75,15 @@ def _settings() -> Mapping[str, Setting]:
             meaning="value of the tag trn:cluster on everything",
         ),
         "vpc_id": Setting(
-            form=_resource_id("vpc", "a VPC"), default="a new VPC", meaning="VPC of your own to put the nodes in"
+            form=resource_id("vpc", "a VPC"), default="a new VPC", meaning="VPC of your own to put the nodes in"
         ),
         "subnet_id": Setting(
-            form=_resource_id("subnet", "a subnet"),
+            form=resource_id("subnet", "a subnet"),
             default="a new private subnet",
             meaning="subnet of your own VPC, in a zone that offers the type",
         ),
         "route_table_id": Setting(
-            form=_resource_id("rtb", "a route table"),
+            form=resource_id("rtb", "a route table"),
             default="none: your subnet must reach S3 already",
             meaning="route table of your own subnet; an S3 gateway endpoint is added to it",
         ),
@@ -138,7 +123,7 @@ def _settings() -> Mapping[str, Setting]:
             meaning="physical NeuronCores per logical core (LNC)",
         ),
         "cache_bucket": Setting(
-            form=Pattern(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "the name of an existing S3 bucket in the region"),
+            form=Pattern(BUCKET_NAME, "the name of an existing S3 bucket in the region"),
             default="a new bucket",
             meaning="bucket of your own for the compile cache, such as one that an earlier cluster left",
         ),
@@ -152,8 +137,8 @@ def _settings() -> Mapping[str, Setting]:
         ),
         "node_timeout_minutes": Setting(
             form=WholeNumber(1, resource["timeout_minutes"] - 5),
-            default="30",
-            meaning="minutes the deployment waits for every node to prove itself",
+            default="50",
+            meaning="minutes the deployment waits for every node to prove itself, replacements included",
         ),
         "neuron_software": Setting(
             form=Choice(NEURON_SOFTWARE),
@@ -178,30 +163,8 @@ def _settings() -> Mapping[str, Setting]:
             default="off",
             meaning="whether nodes may log on to each other over SSH, for MPI and nccom-test across nodes",
         ),
-        "fsx_lustre": Setting(
-            form=SizeOrId(
-                lustre["smallest_gib"],
-                lustre["step_gib"],
-                f"fs-{_HEX_ID}",
-                f"the GiB of a new file system ({lustre['smallest_gib']}, or a multiple of {lustre['step_gib']}), "
-                "or the id of one, such as fs-0123456789abcdef0",
-            ),
-            default="none",
-            meaning="FSx for Lustre file system that the nodes mount at /fsx",
-        ),
-        "fsx_lustre_mount_name": Setting(
-            form=Pattern("[A-Za-z0-9_-]{1,8}", "the mount name of the file system, as FSx shows it"),
-            default="that of the new file system",
-            meaning="mount name of an FSx for Lustre file system of your own",
-        ),
-        "efs": Setting(
-            form=Pattern(f"new|fs-{_HEX_ID}", "new, or the id of a file system, such as fs-0123456789abcdef0"),
-            default="none",
-            meaning="EFS file system that the nodes mount at /efs",
-        ),
-        "file_systems_at_destroy": Setting(
-            form=Choice(AT_DESTROY), default="destroy", meaning="what happens to new file systems at destroy"
-        ),
+        **FILE_SYSTEM_SETTINGS,
+        **PILOT_SETTINGS,
         "quota_gate": Setting(
             form=Choice(SWITCH),
             default="on",
@@ -226,7 +189,7 @@ def _settings() -> Mapping[str, Setting]:
     }
 
 
-SETTINGS = _settings()
+SETTINGS: Mapping[str, Setting] = {**_settings(), **STACK_SETTINGS}
 
 
 def zone_name_hint(text: str) -> bool:

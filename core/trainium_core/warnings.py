@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from trainium_core.facts import facts
+from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 
 
@@ -30,11 +31,18 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             f"with trn:egress={plan.effective_egress} the setup script has no internet: fetch what it needs from S3, "
             "or choose trn:egress=nat-gateway",
         )
+    if plan.fsx_lustre is not None:
+        yield (
+            "fsx_lustre",
+            "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; install "
+            "it into an image of your own first, and set trn:ami to that",
+        )
     if plan.capacity == "capacity-block":
         yield (
             "capacity",
             "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
         )
+    yield from _pilot_warnings(plan)
     advised = facts()["root_volume"]["default_gib"]
     if plan.root_volume_gib < advised:
         yield (
@@ -46,4 +54,24 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         yield (
             "route_table_id",
             f"nodes report to S3: {plan.subnet_id} must have a route there already, or give trn:route_table_id",
+        )
+
+
+def _pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.ends is None and plan.capacity != "capacity-block":
+        yield (
+            "ends",
+            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
+            "or destroys the stack; give trn:ends, such as 5d",
+        )
+    elif plan.ends is not None and plan.notify_email is None:
+        yield (
+            "notify_email",
+            "nobody is warned before the pilot ends: give trn:notify_email, or subscribe to the topic in the outputs",
+        )
+    if plan.budget_usd is not None:
+        yield (
+            "budget_usd",
+            f"AWS Budgets sees nothing until the payer of the account has activated the cost allocation tag "
+            f"{CLUSTER_TAG}, and then up to a day late: trn:ends is what stops in time",
         )

@@ -122,6 +122,7 @@ def test_a_node_proves_itself_anew_at_every_boot(site: Site, node: Node) -> None
     node.power_on()
     first = site.outcome(node).record
     assert first
+    wait_for("the boot's end", lambda: node.tries("systemctl", "is-active", "trn-node-watch.service"))
     node.fit(replace(site.hardware, missing_devices=(3,)))
     node.execute("systemctl", "reboot", "--no-block")
     second = wait_for("another record", lambda: newer(site, node, first.time))

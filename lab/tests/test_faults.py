@@ -110,7 +110,7 @@ FAULTS = {
     ),
     "clock skew": Fault(
         breaking=clock_behind,
-        told=r"the clock is off: 36\d\d seconds behind S3's, which refuses more than 900",
+        told=r"the clock is off: 3[56]\d\d seconds behind S3's, which refuses more than 900",
     ),
     "S3 denied": Fault(
         breaking=refused(WRITING_DENIED),
@@ -123,11 +123,11 @@ FAULTS = {
     ),
     "disk full": Fault(
         breaking=full_disk,
-        told=r"could not be installed: .* failed \(is the disk full\?\)",
+        told=r"failed \(is the disk full\?\) \(read from its console",
     ),
     "disk full later": Fault(
-        settings={"setup_script": "dd if=/dev/zero of=/var/full bs=1M"},
-        told=r"the setup script failed with exit code 1: dd: error writing '/var/full': No space left on device",
+        settings={"setup_script": "cat /dev/zero >/var/full"},
+        told=r"the setup script failed with exit code 1: .*No space left on device",
     ),
     "FSx time-out": Fault(
         hardware={"lustre_answers": False},
@@ -145,7 +145,7 @@ FAULTS = {
         breaking=expired_key,
         settings=BARE,
         bare=True,
-        told=r"apt-get update: the key of the repository has expired \(EXPKEYSIG\), and no newer one is published",
+        told=r"apt-get update: the key .*has expired \(EXPKEYSIG\)",
     ),
 }
 

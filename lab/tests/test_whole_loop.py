@@ -25,6 +25,11 @@ NOTICE_MINUTES = 2
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
 
 
+def lose_a_device(node: Node) -> None:
+    node.fit(BROKEN)
+    node.set_environment(IMPATIENCE)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
     run = bootstrap()
@@ -98,7 +103,7 @@ def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
 @pytest.mark.usefixtures("_gone_at_the_end")
 def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hypervisor) -> None:
     destroy()
-    hypervisor.prepare(lambda number, node: node.fit(BROKEN) if number == 0 else None)
+    hypervisor.prepare(lambda number, node: lose_a_device(node) if number == 0 else None)
     run = deploy(nodes="1")
     assert run.code == 0, run.trouble
     assert hypervisor.started == 1 + 1
@@ -106,7 +111,7 @@ def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hyper
 
 @pytest.mark.usefixtures("_gone_at_the_end")
 def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
-    hypervisor.prepare(lambda _number, node: node.fit(BROKEN))
+    hypervisor.prepare(lambda _number, node: lose_a_device(node))
     run = deploy(nodes="1", node_recovery="off")
     assert run.code == 1
     sentence = r"node i-[0-9a-f]+: 15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores"

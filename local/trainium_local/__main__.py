@@ -14,11 +14,19 @@ def main() -> None:
     parser.add_argument("--region", default=Settings.region)
     parser.add_argument("--quota", action="append", default=[], metavar="CODE=VALUE")
     parser.add_argument("--fail-nodes", type=int, default=0, metavar="N")
+    parser.add_argument("--no-stand-in-nodes", action="store_true", help="the nodes' records come from somewhere else")
     parser.add_argument("--log", default="", help="the file that standard output goes to")
     parser.add_argument("--ready-file", type=Path, help="written with the health of the server once it answers")
     given = parser.parse_args()
     quotas = {code: float(value) for code, value in (quota.split("=", 1) for quota in given.quota)}
-    settings = Settings(port=given.port, region=given.region, quotas=quotas, fail_nodes=given.fail_nodes, log=given.log)
+    settings = Settings(
+        port=given.port,
+        region=given.region,
+        quotas=quotas,
+        fail_nodes=given.fail_nodes,
+        stand_in_nodes=not given.no_stand_in_nodes,
+        log=given.log,
+    )
     signal.signal(signal.SIGTERM, _end)
 
     def ready(health: Health) -> None:

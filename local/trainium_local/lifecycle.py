@@ -90,6 +90,8 @@ def _launch(folder: Path, settings: Settings) -> Health:
     state.unlink(missing_ok=True)
     command = [sys.executable, "-m", "trainium_local", "--port", str(settings.port), "--region", settings.region]
     command += ["--fail-nodes", str(settings.fail_nodes), "--log", str(log), "--ready-file", str(state)]
+    if not settings.stand_in_nodes:
+        command.append("--no-stand-in-nodes")
     for code, value in settings.quotas.items():
         command += ["--quota", f"{code}={value:g}"]
     with log.open("w") as output:

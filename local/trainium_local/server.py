@@ -22,6 +22,8 @@ from trainium_local.environment import (
 )
 
 HEALTH_PATH = "/_trn_local/health"
+CONSOLE_PATH = "/_trn_local/console"
+"""PUT CONSOLE_PATH/<instance id>: what whoever plays an instance has on its console."""
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -31,13 +33,15 @@ class Settings:
     """How to start the embedded AWS.
 
     port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
-    fail_nodes: how many nodes, counted from the first launch, report a fault. log: the file that the output goes to.
+    fail_nodes: how many nodes, counted from the first launch, report a fault. stand_in_nodes: whether the embedded AWS
+    plays the nodes; if not, their records come from whoever boots them. log: the file that the output goes to.
     """
 
     port: int = 0
     region: str = DEFAULT_REGION
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     fail_nodes: int = 0
+    stand_in_nodes: bool = True
     log: str = ""
 
 
@@ -53,6 +57,7 @@ class Health:
     started: str
     quotas: Mapping[str, float]
     fail_nodes: int
+    stand_in_nodes: bool
     log: str
     created: tuple[str, ...]
     schema_only: str
@@ -117,9 +122,10 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
     from trainium_local import cloudformation, resources, services
+    from trainium_local.clock_control import with_clock
     from trainium_local.resources import custom_resource, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import auto_scaling
+    from trainium_local.services import auto_scaling, event_bridge, schedules
     from trainium_local.stand_in_nodes import Launched, StandInNodes
 
     zones.install()
@@ -140,7 +146,9 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
             )
         )
 
-    auto_scaling.when_launched(launched)
+    if settings.stand_in_nodes:
+        auto_scaling.when_launched(launched)
+        event_bridge.when_emitted(nodes.told)
     health = Health(
         version=version("trainium-cdk"),
         pid=os.getpid(),
@@ -150,12 +158,15 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         quotas={quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()},
         fail_nodes=settings.fail_nodes,
+        stand_in_nodes=settings.stand_in_nodes,
         log=settings.log,
         created=tuple(registry.really_created()),
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
     )
     dispatcher = DomainDispatcherApplication(create_backend_app)
-    return _with_health(custom_resource.middleware(dispatcher), health), health
+    application = with_clock(_with_consoles(custom_resource.middleware(dispatcher)), schedules.run_due)
+    schedules.start()
+    return _with_health(application, health), health
 
 
 def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
@@ -166,6 +177,22 @@ def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
             return application(environ, start_response)
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
+
+    return answer
+
+
+def _with_consoles(application: WsgiApp) -> WsgiApp:
+    """Take what is put at CONSOLE_PATH/<instance id> for what the console of that instance says."""
+    from trainium_local.services import console_output
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        folder, _, instance_id = str(environ.get("PATH_INFO")).rpartition("/")
+        if folder != CONSOLE_PATH or environ["REQUEST_METHOD"] != "PUT":
+            return application(environ, start_response)
+        text = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        console_output.say(instance_id, text.decode(errors="replace"))
+        start_response("204 No Content", [])
+        return []
 
     return answer
 

@@ -1,8 +1,8 @@
 """The nodes' part of a deployment, played by the embedded AWS: nothing runs on its instances.
 
 A node writes a record about itself to S3 and a deployment waits for it. So that it can finish, the record of an
-instance that an Auto Scaling group launched is written here, if its user data says where to. Every record says who
-wrote it.
+instance that an Auto Scaling group launched is written here, if its user data says where to, and once more when the
+roster of the cluster is there. Every record says who wrote it.
 """
 
 import email
@@ -10,8 +10,8 @@ import gzip
 import itertools
 import re
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import Message
 from typing import Any
@@ -21,7 +21,9 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
+from trainium_core.naming import ROSTER_KEY
 from trainium_core.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
+from trainium_core.roster import Roster
 from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
 
 BOOT_SECONDS = 0.2
@@ -53,6 +55,7 @@ class StandInNodes:
         self._endpoint = endpoint
         self._failing = failing
         self._order = itertools.count()
+        self._proven: dict[str, tuple[Launched, str, NodeRecord]] = {}
 
     def launched(self, instance: Launched) -> None:
         """Write the record soon. Returns at once and never raises: a launch does not depend on it."""
@@ -60,21 +63,45 @@ class StandInNodes:
         if url is None:
             return
         record = node_record(instance, failed=next(self._order) < self._failing)
+        if record.state == "proven":
+            self._proven[instance.instance_id] = (instance, url, record)
         timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance, url, record))
         timer.daemon = True
         timer.start()
+
+    def told(self, event: Mapping[str, Any]) -> None:
+        """Let every node of a roster that was just written say that it has reached the others."""
+        detail = event["detail"]
+        if event["detail-type"] != "Object Created" or detail["object"]["key"] != ROSTER_KEY:
+            return
+        bucket = detail["bucket"]["name"]
+        try:
+            text = self._s3(event["region"]).get_object(Bucket=bucket, Key=ROSTER_KEY)["Body"].read().decode()
+            roster = Roster.from_json(text)
+        except (BotoCoreError, ClientError, ValueError) as error:
+            print(f"stand-in nodes: no roster in {bucket}: {error}", flush=True)
+            return
+        for instance_id in roster.instance_ids & self._proven.keys():
+            instance, url, record = self._proven[instance_id]
+            if urlsplit(url).netloc == bucket and record.roster != roster.version:
+                record = in_company(record, roster)
+                self._proven[instance_id] = (instance, url, record)
+                self._write(instance, url, record)
+
+    def _s3(self, region: str) -> Any:
+        return boto3.client(
+            "s3",
+            endpoint_url=self._endpoint,
+            region_name=region,
+            aws_access_key_id=FAKE_ACCESS_KEY_ID,
+            aws_secret_access_key=FAKE_SECRET_ACCESS_KEY,
+        )
 
     def _write(self, instance: Launched, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
         key = "/".join(part for part in (place.path.strip("/"), f"{instance.instance_id}.json") if part)
         try:
-            s3 = boto3.client(
-                "s3",
-                endpoint_url=self._endpoint,
-                region_name=instance.region,
-                aws_access_key_id=FAKE_ACCESS_KEY_ID,
-                aws_secret_access_key=FAKE_SECRET_ACCESS_KEY,
-            )
+            s3 = self._s3(instance.region)
             s3.put_object(Bucket=place.netloc, Key=key, Body=record.to_json().encode(), ContentType="application/json")
         except (BotoCoreError, ClientError) as error:
             print(f"stand-in node {instance.instance_id}: no record written to {url}: {error}", flush=True)
@@ -99,17 +126,29 @@ def node_record(instance: Launched, *, failed: bool) -> NodeRecord:
         state="failed" if failed else "proven",
         reason=reason,
         checks=(WRITER, *checks),
-        time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        time=_now(),
     )
+
+
+def in_company(record: NodeRecord, roster: Roster) -> NodeRecord:
+    """The record once the node has been given a roster and reached all others of it."""
+    others = f"{len(roster.members) - 1} of {len(roster.members) - 1}"
+    peers = Check(name="peers", expected=others, found=others, ok=True)
+    checks = (*(check for check in record.checks if check.name != peers.name), peers)
+    return replace(record, checks=checks, roster=roster.version, time=_now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
     expected = known.neuron_devices
     found = expected - failed
     reason = f"neuron-ls shows {found} of {expected} Neuron devices (missing {expected - 1})" if failed else ""
-    devices = Check(name="Neuron devices", expected=str(expected), found=str(found), ok=not failed)
+    devices = Check(name="neuron-devices", expected=str(expected), found=str(found), ok=not failed)
     efa = str(known.efa_interfaces)
-    return (devices, Check(name="EFA devices", expected=efa, found=efa, ok=True)), reason
+    return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason
 
 
 def _parts(user_data: bytes) -> Iterator[str]:

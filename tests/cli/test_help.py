@@ -1,7 +1,9 @@
 """The help: complete, and quick because it imports next to nothing."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -128,3 +130,30 @@ def test_what_nobody_foresaw_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> 
     ended = run_program("plan", "--file", str(nested))
     assert ended.returncode in (ExitCode.BAD_INPUT, ExitCode.COULD_NOT_TELL)
     assert "Traceback" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan", "--jsn", "--json"), "No such option"),
+        (("types", "--json", "--region", "mars"), "--region: got 'mars'"),
+        (("capacity", "--json", "--start-by", "soon"), "--start-by: got 'soon'"),
+        (("plna", "--json"), "no such command: 'plna'"),
+    ],
+)
+def test_with_json_bad_usage_is_json_on_one_stream_and_words_on_the_other(arguments: Sequence[str], says: str) -> None:
+    ended = run(*arguments)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert says in json.loads(ended.stdout)["error"]
+    assert says in ended.stderr
+
+
+def test_the_json_of_a_command_that_is_run_is_no_business_of_trn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_command, "callback", lambda command: None)  # noqa: ARG005
+    assert run("local", "--", "aws", "--json").exit_code == ExitCode.OK
+    assert run("local", "--", "aws", "--json").stdout == ""
+
+
+def test_with_json_the_exit_code_of_a_command_stays() -> None:
+    assert run("types", "--json").exit_code == ExitCode.OK
+    assert run("plan", "--json", "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT

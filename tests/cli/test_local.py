@@ -109,6 +109,14 @@ def test_a_forgotten_double_dash_is_told(idle: Trn) -> None:
     assert "trn local -- cdk deploy" in ran.stderr
 
 
+def test_that_nobody_plays_the_nodes_is_shown(idle: Trn) -> None:
+    started = idle("start", "--port", "0", "--no-stand-in-nodes")
+    try:
+        assert "nobody plays them" in started.stdout
+    finally:
+        idle("stop")
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -45,6 +45,25 @@ def test_a_dry_run_prints_the_request_and_starts_nothing(aws: Aws) -> None:
     assert (aws.jobs.uploaded, aws.jobs.started) == ({}, [])
 
 
+def test_a_request_for_others_comes_with_its_source_uploaded(aws: Aws) -> None:
+    ended = aws.train("--dry-run", "--upload")
+    assert ended.exit_code == ExitCode.OK
+    source = json.loads(ended.stdout)["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
+    assert list(aws.jobs.uploaded) == [source]
+    assert aws.jobs.started == []
+
+
+def test_to_upload_alone_is_no_way_to_start_a_job(aws: Aws) -> None:
+    assert aws.train("--upload", "--yes").exit_code == ExitCode.BAD_INPUT
+    assert aws.jobs.uploaded == {}
+
+
+def test_what_is_neither_a_url_nor_a_job_holds_no_checkpoints(aws: Aws) -> None:
+    ended = aws.train("--dry-run", "--checkpoints", "s3:/bucket/x")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "--checkpoints: got 's3:/bucket/x'" in ended.stderr
+
+
 def test_what_is_started_is_what_the_dry_run_printed(aws: Aws) -> None:
     printed = json.loads(aws.train("--dry-run").stdout)
     assert aws.train("--yes").exit_code == ExitCode.OK

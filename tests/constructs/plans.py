@@ -42,5 +42,8 @@ def plans(draw: st.DrawFn) -> Plan:
         ami=draw(st.sampled_from(["ami-0123456789abcdef0", "/aws/service/ami"])),
         secondary_interface_type=draw(st.sampled_from(CARD_INTERFACE_TYPES)),
         logical_neuroncore_config=draw(st.sampled_from([None, *entry.logical_neuroncore_configs])),
+        fsx_lustre=draw(st.sampled_from([None, 1200])),
+        efs=draw(st.sampled_from([None, "new"])),
+        **draw(st.sampled_from([{}, {"ends": "5d", "ends_action": "destroy"}, {"ends": "40h"}])),
         **draw(st.sampled_from([{"cache_bucket": "my-cache"}, *({"cache_at_destroy": at} for at in AT_DESTROY)])),
     )

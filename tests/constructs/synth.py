@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,16 @@ def statements(template: Template) -> Iterator[Json]:
     for role in template.resources("AWS::IAM::Role").values():
         for policy in role["Properties"].get("Policies", []):
             yield from policy["PolicyDocument"]["Statement"]
+
+
+def granted(policy_statements: Iterable[Json]) -> set[tuple[str, str]]:
+    """Each action with each resource that it is allowed on."""
+    return {
+        (action, as_text(resource))
+        for statement in policy_statements
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    }
 
 
 def as_list(value: Any) -> list[Any]:

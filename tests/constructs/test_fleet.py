@@ -1,5 +1,6 @@
 """NeuronFleet in a VPC of somebody else's, as in an app of their own."""
 
+import re
 from functools import cache
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.plans import RESERVATION, reserved
-from tests.constructs.synth import Json, Template, a_plan, as_list, as_text, new_stack, references, synthesize
+from tests.constructs.synth import Json, Template, a_plan, as_text, granted, new_stack, references, synthesize
 from trainium_cdk import CompileCache, NeuronFleet
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -28,6 +29,13 @@ def fleet(**settings: Any) -> Template:
     return synthesize(stack)
 
 
+def script_asset(template: Template) -> str:
+    """Bucket and key of what sets a node up."""
+    document = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
+    (place,) = re.findall(r"TRN_NODE_SCRIPT_URL=s3://(\S+)", document)
+    return place
+
+
 def group(**settings: Any) -> Json:
     return fleet(**settings).properties(GROUP)
 
@@ -35,7 +43,15 @@ def group(**settings: Any) -> Json:
 @pytest.mark.parametrize("nodes", [1, 2, 1000])
 def test_the_group_has_exactly_the_nodes_asked_for(nodes: int) -> None:
     properties = group(nodes=nodes, secondary_interface_type="efa-only")
-    assert {properties[size] for size in ("MinSize", "MaxSize", "DesiredCapacity")} == {str(nodes)}
+    assert (properties["MinSize"], properties["MaxSize"], properties["DesiredCapacity"]) == (
+        "0",
+        str(nodes),
+        str(nodes),
+    )
+
+
+def test_the_newest_nodes_go_first_so_that_a_rollback_keeps_the_proven_ones() -> None:
+    assert group()["TerminationPolicies"] == ["NewestInstance"]
 
 
 def test_nodes_go_into_the_subnet_given() -> None:
@@ -93,7 +109,7 @@ def test_the_gate_waits_for_this_group_and_notices_new_nodes() -> None:
     properties = fleet(node_timeout_minutes=12).properties("Custom::TrnFleetGate")
     assert properties["GroupName"] == {"Ref": fleet().logical_id(GROUP)}
     assert properties["LaunchTemplateVersion"] == group()["LaunchTemplate"]["Version"]
-    assert (properties["Nodes"], properties["TimeoutMinutes"]) == (2, 12)
+    assert (properties["Nodes"], properties["TimeoutMinutes"]) == ("2", 12)
 
 
 def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> None:
@@ -103,20 +119,21 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
         next(name for name in template.resources("AWS::S3::Bucket") if part in name) for part in ("Cache", "Records")
     )
     statements = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert {(tuple(as_list(s["Action"])), as_text(s["Resource"])) for s in statements} == {
-        (
-            (
-                "ssm:UpdateInstanceInformation",
-                "ssmmessages:CreateControlChannel",
-                "ssmmessages:CreateDataChannel",
-                "ssmmessages:OpenControlChannel",
-                "ssmmessages:OpenDataChannel",
-            ),
-            "*",
-        ),
-        (("s3:DeleteObject", "s3:GetObject", "s3:PutObject"), f"${{{cache}.Arn}}/neuron-compile-cache/*"),
-        (("s3:ListBucket",), f"${{{cache}.Arn}}"),
-        (("s3:PutObject",), f"${{{records}.Arn}}/nodes/*"),
+    assert granted(statements) == {
+        ("ssm:UpdateInstanceInformation", "*"),
+        ("ssmmessages:CreateControlChannel", "*"),
+        ("ssmmessages:CreateDataChannel", "*"),
+        ("ssmmessages:OpenControlChannel", "*"),
+        ("ssmmessages:OpenDataChannel", "*"),
+        ("s3:DeleteObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
+        ("s3:GetObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
+        ("s3:PutObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
+        ("s3:ListBucket", f"${{{cache}.Arn}}"),
+        ("s3:PutObject", f"${{{records}.Arn}}/nodes/*"),
+        ("s3:PutObject", f"${{{records}.Arn}}/logs/*"),
+        ("s3:GetObject", f"${{{records}.Arn}}/cluster.json"),
+        ("s3:ListBucket", f"${{{records}.Arn}}"),
+        ("s3:GetObject", f"arn:aws:s3:::{script_asset(template)}"),
     }
     (role,) = [role["Properties"] for name, role in template.resources("AWS::IAM::Role").items() if "Role" in name[:9]]
     assert not {"ManagedPolicyArns", "Policies"} & set(role)
@@ -180,10 +197,42 @@ def test_the_efa_group_is_on_every_interface_with_those_given() -> None:
 
 def test_user_data_names_the_cache_and_where_to_report() -> None:
     template = fleet()
-    script = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
+    document = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
     cache, records = (
         next(name for name in template.resources("AWS::S3::Bucket") if part in name) for part in ("Cache", "Records")
     )
-    assert script.startswith("#!")
-    assert f"s3://${{{cache}}}/neuron-compile-cache" in script
-    assert f"\nTRN_REPORT_URL=s3://${{{records}}}/nodes\n" in script
+    assert document.startswith("MIME-Version: 1.0")
+    assert f"s3://${{{cache}}}/neuron-compile-cache" in document
+    assert f"\n      TRN_REPORT_URL=s3://${{{records}}}/nodes\n" in document
+
+
+@pytest.mark.parametrize(
+    ("settings", "replacements"), [({}, 2), ({"node_replacements": 5}, 5), ({"node_recovery": "off"}, 0)], ids=str
+)
+def test_keeper_and_gate_replace_as_often_as_the_plan_says(settings: dict[str, Any], replacements: int) -> None:
+    template = fleet(**settings)
+    assert template.properties("Custom::TrnFleetGate")["Replacements"] == replacements
+    (limit,) = [
+        function["Properties"]["Environment"]["Variables"]["REPLACEMENTS"]
+        for function in template.resources("AWS::Lambda::Function").values()
+        if "Environment" in function["Properties"]
+    ]
+    assert limit == str(replacements)
+
+
+@pytest.mark.parametrize(("capacity", "warned"), [("capacity-block", True), ("reservation", False)])
+def test_only_the_end_of_a_capacity_block_is_listened_for(capacity: str, warned: bool) -> None:
+    rules = fleet(capacity=capacity, **reserved(capacity)).resources("AWS::Events::Rule")
+    assert any("CapacityBlockEnd" in name for name in rules) == warned
+
+
+def test_nodes_are_not_replaced_while_cloudformation_replaces_them() -> None:
+    """Those that are marked meanwhile are replaced when it has finished, before the gate looks."""
+    (resource,) = fleet().resources(GROUP).values()
+    update = resource["UpdatePolicy"]["AutoScalingRollingUpdate"]
+    assert {"HealthCheck", "ReplaceUnhealthy"} <= set(update["SuspendProcesses"])
+
+
+def test_user_data_say_where_the_script_is_that_they_have_no_room_for() -> None:
+    document = as_text(fleet().properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
+    assert re.search(r"\n      TRN_NODE_SCRIPT_URL=s3://cdk-\S+\.sh\n", document)

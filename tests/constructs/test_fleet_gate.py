@@ -2,23 +2,32 @@
 
 from functools import cache
 
-from tests.constructs.synth import Json, Template, as_list, as_text, new_stack, statements, synthesize
-from trainium_cdk import FleetGate, NodeRecords
+from tests.constructs.synth import Json, Template, as_list, granted, new_stack, statements, synthesize
+from trainium_cdk import FleetGate, NodeKeeper, NodeRecords
 
 
 @cache
 def gate() -> Template:
     stack = new_stack()
+    records = NodeRecords(stack, "Records")
+    keeper = NodeKeeper(stack, "Keeper", group_name="fleet", cluster_name="pilot", records=records, replacements=3)
     FleetGate(
         stack,
         "Gate",
         group_name="fleet",
-        nodes=4,
+        cluster_name="pilot",
+        nodes="4",
         launch_template_version="7",
-        records=NodeRecords(stack, "Records"),
+        records=records,
+        keeper=keeper,
         timeout_minutes=30,
     )
     return synthesize(stack)
+
+
+def keeper() -> str:
+    (function,) = [name for name in gate().resources("AWS::Lambda::Function") if "Keeper" in name]
+    return function
 
 
 def resource() -> Json:
@@ -42,10 +51,12 @@ def test_the_gate_knows_the_fleet_and_where_it_reports() -> None:
     assert {key: value for key, value in properties.items() if key != "ServiceToken"} == {
         "ServiceTimeout": str(35 * 60),
         "GroupName": "fleet",
-        "Nodes": 4,
+        "Nodes": "4",
         "LaunchTemplateVersion": "7",
         "RecordsBucket": {"Ref": gate().logical_id("AWS::S3::Bucket")},
         "RecordsPrefix": "nodes",
+        "Keeper": {"Fn::GetAtt": [keeper(), "Arn"]},
+        "Replacements": 3,
         "TimeoutMinutes": 30,
     }
 
@@ -55,20 +66,29 @@ def test_cloudformation_waits_longer_than_the_gate() -> None:
     assert int(properties["ServiceTimeout"]) > 60 * properties["TimeoutMinutes"]
 
 
-def test_the_watcher_may_do_all_it_needs_before_the_gate_is_tried() -> None:
-    watcher = {name for name in gate().resources() if "Watcher" in name}
-    assert watcher <= set(resource()["DependsOn"])
+def test_watcher_and_keeper_may_do_all_they_need_before_the_gate_is_tried() -> None:
+    needed = {name for name in gate().resources() if "Watcher" in name or "Keeper" in name}
+    assert needed <= set(resource()["DependsOn"])
 
 
-def test_the_watcher_may_look_and_call_itself_and_no_more() -> None:
+def test_the_watcher_may_look_and_call_itself_and_the_keeper_and_no_more() -> None:
     bucket = gate().logical_id("AWS::S3::Bucket")
     (function,) = [name for name in gate().resources("AWS::Lambda::Function") if "Watcher" in name]
-    assert {(tuple(as_list(s["Action"])), as_text(s["Resource"])) for s in of_watcher(gate())} == {
-        (("autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"), "*"),
-        (("s3:ListBucket",), f"${{{bucket}.Arn}}"),
-        (("s3:GetObject",), f"${{{bucket}.Arn}}/nodes/*"),
-        (("lambda:InvokeFunction",), f"${{{function}.Arn}}"),
+    assert granted(of_watcher(gate())) == {
+        ("autoscaling:DescribeAutoScalingGroups", "*"),
+        ("autoscaling:DescribeScalingActivities", "*"),
+        ("s3:ListBucket", f"${{{bucket}.Arn}}"),
+        ("s3:GetObject", f"${{{bucket}.Arn}}/nodes/*"),
+        ("s3:GetObject", f"${{{bucket}.Arn}}/cluster.json"),
+        ("ec2:GetConsoleOutput", "arn:aws:ec2:us-west-2:${AWS::AccountId}:instance/*"),
+        ("lambda:InvokeFunction", f"${{{keeper()}.Arn}}"),
+        ("lambda:InvokeFunction", f"${{{function}.Arn}}"),
     }
+
+
+def test_the_watcher_may_read_the_consoles_of_its_cluster_alone() -> None:
+    (statement,) = [s for s in of_watcher(gate()) if s["Action"] == "ec2:GetConsoleOutput"]
+    assert statement["Condition"] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "pilot"}}
 
 
 def test_no_function_may_create_a_log_group() -> None:

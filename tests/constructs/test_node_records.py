@@ -1,41 +1,68 @@
-"""NodeRecords: where nodes write, and only write."""
+"""NodeRecords: where nodes write, and what they may read there."""
+
+from functools import cache
 
 from aws_cdk import aws_iam as iam
 
-from tests.constructs.synth import Json, as_text, new_stack, synthesize
+from tests.constructs.synth import Json, Template, as_text, granted, new_stack, synthesize
 from trainium_cdk import NodeRecords
 
 
-def granted() -> list[Json]:
+@cache
+def records(*, internode_ssh: bool = False) -> Template:
     stack = new_stack()
     role = iam.Role(stack, "Node", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-    NodeRecords(stack, "Records").grant_write(role)
-    template = synthesize(stack)
+    NodeRecords(stack, "Records").grant_node(role, internode_ssh=internode_ssh)
+    return synthesize(stack)
+
+
+def allowed(*, internode_ssh: bool = False) -> set[tuple[str, str]]:
+    """What the nodes' role may do, with the bucket's own name left out."""
+    template = records(internode_ssh=internode_ssh)
     (policy,) = [
         policy["Properties"]
         for policy in template.resources("AWS::IAM::Policy").values()
         if "Node" in policy["Properties"]["Roles"][0]["Ref"]
     ]
-    return policy["PolicyDocument"]["Statement"]
+    bucket = f"${{{template.logical_id('AWS::S3::Bucket')}.Arn}}"
+    found = granted(policy["PolicyDocument"]["Statement"])
+    return {(action, resource.removeprefix(bucket)) for action, resource in found}
 
 
-def test_nodes_may_write_records_and_neither_read_nor_delete_them() -> None:
-    (statement,) = granted()
-    assert statement["Action"] == "s3:PutObject"
-    assert as_text(statement["Resource"]).endswith(".Arn}/nodes/*")
+def bucket() -> Json:
+    return records().properties("AWS::S3::Bucket")
+
+
+def test_nodes_may_write_records_and_logs_and_read_the_roster_alone() -> None:
+    assert allowed() == {
+        ("s3:PutObject", "/nodes/*"),
+        ("s3:PutObject", "/logs/*"),
+        ("s3:GetObject", "/cluster.json"),
+        ("s3:ListBucket", ""),
+    }
+
+
+def test_nodes_that_log_on_to_each_other_exchange_keys() -> None:
+    assert allowed(internode_ssh=True) - allowed() == {("s3:PutObject", "/ssh/*"), ("s3:GetObject", "/ssh/*")}
+
+
+def test_event_bridge_hears_of_every_record() -> None:
+    assert bucket()["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+
+
+def test_logs_expire_and_records_do_not() -> None:
+    (rule,) = bucket()["LifecycleConfiguration"]["Rules"]
+    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("logs/", 30, "Enabled")
 
 
 def test_the_url_is_the_prefix_in_the_bucket() -> None:
     stack = new_stack()
-    records = NodeRecords(stack, "Records")
-    url = as_text(stack.resolve(records.url))
-    assert url == f"s3://${{{synthesize(stack).logical_id('AWS::S3::Bucket')}}}/{records.prefix}"
+    made = NodeRecords(stack, "Records")
+    url = as_text(stack.resolve(made.url))
+    assert url == f"s3://${{{synthesize(stack).logical_id('AWS::S3::Bucket')}}}/{made.prefix}"
 
 
 def test_records_go_with_their_stack() -> None:
-    stack = new_stack()
-    NodeRecords(stack, "Records")
-    template = synthesize(stack)
-    (bucket,) = template.resources("AWS::S3::Bucket").values()
-    assert bucket["DeletionPolicy"] == "Delete"
-    assert len(template.resources("Custom::TrnBucketContent")) == 1
+    (found,) = records().resources("AWS::S3::Bucket").values()
+    assert found["DeletionPolicy"] == "Delete"
+    assert len(records().resources("Custom::TrnBucketContent")) == 1

@@ -154,7 +154,7 @@ def test_in_a_network_of_ones_own_nothing_but_the_endpoint_and_the_group_is_made
     }
 
 
-def test_a_key_of_ones_own_encrypts_the_store_and_is_used_through_s3_only() -> None:
+def test_a_key_of_ones_own_encrypts_the_store_and_is_read_through_s3_only() -> None:
     template = training_template(sagemaker_kms_key=KMS_KEY)
     (rule,) = template.resources()[store(template)]["Properties"]["BucketEncryption"][
         "ServerSideEncryptionConfiguration"
@@ -165,6 +165,12 @@ def test_a_key_of_ones_own_encrypts_the_store_and_is_used_through_s3_only() -> N
     through = {key: as_text(value) for key, value in statement["Condition"]["StringEquals"].items()}
     assert through == {"kms:ViaService": "s3.us-west-2.${AWS::URLSuffix}"}
     assert template.json["Outputs"]["KmsKeyArn"]["Value"] == KMS_KEY
+
+
+def test_sagemaker_may_encrypt_the_output_with_the_key() -> None:
+    template = training_template(sagemaker_kms_key=KMS_KEY)
+    (statement,) = [s for s in policy_of(template, JOB_ROLE) if "kms:Encrypt" in as_list(s["Action"])]
+    assert statement["Resource"] == KMS_KEY
 
 
 @pytest.mark.parametrize(

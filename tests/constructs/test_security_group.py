@@ -11,10 +11,10 @@ ALL_PROTOCOLS = "-1"
 
 
 @cache
-def group(*ports: int) -> Template:
+def group(*ports: int, closed: bool = False) -> Template:
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["any"])
-    if ports:
+    if ports or closed:
         EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=ports)
     else:
         EfaSecurityGroup(stack, "Group", vpc=vpc)
@@ -53,3 +53,8 @@ def test_exactly_the_ports_asked_for_go_out() -> None:
         ("tcp", 80, 80),
         ("tcp", 443, 443),
     }
+
+
+def test_a_closed_group_does_not_get_the_egress_that_ec2_gives_to_a_group_without_rules() -> None:
+    (rule,) = group(closed=True).properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
+    assert rule["CidrIp"] == "127.0.0.1/32"

@@ -1,22 +1,10 @@
-"""Accounts whose answers a test writes, and credentials of nobody."""
+"""Accounts whose answers a test writes."""
 
-import pytest
 from botocore.stub import Stubber
 
 from trainium_core.adapters.aws_account import AwsAccount
 
 REGION = "us-west-2"
-
-
-def use_credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's own reaches boto3."""
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, "/dev/null")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
 def stubbed(service: str) -> tuple[AwsAccount, Stubber]:

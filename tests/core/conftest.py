@@ -1,6 +1,19 @@
 """Invariants are judged by their outcome: on a busy machine an example may take any time."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
+
+
+@pytest.fixture
+def credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's own reaches boto3."""
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from tests.core.fake_capacity import FakeCapacity
+from tests.core.fake_file_systems import SERVICES, FakeFileSystems
 from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
@@ -23,7 +24,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(kw_only=True)
-class FakeAccount(FakeNetwork, FakeQuotas, FakeCapacity, FakePrices):
+class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
     """`silent` names the questions that get no answer."""
 
     endpoint: str | None = None
@@ -45,6 +46,8 @@ class FakeAccount(FakeNetwork, FakeQuotas, FakeCapacity, FakePrices):
 
     def parameter(self, name: str) -> str | None:
         assert name.startswith("/")
+        if name.startswith(SERVICES):
+            return self.service_of_the_region(name)
         self._listen("version" if name == VERSION_PARAMETER else "parameter")
         return self.bootstrap_version if name == VERSION_PARAMETER else self.parameter_value
 

@@ -1,8 +1,7 @@
 """A network in memory: a VPC whose only subnet has room, a NAT gateway and one VPC beside it, when told nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from trainium_core.account import Quota
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
@@ -10,13 +9,13 @@ from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
 VPC = Vpc(vpc_id="vpc-0123456789abcdef0", dns_support=True, dns_hostnames=True)
 SUBNET = Subnet(subnet_id="subnet-0123456789abcdef0", vpc_id=VPC.vpc_id, zone_id="usw2-az4", free_addresses=251)
 TABLE = RouteTable(route_table_id="rtb-0123456789abcdef0", default_target="nat-0123456789abcdef0")
-OWN_VPC: dict[str, Any] = {"vpc_id": VPC.vpc_id, "subnet_id": SUBNET.subnet_id}
 
 
 @dataclass(kw_only=True)
 class FakeNetwork:
     found_vpc: Vpc | None = VPC
     found_subnet: Subnet | None = SUBNET
+    other_subnets: Mapping[str, Subnet] = field(default_factory=dict[str, Subnet])
     table: RouteTable | None = TABLE
     vpc_endpoints: Sequence[VpcEndpoint] = ()
     addresses_held: int = 0
@@ -30,9 +29,8 @@ class FakeNetwork:
         return None if self.vpc_limit is None else Quota(code=code, name="VPCs per Region", limit=self.vpc_limit)
 
     def subnet(self, subnet_id: str) -> Subnet | None:
-        assert subnet_id == SUBNET.subnet_id
         self._listen("subnet")
-        return self.found_subnet
+        return self.other_subnets.get(subnet_id) if subnet_id != SUBNET.subnet_id else self.found_subnet
 
     def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
         assert (cluster, subnet_id) == ("trn-pilot", SUBNET.subnet_id)

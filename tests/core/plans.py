@@ -13,6 +13,13 @@ from trainium_core.settings import CARD_INTERFACE_TYPES, SWITCH
 
 RESERVATION = "cr-0123456789abcdef0"
 GOOD: dict[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
+OWN_VPC: dict[str, Any] = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+OWN_LUSTRE: dict[str, Any] = {
+    "fsx_lustre": "fs-0123456789abcdef0",
+    "fsx_lustre_mount_name": "abcdefgh",
+    "fsx_lustre_security_group": "sg-0123456789abcdef0",
+}
+OWN_EFS: dict[str, Any] = {"efs": "fs-0fedcba9876543210", "efs_security_group": "sg-0fedcba9876543210"}
 
 SELLABLE = [
     (entry.name, region, zone, capacity)
@@ -63,5 +70,5 @@ def plans(draw: st.DrawFn) -> Plan:
         suppress_checks=tuple(draw(st.lists(st.sampled_from(list(NODE_CHECKS)), unique=True, max_size=3))),
         internode_ssh=draw(st.sampled_from(SWITCH)),
         fsx_lustre=draw(st.sampled_from([None, 1200, 4800])),
-        efs=draw(st.sampled_from([None, "new", "fs-0123456789abcdef0"])),
+        efs=draw(st.sampled_from([None, "new"])),
     )

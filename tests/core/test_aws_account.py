@@ -10,14 +10,11 @@ from moto import mock_aws
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from tests.core.aws_stubs import REGION, stubbed, use_credentials_of_nobody
+from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.adapters.aws_service import ATTEMPTS, Clients
 
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials_of_nobody(monkeypatch)
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
 
 @pytest.fixture(scope="module")

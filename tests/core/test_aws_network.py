@@ -7,16 +7,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION, stubbed, use_credentials_of_nobody
+from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.adapters.aws_account import AwsAccount
 
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 MINE = [{"Key": "trn:cluster", "Value": "mine"}]
-
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials_of_nobody(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -15,23 +15,14 @@ from trainium_core.adapters.prices import AwsPrices
 from trainium_core.price_products import products
 from trainium_core.prices import PricedItem
 
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 REGION = "us-west-2"
 INSTANCE = PricedItem(product="on-demand", region=REGION, instance_type="trn1.32xlarge")
 NAT = PricedItem(product="nat-gateway", region=REGION)
 S3 = PricedItem(product="s3-storage", region=REGION)
 SPOT = PricedItem(product="spot", region=REGION, instance_type="trn1.32xlarge", zone_id="usw2-az4")
 Json = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, "/dev/null")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
 def price_list() -> tuple[AwsPrices, Stubber]:
@@ -109,7 +100,7 @@ def test_an_instance_is_asked_for_as_linux_on_shared_hardware_bought_on_demand()
     assert price.date == datetime.now(UTC).date().isoformat()
 
 
-@pytest.mark.parametrize("key", [key for key, entry in products().items() if entry.service and key != "on-demand"])
+@pytest.mark.parametrize("key", [k for k, entry in products().items() if entry.service and not entry.of_instance_type])
 def test_every_other_product_is_asked_for_in_its_region_and_found_by_its_usage_type(key: str) -> None:
     prices, stub = price_list()
     entry = products()[key]
@@ -120,6 +111,16 @@ def test_every_other_product_is_asked_for_in_its_region_and_found_by_its_usage_t
     )
     assert prices.price(PricedItem(product=key, region=REGION)).usd == Decimal("0.5")
     assert any("{region}" in value for value in entry.filters.values())
+
+
+def test_a_sagemaker_instance_is_asked_for_by_its_own_name() -> None:
+    prices, stub = price_list()
+    wanted = {"instanceName": "ml.trn1.32xlarge", "component": "Training", "regionCode": REGION}
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    document = product("USW2-Train:ml.trn1.32xlarge", {"0": "25"})
+    stub.add_response("get_products", answer(document), {"ServiceCode": "AmazonSageMaker", "Filters": filters})
+    item = PricedItem(product="sagemaker-training", region=REGION, instance_type="trn1.32xlarge")
+    assert prices.price(item).usd == Decimal("25")
 
 
 def test_the_price_list_is_asked_where_it_is_whatever_the_region_of_the_plan() -> None:
@@ -190,7 +191,7 @@ def test_a_price_in_another_currency_is_no_answer() -> None:
 
 def test_the_price_of_a_capacity_block_is_not_in_the_list() -> None:
     prices, stub = price_list()
-    with pytest.raises(CannotTellError, match="does not hold the price of: instance, in a Capacity Block"):
+    with pytest.raises(CannotTellError, match="is not asked for the price of: instance, in a Capacity Block"):
         prices.price(PricedItem(product="capacity-block", region=REGION, instance_type="trn2.48xlarge"))
     stub.assert_no_pending_responses()
 

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_prices import TODAY, FakePrices
-from tests.core.plans import RESERVATION, from_settings, plans
+from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_settings, plans
 from trainium_core.cost import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
 from trainium_core.cost_items import cost_items
 from trainium_core.plan import Plan
 from trainium_core.price_quotes import Quotes
 from trainium_core.prices import Price, PricedItem
+from trainium_core.settings import EGRESS
 
 HOURS_PER_MONTH = 730
-VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
 
 def line_of(estimated: Estimate, product: str) -> CostLine:
@@ -38,19 +38,32 @@ def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None
     assert (line.running_hour, line.asleep_month) == (Decimal("0.08"), 0)
 
 
-def test_endpoints_are_what_a_sleeping_cluster_pays() -> None:
-    asleep = estimated(usd={"interface-endpoint": Decimal("0.01")}).asleep_month
-    assert asleep == Total(usd=Decimal("14.6"), unknown=0)
+@pytest.mark.parametrize("product", ["interface-endpoint", "nat-gateway", "public-ipv4"])
+def test_ways_out_are_billed_while_the_cluster_is_awake(product: str) -> None:
+    egress = "vpc-endpoints" if product == "interface-endpoint" else "nat-gateway"
+    line = line_of(estimated(egress=egress, usd={product: Decimal("0.01")}), product)
+    assert (line.running_hour, line.asleep_month) == (line.quantity * Decimal("0.01"), 0)
 
 
-def test_a_nat_gateway_is_billed_with_its_address_asleep_too() -> None:
-    usd: dict[str, Decimal | None] = {"nat-gateway": Decimal("0.045"), "public-ipv4": Decimal("0.005")}
-    assert estimated(egress="nat-gateway", usd=usd).asleep_month == Total(usd=Decimal("36.5"), unknown=0)
-
-
-@pytest.mark.parametrize("settings", [{"egress": "none"}, VPC])
-def test_without_endpoints_of_its_own_a_sleeping_cluster_pays_nothing_by_the_hour(settings: dict[str, str]) -> None:
+@pytest.mark.parametrize("settings", [{"egress": egress} for egress in EGRESS] + [OWN_VPC])
+def test_a_sleeping_cluster_pays_nothing_but_for_the_bytes_it_keeps(settings: dict[str, Any]) -> None:
     assert estimated(**settings).asleep_month == Total(usd=Decimal(0), unknown=0)
+
+
+def test_a_lustre_file_system_is_billed_by_its_size_asleep_too() -> None:
+    line = line_of(estimated(fsx_lustre=4800, usd={"fsx-lustre-storage": Decimal("0.14")}), "fsx-lustre-storage")
+    assert (line.asleep_month, line.billed) == (Decimal(672), "always")
+
+
+def test_an_efs_file_system_is_billed_for_what_it_holds_and_for_each_byte_moved() -> None:
+    products = {item.item.product for item in cost_items(from_settings(efs="new")) if "EFS" in item.resource_type}
+    assert products == {"efs-storage", "efs-read", "efs-write"}
+    assert {item.billed for item in cost_items(from_settings(efs="new")) if "EFS" in item.resource_type} == {"by use"}
+
+
+def test_file_systems_that_were_there_before_are_no_part_of_the_estimate() -> None:
+    own = from_settings(**OWN_VPC, **OWN_LUSTRE, **OWN_EFS)
+    assert cost_items(own) == cost_items(from_settings(**OWN_VPC))
 
 
 def test_a_reservation_is_billed_at_the_on_demand_rate_whether_nodes_run_or_not() -> None:

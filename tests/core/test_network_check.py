@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
-from tests.core.fake_network import OWN_VPC, SUBNET, TABLE, VPC
+from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import found
+from tests.core.plans import OWN_VPC
 from trainium_core.account.network import VpcEndpoint
 from trainium_core.preflight import Finding
 

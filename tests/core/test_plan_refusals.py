@@ -94,6 +94,23 @@ def test_a_region_without_trainium_is_refused_with_those_that_have_it() -> None:
     assert "ap-south-1, ap-south-2" in problem.allowed
 
 
+@pytest.mark.parametrize(
+    ("region", "nearest"),
+    [
+        ("us-gov-west-1", None),
+        ("cn-north-1", None),
+        ("us-iso-east-1", None),
+        ("eu-west-1", None),
+        ("us-west-1", "us-west-2"),
+        ("su-west-2", "us-west-2"),
+    ],
+)
+def test_a_region_of_another_part_of_the_world_is_no_slip_of_the_pen(region: str, nearest: str | None) -> None:
+    problem = the_problem(region=region)
+    assert problem.nearest == nearest
+    assert ("choose one of the allowed regions" in problem.fix) == (nearest is None)
+
+
 def test_a_miscased_region_is_refused_with_the_right_one() -> None:
     assert the_problem(region="US-WEST-2").nearest == "us-west-2"
 
@@ -306,3 +323,13 @@ def test_python_code_is_told_what_its_value_should_be() -> None:
 def test_python_code_that_gives_no_number_at_all_is_told_what_is_allowed() -> None:
     with pytest.raises(PlanError, match=r"trn:nodes: got 'four'"):
         Plan(**GOOD, nodes="four")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["my..cache", "my.-cache", "my-.cache", ".cache", "cache-", "ca", "c" * 64, "Cache"])
+def test_a_name_that_no_bucket_can_have_is_refused(name: str) -> None:
+    assert the_problem(cache_bucket=name).key == "cache_bucket"
+
+
+@pytest.mark.parametrize("name", ["abc", "my-cache", "my.cache.of-2026", "c" * 63])
+def test_a_name_that_a_bucket_can_have_is_read(name: str) -> None:
+    assert from_settings(cache_bucket=name).cache_bucket == name

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
-from tests.core.fake_network import OWN_VPC
 from tests.core.findings import found
-from tests.core.plans import from_settings
+from tests.core.plans import OWN_VPC, from_settings
 from trainium_core.preflight import CHECKS, Finding, preflight, verdict
 from trainium_core.preflight.finding import Answer, worst_of
 

@@ -27,6 +27,7 @@ from trainium_local.server import Settings
 
 REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
+FILE_SYSTEMS = "file systems of one's own"
 
 # Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
 QUESTIONS = [
@@ -48,6 +49,18 @@ QUESTIONS = [
     ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network"),
     ("ec2.DescribeCapacityReservations", RESERVED, "ec2:DescribeCapacityReservations", "reservation"),
     ("ec2.DescribeInstances", RESERVED, "ec2:DescribeInstances", "reservation"),
+    ("fsx.DescribeFileSystems", FILE_SYSTEMS, "fsx:DescribeFileSystems", "lustre"),
+    ("ec2.DescribeNetworkInterfaces", FILE_SYSTEMS, "ec2:DescribeNetworkInterfaces", "lustre"),
+    ("ec2.DescribeVpcs", FILE_SYSTEMS, "ec2:DescribeVpcs", "network lustre efs"),
+    ("efs.DescribeFileSystems", FILE_SYSTEMS, "elasticfilesystem:DescribeFileSystems", "efs"),
+    ("efs.DescribeMountTargets", FILE_SYSTEMS, "elasticfilesystem:DescribeMountTargets", "efs"),
+    (
+        "efs.DescribeMountTargetSecurityGroups",
+        FILE_SYSTEMS,
+        "elasticfilesystem:DescribeMountTargetSecurityGroups",
+        "efs",
+    ),
+    ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
 ]
 PRICES = "cost"
 """The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
@@ -109,10 +122,32 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         )
     main = [{"Name": "vpc-id", "Values": [vpc]}]
     table = ec2.describe_route_tables(Filters=main)["RouteTables"][0]["RouteTableId"]
+    own = {"nodes": 2, "vpc_id": vpc, "subnet_id": subnet, "route_table_id": table}
     return {
         NEW_VPC: from_settings(nodes=2),
-        OWN_VPC: from_settings(nodes=2, vpc_id=vpc, subnet_id=subnet, route_table_id=table),
+        OWN_VPC: from_settings(**own),
+        FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
+    }
+
+
+def file_systems(vpc: str, subnet: str) -> dict[str, str]:
+    """The settings of an FSx for Lustre and an EFS file system in a subnet."""
+    ec2, fsx, efs = boto3.client("ec2", REGION), boto3.client("fsx", REGION), boto3.client("efs", REGION)
+    in_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
+    group = ec2.describe_security_groups(Filters=in_vpc)["SecurityGroups"][0]["GroupId"]
+    asked = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
+    from_itself = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[from_itself])
+    lustre = fsx.create_file_system(**asked)["FileSystem"]
+    file_system = efs.create_file_system(CreationToken="of these tests")["FileSystemId"]
+    efs.create_mount_target(FileSystemId=file_system, SubnetId=subnet, SecurityGroups=[group])
+    return {
+        "fsx_lustre": lustre["FileSystemId"],
+        "fsx_lustre_mount_name": lustre["LustreConfiguration"]["MountName"],
+        "fsx_lustre_security_group": group,
+        "efs": file_system,
+        "efs_security_group": group,
     }
 
 
@@ -147,13 +182,13 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS])
 def test_without_a_fault_the_plan_is_ready(plans: Mapping[str, Plan], kind: str) -> None:
     findings = preflight(plans[kind], account(kind, lambda _: None))
     assert verdict(findings) == "ready", findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS])
 def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str) -> None:
     asked: set[str] = set()
     preflight(plans[kind], account(kind, lambda operation: asked.add(operation)))
@@ -198,7 +233,7 @@ def test_an_error_of_any_other_kind_is_unknown_in_the_words_of_aws(plans: Mappin
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, FILE_SYSTEMS])
 def test_an_answer_without_anything_in_it_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
     assert nothing_passes(preflight(plans[kind], account(kind, lambda _: (200, {"ResponseMetadata": {}}))))
 
@@ -253,20 +288,36 @@ def test_an_endpoint_that_is_slow_is_unknown_when_patience_ends(
     assert "Read timeout" in by_check(findings)["offering"].found
 
 
-def test_missing_credentials_are_told_by_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def _without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
-    assert nothing_passes(findings)
-    assert "credentials" in by_check(findings)["identity"].found
 
 
-def test_an_unknown_profile_is_told_by_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def _with_an_unknown_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "none-such")
-    findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
-    assert nothing_passes(findings)
-    assert {"none-such" in finding.found for finding in findings if finding.check != PRICES} == {True}
+
+
+SIGNED_OUT = [("_without_credentials", "credentials"), ("_with_an_unknown_profile", "none-such")]
+
+
+@pytest.mark.parametrize(("how", "says"), SIGNED_OUT)
+def test_missing_credentials_are_told_once_with_what_to_do(request: pytest.FixtureRequest, how: str, says: str) -> None:
+    request.getfixturevalue(how)
+    first, *others = preflight(from_settings(nodes=2), AwsAccount(REGION))
+    assert (first.check, first.outcome, says in first.found) == ("identity", "unknown", True)
+    assert "aws sso login" in first.fix
+    assert {finding.found for finding in others if finding.check != PRICES} == {"not asked: see identity"}
+    assert nothing_passes((first, *others))
+
+
+@pytest.mark.usefixtures("_without_credentials")
+def test_missing_credentials_are_told_by_another_check_when_the_first_is_suppressed() -> None:
+    findings = by_check(preflight(from_settings(nodes=2), AwsAccount(REGION), suppressed=["identity"]))
+    assert "aws sso login" in findings["quota"].fix
+    assert findings["offering"].found == "not asked: see quota"
 
 
 def test_every_check_is_put_to_the_test() -> None:

@@ -13,20 +13,14 @@ from tests.core.fake_quotas import METRIC, ON_DEMAND
 from trainium_core.account import CannotTellError, Quota, RunningInstance
 from trainium_core.adapters.quotas import AwsQuotas
 
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 REGION = "us-west-2"
 ASKED = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND}
 SHOWN: dict[str, Any] = {"QuotaCode": ON_DEMAND, "QuotaName": "Running On-Demand Trn instances", "Value": 384.0}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 Stubs = dict[str, Stubber]
-
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
 
 
 @pytest.fixture

@@ -9,15 +9,9 @@ from tests.core.fake_quotas import ON_DEMAND
 from trainium_core.account import QuotaRequest
 from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests, RequestRefusedError
 
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
 
 
 @pytest.fixture

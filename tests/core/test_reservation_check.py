@@ -35,7 +35,7 @@ def test_one_that_is_active_fits_and_has_room_passes() -> None:
 
 def test_a_scheduled_block_is_a_warning_with_its_start() -> None:
     answer = judge(SCHEDULED_BLOCK, **IN_A_BLOCK)
-    assert (answer.outcome, answer.fix) == ("warn", "deploy after that")
+    assert (answer.outcome, answer.fix) == ("warn", "deploy when you like: the nodes come up by themselves then")
     assert "no node can launch before 2026-11-22 11:30 UTC" in answer.found
     assert "nodes can run until 2026-11-24 11:00 UTC" in answer.found
 

@@ -63,6 +63,12 @@ def test_a_bucket_of_ones_own_has_a_folder_for_each() -> None:
     assert all(url.startswith("s3://mine/") for url in urls)
 
 
+@pytest.mark.parametrize("text", ["s3://mine", "mine/folder", "Mine", "x"])
+def test_what_is_no_name_of_a_bucket_is_told_by_its_option(text: str) -> None:
+    with pytest.raises(JobError, match=f"--bucket: got '{text}'"):
+        places_in_bucket(text, role_arn=ROLE)
+
+
 def test_the_snapshot_has_the_one_price_that_aws_has_stated() -> None:
     estimated = job_estimate(small_plan(), replace(JOB, max_hours=2), aws=None)
     assert (estimated.running_hour.usd, estimated.pilot.usd) == (Decimal("1.54"), Decimal("3.08"))

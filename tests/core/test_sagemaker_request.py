@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from tests.core.jobs import JOB, TRAINING_PLAN
+from tests.core.jobs import JOB, TRAINING_PLAN, small_plan
 from tests.core.plans import RESERVATION, from_settings, plans
 from trainium_core.adapters.request_model import check_training_job_request
 from trainium_core.catalog import builtin_catalog
@@ -179,6 +179,13 @@ def test_a_key_encrypts_the_output_and_is_not_asked_for_local_disks() -> None:
     made = request(kms_key="1234abcd")
     assert made["OutputDataConfig"]["KmsKeyId"] == "1234abcd"
     assert "VolumeKmsKeyId" not in made["ResourceConfig"]
+
+
+def test_no_more_storage_is_asked_for_than_local_disks_hold() -> None:
+    plan = small_plan(root_volume_gib=600)
+    volume = request(plan)["ResourceConfig"]["VolumeSizeInGB"]
+    assert volume * 2**30 <= plan.type.nvme_disks * plan.type.nvme_disk_gb * 10**9 < (volume + 1) * 2**30
+    assert request(from_settings(root_volume_gib=600))["ResourceConfig"]["VolumeSizeInGB"] == 600
 
 
 def test_source_and_inputs_are_channels() -> None:

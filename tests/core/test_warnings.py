@@ -11,8 +11,11 @@ VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0
 IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
 
 
-def test_an_ordinary_plan_has_none() -> None:
-    assert plan_warnings(from_settings(nodes=2)) == {}
+PILOT = {"ends": "5d", "notify_email": "someone@example.com"}
+
+
+def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
+    assert plan_warnings(from_settings(nodes=2, **PILOT)) == {}
 
 
 @pytest.mark.parametrize(
@@ -23,10 +26,11 @@ def test_an_ordinary_plan_has_none() -> None:
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "no source says"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
         ("route_table_id", VPC, "must have a route there already"),
+        ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
 def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings: dict[str, str], says: str) -> None:
-    warnings = plan_warnings(from_settings(**settings))
+    warnings = plan_warnings(from_settings(**PILOT, **settings))
     assert list(warnings) == [setting]
     assert says in warnings[setting]
 
@@ -40,7 +44,7 @@ def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings
     ],
 )
 def test_what_was_cared_for_is_not_warned_about(settings: dict[str, str]) -> None:
-    assert plan_warnings(from_settings(**settings)) == {}
+    assert plan_warnings(from_settings(**PILOT, **settings)) == {}
 
 
 @pytest.mark.parametrize(("egress", "warned"), [("vpc-endpoints", True), ("nat-gateway", False)])
@@ -48,3 +52,21 @@ def test_a_setup_script_without_internet_is_warned_about(tmp_path: Path, egress:
     (tmp_path / "setup.sh").write_text("pip install x")
     plan = from_settings(setup_script=str(tmp_path / "setup.sh"), egress=egress)
     assert ("setup_script" in plan_warnings(plan)) is warned
+
+
+def test_a_lustre_file_system_is_warned_about_the_client_that_it_takes() -> None:
+    assert "mount.lustre" in plan_warnings(from_settings(fsx_lustre=1200))["fsx_lustre"]
+    assert "fsx_lustre" not in plan_warnings(from_settings(efs="new"))
+
+
+def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
+    assert "nothing ends the pilot: 2 x trn1.32xlarge" in plan_warnings(from_settings(nodes=2))["ends"]
+
+
+def test_a_capacity_block_ends_by_itself() -> None:
+    block = from_settings(capacity="capacity-block", reservation_id=RESERVATION)
+    assert "ends" not in plan_warnings(block)
+
+
+def test_an_end_that_nobody_hears_of_is_warned_about() -> None:
+    assert "nobody is warned" in plan_warnings(from_settings(ends="5d"))["notify_email"]

@@ -55,6 +55,7 @@ def test_a_server_that_is_not_the_embedded_aws_is_refused(
         started="",
         quotas={},
         fail_nodes=0,
+        stand_in_nodes=True,
         log="",
         created=(),
         schema_only="",

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,11 @@ class Account:
         (uploads,) = DeployedCluster(self.aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
         found = take_inventory(self.aws.client)
         return {kind: frozenset(one for one in ids if not one.startswith(f"{uploads}/")) for kind, ids in found.items()}
+
+    def user_data(self, instance_id: str) -> str:
+        """What an instance is started with."""
+        asked = {"InstanceId": instance_id, "Attribute": "userData"}
+        return b64decode(self.aws.client("ec2").describe_instance_attribute(**asked)["UserData"]["Value"]).decode()
 
     def cluster(self, stack: str = STACK_NAME) -> DeployedCluster:
         return DeployedCluster(self.aws.client, stack)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,9 @@ class Failure:
     after: Inventory
 
 
-def fail_to_deploy(account: Account, nodes: int) -> Failure:
+def fail_to_deploy(account: Account, **settings: Any) -> Failure:
     before = account.inventory()
-    run = account.try_to_deploy(cluster_template(nodes=nodes))
+    run = account.try_to_deploy(cluster_template(**settings))
     stacks = account.aws.client("cloudformation").describe_stacks(StackName=STACK_NAME)["Stacks"]
     return Failure(run=run, status=stacks[0]["StackStatus"], before=before, after=account.inventory())
 
@@ -38,7 +39,7 @@ def faulty(start_account: Callable[[Settings], Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def unproven(faulty: Account) -> Failure:
-    return fail_to_deploy(faulty, nodes=2)
+    return fail_to_deploy(faulty, nodes=2, node_recovery="off")
 
 
 @pytest.fixture(scope="module")

@@ -143,13 +143,23 @@ def test_the_deployment_waited_for_the_record_of_every_node(deployed: Moment) ->
     assert outputs(deployed.cluster)["Fleet"] == "2 of 2 nodes proven"
 
 
+def test_every_node_of_a_cluster_has_reached_the_others(deployed: Moment) -> None:
+    assert {record.roster for record in deployed.cluster.records} != {""}
+    assert len({record.roster for record in deployed.cluster.records}) == 1
+
+
+def test_instances_are_tagged_with_what_they_reported(deployed: Moment) -> None:
+    tags = [{tag["Key"]: tag["Value"] for tag in node["Tags"]} for node in deployed.cluster.instances]
+    assert [tag["trn:node"] for tag in tags] == ["proven", "proven"]
+
+
 def test_the_cache_in_the_outputs_is_a_bucket_of_the_stack(deployed: Moment) -> None:
     match = re.fullmatch(r"s3://([^/]+)/neuron-compile-cache", outputs(deployed.cluster)["CompileCache"])
     assert match is not None
     assert match[1] in deployed.cluster.ids("AWS::S3::Bucket")
 
 
-@pytest.mark.parametrize("name", ["Session", "HeadNode", "Sleep", "Wake"])
+@pytest.mark.parametrize("name", ["Session", "Group"])
 def test_a_command_in_the_outputs_names_the_group_that_exists(deployed: Moment, name: str) -> None:
     (group,) = deployed.cluster.ids("AWS::AutoScaling::AutoScalingGroup")
     assert group in outputs(deployed.cluster)[name]
@@ -187,6 +197,10 @@ def test_a_scale_in_leaves_as_many_as_asked(grown: Moment, shrunk: Moment) -> No
     assert len(shrunk.nodes) == 1
     assert shrunk.inventory["instances"] == shrunk.nodes
     assert shrunk.nodes < grown.nodes
+
+
+def test_a_scale_in_tells_the_nodes_that_stay(shrunk: Moment) -> None:
+    assert outputs(shrunk.cluster)["Fleet"] == "1 of 1 nodes proven"
 
 
 def test_nodes_that_went_leave_no_interface_or_volume(shrunk: Moment, bootstrapped: Inventory) -> None:

@@ -1,5 +1,6 @@
 """Clusters of other kinds: each comes up as it was asked for, and goes without a rest."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,10 @@ BLOCK_TYPE = "trn2.48xlarge"
 
 @dataclass(frozen=True, kw_only=True)
 class Stay:
-    """A cluster's node while it was there, and the account before, meanwhile and afterwards."""
+    """A cluster's node while it was there with its user data, and the account before, meanwhile and afterwards."""
 
     node: dict[str, Any]
+    user_data: str
     before: Inventory
     meanwhile: Inventory
     after: Inventory
@@ -30,9 +32,9 @@ def stay(account: Account, **settings: Any) -> Stay:
     template = cluster_template(nodes=1, **settings)
     account.deploy(template)
     (node,) = account.cluster().instances
-    meanwhile = account.inventory()
+    meanwhile, user_data = account.inventory(), account.user_data(node["InstanceId"])
     account.destroy(template)
-    return Stay(node=node, before=before, meanwhile=meanwhile, after=account.inventory())
+    return Stay(node=node, user_data=user_data, before=before, meanwhile=meanwhile, after=account.inventory())
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,12 @@ def small(account: Account) -> Stay:
     return stay(account, instance_type="trn1.2xlarge")
 
 
+@pytest.fixture(scope="module")
+def sharing(account: Account) -> Stay:
+    """A node that mounts two new file systems."""
+    return stay(account, instance_type="trn1.2xlarge", fsx_lustre=1200, efs="new")
+
+
 def test_a_spot_node_is_a_spot_instance(spot: Stay) -> None:
     assert spot.node["InstanceLifecycle"] == "spot"
 
@@ -103,7 +111,20 @@ def test_a_type_without_efa_has_one_ordinary_interface(small: Stay) -> None:
     assert [one["InterfaceType"] for one in small.node["NetworkInterfaces"]] == ["interface"]
 
 
-@pytest.mark.parametrize("kind", ["spot", "block", "small"])
+def test_new_file_systems_are_there_with_their_interfaces_in_the_nodes_subnet(sharing: Stay) -> None:
+    kinds = ("FSx file systems", "EFS file systems", "FSx backups")
+    assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
+
+
+def test_a_node_is_told_where_its_file_systems_are(sharing: Stay) -> None:
+    (lustre,) = sharing.meanwhile["FSx file systems"] - sharing.before["FSx file systems"]
+    (efs,) = sharing.meanwhile["EFS file systems"] - sharing.before["EFS file systems"]
+    assert f"TRN_LUSTRE_DNS={lustre}.fsx.us-west-2.amazonaws.com\n" in sharing.user_data
+    assert f"TRN_EFS_DNS={efs}.efs.us-west-2.amazonaws.com\n" in sharing.user_data
+    assert re.search(r"TRN_LUSTRE_MOUNT_NAME=\w{8}\n", sharing.user_data)
+
+
+@pytest.mark.parametrize("kind", ["spot", "block", "small", "sharing"])
 def test_it_goes_without_a_rest(request: pytest.FixtureRequest, kind: str) -> None:
     gone: Stay = request.getfixturevalue(kind)
     assert differences(gone.before, gone.after) == []

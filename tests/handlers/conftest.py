@@ -2,13 +2,18 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
+
+from tests.handlers.fleet import BUCKET, GROUP, KEEPER_ARN, PREFIX, Clock, Context, Fleet, Lambda, client
+from trainium_cdk.handlers import fleet_gate
 
 REGION = "us-west-2"
 
@@ -90,3 +95,84 @@ class Partly:
             return outcome
 
         return call
+
+
+Run = Callable[..., dict[str, Any]]
+
+
+@dataclass
+class Consoles:
+    """EC2, as far as the gate asks it; botocore has decoded the output already."""
+
+    said: dict[str, str]
+
+    def get_console_output(self, **asked: Any) -> dict[str, Any]:
+        assert asked["Latest"]
+        said = self.said.get(asked["InstanceId"], "")
+        if said == "denied":
+            raise ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "GetConsoleOutput")
+        return {"InstanceId": asked["InstanceId"], "Output": said}
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet(nodes=2, region=REGION)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(fleet_gate, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def functions() -> Lambda:
+    return Lambda()
+
+
+@pytest.fixture
+def consoles() -> dict[str, str]:
+    """What the consoles of instances hold, by instance id."""
+    return {}
+
+
+@pytest.fixture
+def gate(
+    fleet: Fleet,
+    clock: Clock,
+    functions: Lambda,
+    consoles: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    cloudformation: CloudFormation,
+) -> Run:
+    """Run the handler; the event is a Create for both nodes unless told otherwise. Returns the event."""
+
+    def stubbed(service: str) -> Any:
+        if service == "lambda":
+            return functions
+        if service == "ec2":
+            return Consoles(consoles)
+        if service == "autoscaling":
+            return Partly(client(service), describe_scaling_activities={"Activities": fleet.activities})
+        return client(service)
+
+    monkeypatch.setattr(boto3, "client", stubbed)
+
+    def run(event: dict[str, Any] | None = None, request_type: str = "Create", **properties: str) -> dict[str, Any]:
+        defaults = {
+            "GroupName": GROUP,
+            "Nodes": "2",
+            "LaunchTemplateVersion": "1",
+            "RecordsBucket": BUCKET,
+            "RecordsPrefix": PREFIX,
+            "Keeper": KEEPER_ARN,
+            "Replacements": "0",
+            "TimeoutMinutes": "30",
+        }
+        physical_id = None if request_type == "Create" else f"{GROUP}/gate"
+        event = event or cloudformation.event(request_type, defaults | properties, physical_id)
+        fleet_gate.handle(event, Context(clock))
+        return event
+
+    return run

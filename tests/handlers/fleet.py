@@ -5,14 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from io import BytesIO
 from typing import Any
 
 import boto3
+from botocore.validate import ParamValidator
 
+from trainium_core.naming import ROSTER_KEY
 from trainium_core.node_record import Check, NodeRecord
+from trainium_core.roster import Roster
 
 BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
 FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
+CLOCK_ARN = "arn:aws:lambda:us-west-2:123456789012:function:the-clock"
+KEEPER_ARN = "arn:aws:lambda:us-west-2:123456789012:function:keeper"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -54,11 +60,29 @@ class Fleet:
     def write(self, instance_id: str, text: str) -> None:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
-    def prove(self, *instance_ids: str) -> None:
+    def prove(self, *instance_ids: str, met: bool = True) -> None:
+        """Let instances prove themselves; `met`: the roster of the whole group is there, and they reached all of it."""
+        roster = Roster.of(dict.fromkeys(self.instances, "10.0.0.1"))
+        if met:
+            self._s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=roster.to_json().encode())
         for instance_id in instance_ids:
-            check = Check(name="devices", expected="16", found="16", ok=True)
-            record = NodeRecord(instance_id=instance_id, state="proven", checks=(check,), time="2026-11-21T12:00:00Z")
+            record = NodeRecord(
+                instance_id=instance_id,
+                state="proven",
+                checks=(Check(name="devices", expected="16", found="16", ok=True),),
+                roster=roster.version if met else "",
+                time="2026-11-21T12:00:00Z",
+            )
             self.write(instance_id, record.to_json())
+
+    def mark_unhealthy(self, instance_id: str) -> None:
+        self._autoscaling.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy")
+
+    def replace(self, instance_id: str) -> None:
+        """What Auto Scaling does with an unhealthy instance, and moto does not."""
+        self._autoscaling.terminate_instance_in_auto_scaling_group(
+            InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
+        )
 
     def disprove(self, instance_id: str, reason: str) -> None:
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time="2026-11-21T12:00:00Z")
@@ -103,15 +127,32 @@ class Context:
 
 
 @dataclass
-class Invocations:
-    """What the function asked Lambda to run next."""
+class Lambda:
+    """Lambda as the gate sees it: what it was asked to run, checked by botocore's own model."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What the function asked to be called with again."""
+    asked_keeper: int = 0
+    refusal: Exception | None = None
+    when_keeper_is_asked: Callable[[], None] = lambda: None
+    clock_says: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What the clock of the pilot answers, one after the other; the last one for ever. A failure has errorMessage."""
 
-    def expected(self) -> dict[str, Any]:
-        return {"FunctionName": FUNCTION_ARN, "InvocationType": "Event", "Payload": self}
-
-    def __eq__(self, payload: object) -> bool:
-        assert isinstance(payload, bytes)
-        self.events.append(json.loads(payload))
-        return True
+    def invoke(self, **arguments: Any) -> Any:
+        shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape
+        problems = ParamValidator().validate(arguments, shape)
+        assert not problems.has_errors(), problems.generate_report()
+        if arguments["FunctionName"] == CLOCK_ARN:
+            said = self.clock_says.pop(0) if self.clock_says[1:] else self.clock_says[0]
+            failed = {"FunctionError": "Unhandled"} if "errorMessage" in said else {}
+            return {"Payload": BytesIO(json.dumps(said).encode()), **failed}
+        assert arguments["InvocationType"] == "Event"
+        if arguments["FunctionName"] == KEEPER_ARN:
+            self.asked_keeper += 1
+            self.when_keeper_is_asked()
+            return None
+        assert arguments["FunctionName"] == FUNCTION_ARN
+        if self.refusal:
+            raise self.refusal
+        self.events.append(json.loads(arguments["Payload"]))
+        return None

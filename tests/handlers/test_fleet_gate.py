@@ -1,76 +1,23 @@
-"""Custom::TrnFleetGate against moto's Auto Scaling and S3; Lambda is a stub that botocore's own model checks."""
+"""Custom::TrnFleetGate against moto's Auto Scaling, EC2 and S3."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
 
-from tests.handlers.conftest import REGION, CloudFormation, Partly
-from tests.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Clock, Context, Fleet, Invocations, client
-from trainium_cdk.handlers import fleet_gate
+from tests.handlers.conftest import CloudFormation, Run
+from tests.handlers.fleet import (
+    GROUP,
+    NOON,
+    Clock,
+    Fleet,
+    Lambda,
+)
 
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
 NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (InsufficientInstanceCapacity)."
-
-Run = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(nodes=2, region=REGION)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(fleet_gate, "time", clock)
-    return clock
-
-
-@pytest.fixture
-def invocations() -> Invocations:
-    return Invocations()
-
-
-@pytest.fixture
-def lambda_stub() -> Stubber:
-    return Stubber(client("lambda"))
-
-
-@pytest.fixture
-def gate(
-    fleet: Fleet, clock: Clock, lambda_stub: Stubber, monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> Run:
-    """Run the handler; the event is a Create for both nodes unless told otherwise. Returns the event."""
-
-    def stubbed(service: str) -> Any:
-        if service == "lambda":
-            return lambda_stub.client
-        if service == "autoscaling":
-            return Partly(client(service), describe_scaling_activities={"Activities": fleet.activities})
-        return client(service)
-
-    monkeypatch.setattr(boto3, "client", stubbed)
-
-    def run(event: dict[str, Any] | None = None, request_type: str = "Create", **properties: str) -> dict[str, Any]:
-        defaults = {
-            "GroupName": GROUP,
-            "Nodes": "2",
-            "LaunchTemplateVersion": "1",
-            "RecordsBucket": BUCKET,
-            "RecordsPrefix": PREFIX,
-            "TimeoutMinutes": "30",
-        }
-        physical_id = None if request_type == "Create" else f"{GROUP}/gate"
-        event = event or cloudformation.event(request_type, defaults | properties, physical_id)
-        fleet_gate.handle(event, Context(clock))
-        return event
-
-    return run
 
 
 def test_the_gate_opens_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
@@ -101,6 +48,100 @@ def test_a_node_that_fails_fails_the_deployment_with_its_own_sentence(
     assert cloudformation.answer["Status"] == "FAILED"
     assert cloudformation.answer["Reason"] == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing 7)"
     assert clock.now == NOON.timestamp()
+
+
+def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
+    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, second = fleet.instances
+    fleet.disprove(second, "no driver")
+
+    def replace_and_prove() -> None:
+        if second in fleet.instances:
+            fleet.replace(second)
+        fleet.prove(*fleet.instances)
+
+    functions.when_keeper_is_asked = replace_and_prove
+    gate(Replacements="1")
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
+
+
+def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "replaced already")
+    fleet.disprove(second, "no driver")
+    gate(Replacements="1")
+    assert cloudformation.answer["Reason"] == (
+        f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used"
+    )
+
+
+def test_nodes_that_have_not_reached_each_other_are_waited_for(
+    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
+) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    functions.when_keeper_is_asked = lambda: fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert functions.asked_keeper == 1
+
+
+def test_a_roster_of_nodes_that_have_left_is_not_enough(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    """Such as after a deployment that asks for fewer nodes: none of those that stay writes anything."""
+    fleet.prove(*fleet.instances)
+    first, second = fleet.instances
+    fleet.replace(second)
+    (new,) = set(fleet.instances) - {first}
+    fleet.prove(new, met=False)
+    gate(TimeoutMinutes="1")
+    assert "not yet known to have reached the others" in cloudformation.answer["Reason"]
+
+
+def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_it_is_seen(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    consoles[second] = "cloud-init ...\r\n[   42.0] trn-node FAILED: S3 refused the record: AccessDenied\r\nlogin: "
+    gate()
+    assert cloudformation.answer["Reason"] == (
+        f"node {second}: S3 refused the record: AccessDenied (read from its console: it could not report)"
+    )
+    assert clock.now == NOON.timestamp()
+
+
+def test_a_console_that_is_noticed_later_is_quoted_too(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    clock.when_asleep = lambda: consoles.update({second: "trn-node FAILED: disk full\n"})
+    gate()
+    assert "disk full" in cloudformation.answer["Reason"]
+    assert clock.now - NOON.timestamp() < 90
+
+
+def test_a_console_that_may_not_be_read_fails_nothing(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    consoles.update(dict.fromkeys(fleet.instances, "denied"))
+    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_a_long_line_on_the_console_is_cut(
+    gate: Run, fleet: Fleet, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    consoles.update(dict.fromkeys(fleet.instances, f"trn-node FAILED: {'x' * 60_000}"))
+    gate()
+    assert len(cloudformation.answer["Reason"]) < 500
 
 
 def test_a_lasting_launch_failure_fails_the_deployment_at_once(
@@ -184,33 +225,23 @@ def test_records_of_instances_that_left_the_group_do_not_count(
 
 
 def test_before_an_invocation_ends_it_asks_for_another_and_says_nothing(
-    gate: Run, clock: Clock, lambda_stub: Stubber, invocations: Invocations, cloudformation: CloudFormation
+    gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
-    lambda_stub.add_response("invoke", {"StatusCode": 202}, invocations.expected())
-    with lambda_stub:
-        event = gate()
+    event = gate()
     assert cloudformation.bodies == []
-    assert invocations.events == [event]
+    assert functions.events == [event]
     assert 60 <= NOON.timestamp() + 15 * 60 - clock.now < 90  # enough of its 15 minutes is left to answer
 
 
 def test_invocations_share_one_time_out_that_says_who_is_silent(
-    gate: Run,
-    fleet: Fleet,
-    clock: Clock,
-    lambda_stub: Stubber,
-    invocations: Invocations,
-    cloudformation: CloudFormation,
+    gate: Run, fleet: Fleet, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
     fleet.prove(first)
-    for _ in range(2):
-        lambda_stub.add_response("invoke", {"StatusCode": 202}, invocations.expected())
-    with lambda_stub:
-        gate()
-        gate(invocations.events[0])
-        gate(invocations.events[1])
-        lambda_stub.assert_no_pending_responses()
+    gate()
+    gate(functions.events[0])
+    gate(functions.events[1])
+    assert len(functions.events) == 2
     assert cloudformation.answer["Status"] == "FAILED"
     assert cloudformation.answer["Reason"] == (
         f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no word from {second}"
@@ -240,12 +271,10 @@ def test_an_unreadable_record_fails_the_deployment(gate: Run, fleet: Fleet, clou
     assert "not a node record" in cloudformation.answer["Reason"]
 
 
-def test_a_refused_second_invocation_is_answered(
-    gate: Run, lambda_stub: Stubber, cloudformation: CloudFormation
-) -> None:
-    lambda_stub.add_client_error("invoke", "AccessDeniedException", "not authorized to perform lambda:InvokeFunction")
-    with lambda_stub:
-        gate()
+def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
+    message = "not authorized to perform lambda:InvokeFunction"
+    functions.refusal = ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "Invoke")
+    gate()
     assert "lambda:InvokeFunction" in cloudformation.answer["Reason"]
 
 

@@ -17,10 +17,11 @@ BELOW: dict[str, set[str]] = {
     "app.py": {"trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
     "demo": {"trainium_core", "trainium_local", "trainium_cli"},
     "bench": {"trainium_core", "trainium_local", "trainium_cli", "demo"},
+    "lab": {"trainium_core", "trainium_userdata", "trainium_local"},
 }
 """What each floor may import of ours, besides itself."""
 
-OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "tests"}
+OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "lab", "tests"}
 
 CDK = {"aws_cdk", "cdk_nag", "constructs", "jsii"}
 AWS_API = {"boto3", "botocore"}
@@ -39,6 +40,8 @@ LIBRARIES: dict[str, set[str]] = {
     "demo": AWS_API,
     "bench": AWS_API,
     "bench/smallest_app.py": CDK,
+    "lab": AWS_API,
+    "lab/stand_ins": set(),
 }
 """Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
 

@@ -210,6 +210,8 @@ FLOW_LOG = {
 }
 KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
 BUCKET = {"B": {"Type": "AWS::S3::Bucket"}}
+TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
+RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
 DOCUMENT = {"schemaVersion": "2.2", "mainSteps": []}
 
 #: Type, properties, other resources that it needs.
@@ -221,6 +223,7 @@ ROWS = [
     ("AWS::Scheduler::ScheduleGroup", {}, {}),
     ("AWS::Scheduler::Schedule", SCHEDULE, {}),
     ("AWS::StepFunctions::StateMachine", {"DefinitionString": STATES, "RoleArn": ROLE_ARN}, {}),
+    ("AWS::Events::Rule", RULE, TOPIC),
     ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}),
     ("AWS::FSx::FileSystem", LUSTRE, NETWORK),
     ("AWS::EFS::FileSystem", {"FileSystemTags": [{"Key": "k", "Value": "v"}]}, {}),
@@ -236,6 +239,7 @@ LISTINGS = {
     "AWS::Scheduler::ScheduleGroup": ("scheduler", "list_schedule_groups", "ScheduleGroups"),
     "AWS::Scheduler::Schedule": ("scheduler", "list_schedules", "Schedules"),
     "AWS::StepFunctions::StateMachine": ("stepfunctions", "list_state_machines", "stateMachines"),
+    "AWS::Events::Rule": ("events", "list_rules", "Rules"),
     "AWS::ECR::Repository": ("ecr", "describe_repositories", "repositories"),
     "AWS::FSx::FileSystem": ("fsx", "describe_file_systems", "FileSystems"),
     "AWS::EFS::FileSystem": ("efs", "describe_file_systems", "FileSystems"),
@@ -272,11 +276,48 @@ def test_a_property_that_was_not_given_is_set_in_place(stacks: Stacks) -> None:
     assert stacks.aws.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Description"] == "now"
 
 
+def test_a_rule_has_the_targets_of_its_template_and_no_others(stacks: Stacks) -> None:
+    def targets(name: str) -> list[str]:
+        rule = stacks.physical_id(name, "X")
+        return [target["Id"] for target in stacks.aws.client("events").list_targets_by_rule(Rule=rule)["Targets"]]
+
+    name = stacks.deploy(template({**TOPIC, "X": {"Type": "AWS::Events::Rule", "Properties": RULE}}))
+    assert targets(name) == ["t"]
+    renamed = RULE | {"Targets": [{"Id": "u", "Arn": {"Ref": "T"}}]}
+    stacks.update(name, template({**TOPIC, "X": {"Type": "AWS::Events::Rule", "Properties": renamed}}))
+    assert targets(name) == ["u"]
+
+
 def test_a_budget_is_seen_by_its_account(stacks: Stacks) -> None:
     budget = {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": 5, "Unit": "USD"}}
     name = stacks.deploy(one("AWS::Budgets::Budget", Budget=budget))
     budgets = stacks.aws.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]
     assert [one["BudgetName"] for one in budgets] == [stacks.physical_id(name, "X")]
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks: Stacks) -> None:
+    def budget(limit: int, email: str) -> dict[str, Any]:
+        notification = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
+        return one(
+            "AWS::Budgets::Budget",
+            Budget={"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": limit, "Unit": "USD"}},
+            NotificationsWithSubscribers=[
+                {"Notification": notification, "Subscribers": [{"SubscriptionType": "EMAIL", "Address": email}]}
+            ],
+        )
+
+    def limit() -> float:
+        (found,) = stacks.aws.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]
+        return float(found["BudgetLimit"]["Amount"])
+
+    name = stacks.deploy(budget(5, "a@example.com"))
+    first = stacks.physical_id(name, "X")
+    stacks.update(name, budget(6, "a@example.com"))
+    assert (limit(), stacks.physical_id(name, "X")) == (6, first)
+    stacks.update(name, budget(6, "b@example.com"))
+    assert stacks.physical_id(name, "X") != first
+    assert limit() == 6
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 

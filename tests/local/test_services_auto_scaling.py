@@ -1,6 +1,7 @@
 """An Auto Scaling group launches what its template version says; a refused launch is told, not raised."""
 
 import time
+import urllib.request
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -14,6 +15,9 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
 from trainium_core.node_record import NodeRecord
+from trainium_core.roster import Roster
+from trainium_local.server import Settings
+from trainium_local.stand_in_nodes import BOOT_SECONDS
 
 
 @pytest.fixture
@@ -64,6 +68,25 @@ def test_growing_over_the_quota_is_a_failed_activity(network: Network, name: str
     network.scale(name, network.template(name), nodes=2)
     network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=3, DesiredCapacity=3)
     assert activities(network, name)[0]["StatusCode"] == "Failed"
+
+
+def test_the_newest_instance_goes_first_where_the_group_says_so(network: Network, name: str) -> None:
+    def ids() -> set[str]:
+        return {state["InstanceId"] for state in network.group_named(name)["Instances"]}
+
+    network.autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        LaunchTemplate={"LaunchTemplateId": network.template(name, "trn1.2xlarge"), "Version": "$Latest"},
+        MinSize=2,
+        MaxSize=4,
+        TerminationPolicies=["NewestInstance"],
+        VPCZoneIdentifier=network.subnet,
+    )
+    resize = network.autoscaling.update_auto_scaling_group
+    oldest = ids()
+    resize(AutoScalingGroupName=name, DesiredCapacity=4)
+    resize(AutoScalingGroupName=name, DesiredCapacity=2)
+    assert ids() == oldest
 
 
 def test_a_template_that_cannot_be_launched_at_all_fails_the_call(network: Network, name: str) -> None:
@@ -160,6 +183,47 @@ def test_the_nodes_told_to_fail_fail_with_a_reason_and_the_next_one_does_not(cho
     first = record_of_the_only_node(chosen_aws, plain)
     assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
+
+
+def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
+    embedded_aws: EmbeddedAws, network: Network, name: str
+) -> None:
+    bucket, s3 = f"records-{name}", embedded_aws.client("s3")
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    told: dict[str, Any] = {"EventBridgeConfiguration": {}}
+    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=told)
+    template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
+    ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
+    assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").roster for i in ids} == {""}
+    roster = Roster.of(dict.fromkeys(ids, "10.0.0.1"))
+    s3.put_object(Bucket=bucket, Key="cluster.json", Body=roster.to_json().encode())
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        records = [wait_for_record(embedded_aws, bucket, f"nodes/{i}.json") for i in ids]
+        if all(record.roster == roster.version for record in records):
+            break
+        time.sleep(0.05)
+    peers = {check.found for record in records for check in record.checks if check.name == "peers"}
+    assert ({record.roster for record in records}, peers) == ({roster.version}, {"1 of 1"})
+
+
+def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:
+    aws = start_embedded_aws(Settings(stand_in_nodes=False))
+    bucket = "records"
+    aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    network = make_network(aws, zone_id="usw2-az4")
+    network.scale(bucket, network.template(bucket, UserData=b64encode(plain(bucket).encode()).decode()), nodes=1)
+    time.sleep(3 * BOOT_SECONDS)
+    assert "Contents" not in aws.client("s3").list_objects_v2(Bucket=bucket)
+
+
+def test_a_console_holds_what_was_put_there(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
+    ids = [state["InstanceId"] for state in network.scale(name, network.template(name), nodes=2)["Instances"]]
+    url = f"{embedded_aws.endpoint}/_trn_local/console/{ids[0]}"
+    said = urllib.request.Request(url, data=b"trn-node FAILED: disk full\n", method="PUT")
+    urllib.request.urlopen(said).close()
+    outputs = [network.ec2.get_console_output(InstanceId=i, Latest=True).get("Output", "") for i in ids]
+    assert outputs == ["trn-node FAILED: disk full\n", ""]
 
 
 def test_a_bucket_that_is_not_there_breaks_no_launch(network: Network, name: str) -> None:

@@ -46,7 +46,7 @@ def test_user_data_without_the_line_has_no_report_url(user_data: bytes) -> None:
 def test_a_proven_node_has_what_the_catalogue_expects(name: str) -> None:
     record = node_record(launched(name), failed=False)
     assert (record.state, record.reason) == ("proven", "")
-    assert [check.found for check in record.checks if check.name == "Neuron devices"] == [
+    assert [check.found for check in record.checks if check.name == "neuron-devices"] == [
         str(builtin_catalog()[name].neuron_devices)
     ]
 

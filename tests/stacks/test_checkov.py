@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.constructs.synth import ROOT, Json, cluster_template
+from tests.stacks.other_stacks import EVERY, other_template
 from tests.stacks.variants import VARIANTS
 
 CHECKOV = ROOT / ".venv-checkov" / "bin" / "checkov"
@@ -23,6 +24,8 @@ def checkov(tmp_path_factory: pytest.TempPathFactory) -> Json:
     folder = tmp_path_factory.mktemp("checkov")
     for name, settings in VARIANTS.items():
         shutil.copy(cluster_template(**settings).file, folder / f"{name}.template.json")
+    for name in EVERY:
+        shutil.copy(other_template(name).file, folder / f"{name}.template.json")
     command = [CHECKOV, "--directory", folder, "--framework", "cloudformation", "--output", "json", "--compact"]
     result = subprocess.run(
         [*command, "--skip-download", "--soft-fail"],
@@ -36,7 +39,7 @@ def checkov(tmp_path_factory: pytest.TempPathFactory) -> Json:
 def test_checkov_reads_every_template(checkov: Json) -> None:
     assert checkov["summary"]["parsing_errors"] == 0
     assert {Path(check["file_path"]).name for check in checkov["results"]["passed_checks"]} == {
-        f"{name}.template.json" for name in VARIANTS
+        f"{name}.template.json" for name in [*VARIANTS, *EVERY]
     }
 
 

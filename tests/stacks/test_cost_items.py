@@ -24,18 +24,29 @@ FREE = {
     "AWS::EC2::SubnetRouteTableAssociation": "VPC: no charge",
     "AWS::EC2::VPC": "VPC: no charge",
     "AWS::EC2::VPCGatewayAttachment": "VPC: no charge",
+    "AWS::Budgets::Budget": "AWS Budgets: no charge without budget actions",
+    "AWS::EFS::MountTarget": "EFS: no charge in the zone of the nodes",
+    "AWS::Events::Rule": "EventBridge: no charge for the events of AWS services",
     "AWS::IAM::InstanceProfile": "IAM: no charge",
     "AWS::IAM::Policy": "IAM: no charge",
     "AWS::IAM::Role": "IAM: no charge",
+    "AWS::Lambda::Permission": "Lambda: no charge",
     "AWS::S3::BucketPolicy": "S3: the bucket is billed",
+    "AWS::SNS::Subscription": "SNS: no charge, messages are few",
+    "AWS::SNS::TopicPolicy": "SNS: no charge",
 }
 NEXT_TO_NOTHING = {
-    "AWS::Lambda::Function": "called a few times a deployment",
+    "AWS::SNS::Topic": "a few messages a pilot; the first thousand mails of a month are free",
+    "AWS::Scheduler::Schedule": "9,000 calls a month of the 14 million that are free",
+    "AWS::Lambda::Function": "called a few times a deployment, and when a node has something to say",
     "AWS::Lambda::LayerVersion": "stored within the free 75 GB",
     "AWS::Logs::LogGroup": "a few lines a deployment, gone with the stack",
 }
 
 NETWORKS: list[dict[str, Any]] = [*({"egress": egress} for egress in EGRESS), dict(OWN_NETWORK)]
+HOURLY = ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"]
+PILOTS: list[dict[str, Any]] = [{"ends": "5d"}, {"budget_usd": 500, "budget_action": "stop"}]
+FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]
 
 
 def billable(settings: dict[str, Any]) -> Counter[str]:
@@ -50,7 +61,7 @@ def billable(settings: dict[str, Any]) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+@pytest.mark.parametrize("settings", [*NETWORKS, *FILE_SYSTEMS, *PILOTS], ids=str)
 def test_whatever_is_billed_has_a_line_and_every_line_is_about_something(settings: dict[str, Any]) -> None:
     lines = {item.resource_type for item in cost_items(a_plan(**settings))}
     kinds = {resource["Type"] for resource in cluster_template(**settings).resources().values()}
@@ -64,11 +75,20 @@ def test_no_kind_of_plan_has_something_billed_without_a_line(settings: dict[str,
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
-@pytest.mark.parametrize("kind", ["AWS::EC2::VPCEndpoint", "AWS::EC2::NatGateway", "AWS::EC2::EIP"])
+@pytest.mark.parametrize("kind", HOURLY)
 def test_what_is_billed_by_the_hour_is_counted_as_often_as_it_is_there(kind: str, settings: dict[str, Any]) -> None:
     items = cost_items(a_plan(**settings))
-    counted = sum(item.quantity for item in items if item.resource_type == kind and item.billed == "always")
+    counted = sum(item.quantity for item in items if item.resource_type == kind and item.billed == "running")
     assert counted == billable(settings)[kind]
+
+
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+def test_nothing_that_is_billed_by_the_hour_is_there_while_the_cluster_sleeps(settings: dict[str, Any]) -> None:
+    template = cluster_template(**settings)
+    for name, resource in template.resources().items():
+        free = resource["Properties"].get("VpcEndpointType") == "Gateway"
+        if resource["Type"] in HOURLY and not free:
+            assert resource["Condition"] == "Awake", name
 
 
 def test_an_interface_endpoint_is_billed_for_one_zone_only_since_it_is_in_one() -> None:
@@ -85,3 +105,8 @@ def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template(
     assert device["Ebs"]["VolumeType"] == "gp3"
     assert 3 * device["Ebs"]["VolumeSize"] == quantities["gp3-storage"]
     assert device["Ebs"].keys().isdisjoint({"Iops", "Throughput"})  # billed on top of the size
+
+
+def test_a_lustre_file_system_is_billed_by_the_size_it_is_made_with() -> None:
+    (item,) = (item for item in cost_items(a_plan(fsx_lustre=4800)) if item.item.product == "fsx-lustre-storage")
+    assert item.quantity == cluster_template(fsx_lustre=4800).properties("AWS::FSx::FileSystem")["StorageCapacity"]

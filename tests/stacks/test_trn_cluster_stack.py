@@ -10,7 +10,7 @@ import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from hypothesis import HealthCheck, given, settings
 
-from tests.constructs.plans import plans
+from tests.constructs.plans import plans, reserved
 from tests.constructs.synth import (
     OWN_NETWORK,
     REGION,
@@ -22,9 +22,10 @@ from tests.constructs.synth import (
     plan_template,
     statements,
 )
+from tests.core.plans import OWN_EFS, OWN_LUSTRE
 from tests.stacks.variants import VARIANTS
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import ASLEEP_PARAMETER, CLUSTER_TAG
 
 SNAPSHOT = Path(__file__).parent / "logical_ids.txt"
 
@@ -45,6 +46,9 @@ WITHOUT_RESOURCES = {
     "servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota",
 }
 """Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, looks of both gates."""
+
+FILE_SYSTEM_PORTS = {(988, 988), (1018, 1023), (2049, 2049)}
+"""Of Lustre and NFS, between the group of the nodes and that of a file system."""
 
 
 def kinds(template: Template) -> dict[str, str]:
@@ -68,7 +72,8 @@ def tags(resource: Json) -> dict[str, str]:
     if resource["Type"] == "AWS::EC2::LaunchTemplate":
         (specification,) = properties["TagSpecifications"]
         return {tag["Key"]: tag["Value"] for tag in specification["Tags"]}
-    return {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
+    named = next((properties[key] for key in ("Tags", "FileSystemTags", "ResourceTags") if key in properties), [])
+    return {tag["Key"]: tag["Value"] for tag in named}
 
 
 def is_taggable(resource_type: str) -> bool:
@@ -86,7 +91,9 @@ def test_what_holds_for_every_plan(plan: Plan) -> None:
     for rule in rules(template, "Ingress"):
         itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
         https_from_the_vpc = (rule.get("CidrIp"), rule.get("FromPort"), rule.get("ToPort")) == (plan.vpc_cidr, 443, 443)
-        assert itself or https_from_the_vpc, rule
+        from_a_group = "SourceSecurityGroupId" in rule and rule["IpProtocol"] == "tcp"
+        shares_files = from_a_group and (rule["FromPort"], rule["ToPort"]) in FILE_SYSTEM_PORTS
+        assert itself or https_from_the_vpc or shares_files, rule
     assert all("KeyName" not in str(resource) for resource in template.resources().values())
     assert all(action in WITHOUT_RESOURCES for action in actions_on_everything(template))
     assert len(template.resources("AWS::EC2::NatGateway")) == (1 if plan.effective_egress == "nat-gateway" else 0)
@@ -130,6 +137,20 @@ def test_roles_are_taken_by_instances_and_functions_only() -> None:
     assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
 
 
+def test_a_pilot_adds_a_role_that_only_the_scheduler_takes() -> None:
+    pilot = cluster_template(ends="5d").resources("AWS::IAM::Role")
+    added = [role for name, role in pilot.items() if name not in cluster_template().resources()]
+    services = [
+        role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"] for role in added
+    ]
+    assert sorted(services) == ["lambda.amazonaws.com", "scheduler.amazonaws.com"]
+
+
+def test_the_stack_sleeps_and_wakes_by_a_parameter_and_is_awake_at_first() -> None:
+    parameter = cluster_template().json["Parameters"][ASLEEP_PARAMETER]
+    assert (parameter["Default"], parameter["AllowedValues"]) == ("false", ["true", "false"])
+
+
 def test_no_managed_policy_is_attached() -> None:
     assert not [role for role in cluster_template().resources("AWS::IAM::Role").values() if "Managed" in str(role)]
 
@@ -146,7 +167,11 @@ def test_a_thousand_nodes_make_the_same_text_as_one_but_for_digits() -> None:
 
 def test_logical_ids_stay_what_they_are() -> None:
     """Another id makes CloudFormation replace the resource. UPDATE_SNAPSHOTS=1 renews the file."""
-    every = kinds(cluster_template()) | kinds(cluster_template(egress="nat-gateway"))
+    file_systems: list[dict[str, Any]] = [{"fsx_lustre": 1200, "efs": "new"}, {**OWN_NETWORK, **OWN_LUSTRE, **OWN_EFS}]
+    block = {"capacity": "capacity-block", **reserved("capacity-block")}
+    pilot = {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"}
+    settings: list[dict[str, Any]] = [{}, {"egress": "nat-gateway"}, block, *file_systems, pilot]
+    every = {name: kind for given in settings for name, kind in kinds(cluster_template(**given)).items()}
     now = "".join(f"{name} {kind}\n" for name, kind in sorted(every.items()))
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(now)
@@ -186,12 +211,14 @@ def outputs(**settings: Any) -> dict[str, str]:
 def test_outputs_are_what_a_person_does_next() -> None:
     assert list(outputs()) == [
         "Session",
-        "HeadNode",
+        "Nodes",
         "Torchrun",
         "CompileCache",
         "Sleep",
         "Wake",
         "Destroy",
+        "Group",
+        "NodeRecords",
         "Fleet",
     ]
 
@@ -199,10 +226,11 @@ def test_outputs_are_what_a_person_does_next() -> None:
 def test_outputs_name_this_fleet_and_this_cache() -> None:
     group = cluster_template().logical_id("AWS::AutoScaling::AutoScalingGroup")
     cache = next(name for name in cluster_template().resources("AWS::S3::Bucket") if "CompileCache" in name)
-    for name in ("Session", "HeadNode", "Sleep", "Wake"):
+    for name in ("Session", "Group"):
         assert f"${{{group}}}" in outputs()[name]
     assert outputs()["CompileCache"] == f"s3://${{{cache}}}/neuron-compile-cache"
     assert outputs()["Destroy"] == "cdk destroy TrnClusterStack"
+    assert [outputs()[name] for name in ("Nodes", "Sleep", "Wake")] == ["trn nodes", "trn sleep", "trn wake"]
 
 
 def test_the_summary_is_what_the_gate_saw() -> None:

@@ -1,5 +1,6 @@
 """The chosen plans stand for all others only as long as each value occurs among them."""
 
+from tests.core.plans import OWN_EFS
 from tests.stacks.variants import VARIANTS
 from trainium_core import builtin_catalog
 from trainium_core.settings import CAPACITY, CARD_INTERFACE_TYPES, EGRESS
@@ -29,3 +30,17 @@ def test_every_kind_of_cache_image_and_interface_occurs() -> None:
     assert values("cache_bucket") == {None, "my-cache"}
     assert values("ami") == {None, "ami-0123456789abcdef0"}
     assert values("secondary_interface_type") == set(CARD_INTERFACE_TYPES)
+
+
+def test_every_kind_of_file_system_occurs() -> None:
+    assert {type(value) for value in values("fsx_lustre")} == {type(None), int, str}
+    assert values("efs") == {None, "new", OWN_EFS["efs"]}
+    assert values("efs_security_group") == {None, OWN_EFS["efs_security_group"]}
+    assert values("file_systems_at_destroy") == {None, "retain"}
+
+
+def test_every_kind_of_end_occurs() -> None:
+    assert len(values("ends")) == 3
+    assert values("ends_action") == {None, "destroy"}
+    assert values("budget_action") == {None, "stop"}
+    assert len(values("budget_usd")) == 2

@@ -9,7 +9,9 @@ from typing import Any
 
 from tests.constructs.plans import reserved
 from tests.constructs.synth import OWN_NETWORK
+from tests.core.plans import OWN_EFS, OWN_LUSTRE
 from trainium_core import builtin_catalog
+from trainium_core.facts import facts
 from trainium_core.settings import CAPACITY, CARD_INTERFACE_TYPES, EGRESS
 
 _OWN_SUBNET_THAT_REACHES_S3 = {key: value for key, value in OWN_NETWORK.items() if key != "route_table_id"}
@@ -20,16 +22,35 @@ _WHERE: list[dict[str, Any]] = [
     _OWN_SUBNET_THAT_REACHES_S3,
 ]
 _CACHE: list[dict[str, Any]] = [{}, {"cache_at_destroy": "retain"}, {"cache_bucket": "my-cache"}, {}]
+_NEW_FILE_SYSTEMS: list[dict[str, Any]] = [{}, {"fsx_lustre": 1200}, {"efs": "new"}, {"fsx_lustre": 2400, "efs": "new"}]
+_OWN_FILE_SYSTEMS: list[dict[str, Any]] = [
+    {"fsx_lustre": 1200, "efs": "new", "file_systems_at_destroy": "retain"},
+    {**OWN_LUSTRE, **OWN_EFS},
+    {"efs": OWN_EFS["efs"]},
+]
 _IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_device_name": "/dev/xvda"}]
+
+
+_PILOT: list[dict[str, Any]] = [
+    {},
+    {"ends": "5d", "ends_action": "destroy"},
+    {"budget_usd": 500, "notify_email": "someone@example.com"},
+    {"ends": "2026-12-01T18:00 Europe/Berlin", "budget_usd": 500, "budget_action": "stop"},
+]
 
 
 def _variants() -> Iterator[dict[str, Any]]:
     where, cache, image = cycle(_WHERE), cycle(_CACHE), cycle(_IMAGE)
+    pilots = cycle(_PILOT)
+    new_file_systems, own_file_systems = cycle(_NEW_FILE_SYSTEMS), cycle(_OWN_FILE_SYSTEMS)
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
     for entry in builtin_catalog().values():
         for region in entry.zones:
             sold = (*entry.usage_classes, "reservation")
             capacity = next(capacity for capacity in capacities if capacity in sold)
+            place = next(where)
+            without_budgets = region in facts()["budgets"]["regions_without_cloudformation_type"]
+            pilot = next(one for one in pilots if not without_budgets or "budget_usd" not in one)
             yield {
                 "instance_type": entry.name,
                 "region": region,
@@ -37,9 +58,11 @@ def _variants() -> Iterator[dict[str, Any]]:
                 "capacity": capacity,
                 **reserved(capacity),
                 "secondary_interface_type": next(interfaces),
-                **next(where),
+                **place,
+                **next(own_file_systems if "vpc_id" in place else new_file_systems),
                 **next(cache),
                 **next(image),
+                **pilot,
             }
 
 

@@ -85,7 +85,16 @@ def test_what_the_request_says_reaches_sagemaker_but_for_what_is_the_machines(co
     assert {name for name in given if job[name] != given[name]} == {"TrainingJobName", "RoleArn"}
     assert job["RoleArn"] == RUN.role_arn
     assert job["VpcConfig"] == RUN.network
-    assert job["CheckpointConfig"] == {"S3Uri": "s3://store/checkpoints"}
+
+
+def test_runs_that_bring_no_checkpoints_share_none(completed: Execution) -> None:
+    urls = {execution.jobs[0]["CheckpointConfig"]["S3Uri"] for execution in (completed, run(COMPLETED))}
+    assert len(urls) == 2
+    assert all(url.startswith("s3://store/checkpoints/") for url in urls)
+
+
+def test_the_attempts_of_a_run_share_their_checkpoints() -> None:
+    assert len({job["CheckpointConfig"]["S3Uri"] for job in run(NO_CAPACITY, COMPLETED).jobs}) == 1
 
 
 def test_a_job_may_bring_checkpoints_of_its_own() -> None:
@@ -163,8 +172,13 @@ def test_a_job_that_fails_is_not_tried_again() -> None:
 
 def test_a_failed_run_says_why_and_reports_it() -> None:
     execution = run(BROKEN)
-    assert "AlgorithmError: ExecuteUserScriptError" in execution.cause
+    assert execution.cause.endswith("-1 failed: AlgorithmError: ExecuteUserScriptError: Exit Code: 1")
     assert execution.reports == [execution.cause]
+
+
+def test_a_failure_without_a_description_of_the_job_is_told_as_it_is() -> None:
+    execution = run(Refused("SageMaker.ValidationException", "not JSON"))
+    assert execution.cause.endswith("failed: SageMaker.ValidationException not JSON")
 
 
 def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:

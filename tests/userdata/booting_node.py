@@ -117,9 +117,9 @@ class BootingNode:
         self.write("user-data", self.fetch_script)
         return self._run("user-data")
 
-    def boot(self) -> Run:
-        """Run what trn-node.service runs, on a node that is installed."""
-        return self._run("opt/trn/boot.sh")
+    def boot(self, **variables: str) -> Run:
+        """Run what trn-node.service runs, on a node that is installed. variables: of its environment."""
+        return self._run("opt/trn/boot.sh", **variables)
 
     def installed(self, trn_node: str = "true") -> "BootingNode":
         run = self.install()
@@ -127,7 +127,7 @@ class BootingNode:
         self.concludes(trn_node)
         return self
 
-    def _run(self, script: str) -> Run:
+    def _run(self, script: str, **variables: str) -> Run:
         (self.root / "calls").unlink(missing_ok=True)
         run = subprocess.run(
             ["bash", str(self.root / script)],
@@ -141,6 +141,7 @@ class BootingNode:
                 "TRN_HTTP_PAUSE": "0.01",
                 "PYTHONDONTWRITEBYTECODE": "1",
                 **self.aws.loopback_environment,
+                **variables,
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -169,6 +169,36 @@ def test_a_setup_script_runs_between_verification_and_report(node_for: NodeMaker
     ]
 
 
+def test_what_waits_for_the_node_starts_before_a_setup_script_that_may_need_it(node_for: NodeMaker):
+    node = node_for(with_setup_script('echo "setup ${NOTIFY_SOCKET-}" >>"$ROOT/calls"')).installed()
+    node.calls("systemd-notify")
+    calls = node.boot(NOTIFY_SOCKET="/run/systemd/notify").calls
+    assert calls[calls.index("trn-node verify --hold") :][:3] == [
+        "trn-node verify --hold",
+        "systemd-notify --ready",
+        "setup ",
+    ]
+
+
+def test_what_waits_for_a_node_that_is_not_proven_does_not_start(node_for: NodeMaker):
+    node = node_for(PLAN).installed('[[ "$1" != verify ]]')
+    node.calls("systemd-notify")
+    run = node.boot(NOTIFY_SOCKET="/run/systemd/notify")
+    assert (run.exit_code, "systemd-notify --ready" in run.calls) == (1, False)
+
+
+def test_a_copy_of_a_node_keeps_nobody_waiting(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    node.calls("systemd-notify")
+    node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
+    assert node.boot(NOTIFY_SOCKET="/run/systemd/notify").calls == ["systemd-notify --ready"]
+
+
+def test_a_setup_script_finds_a_home_although_a_service_has_none(node_for: NodeMaker):
+    run = node_for(with_setup_script('echo "home $HOME" >>"$ROOT/calls"')).installed().boot()
+    assert "home /root" in run.calls, run.output
+
+
 def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: NodeMaker):
     run = node_for(with_setup_script("echo first\necho 'no such wheel' >&2\nexit 7")).installed().boot()
     assert (run.exit_code, WATCH in run.calls) == (1, False)

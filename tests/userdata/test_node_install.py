@@ -66,7 +66,7 @@ def test_a_script_that_is_not_there_is_reported(node_for: NodeMaker, aws: AwsSta
     run = node.install()
     assert (run.exit_code, run.calls) == (1, []), run.output
     assert reason(aws) == (
-        "the node script could not be fetched from s3://cluster-assets/node-script.sh: there is no such object"
+        "the node script could not be fetched: there is no s3://cluster-assets/node-script.sh"
     )
 
 
@@ -82,7 +82,7 @@ def test_a_refusal_of_s3_is_told_on_the_console_as_nothing_else_is_left(node_for
     node = node_for(PLAN)
     aws.s3_refuses = True
     assert node.install().exit_code == 1
-    assert "trn-node FAILED: the node script could not be fetched from" in node.read("dev/console")
+    assert "trn-node FAILED: the node script could not be fetched: " in node.read("dev/console")
     assert "AccessDenied" in node.read("dev/console")
 
 

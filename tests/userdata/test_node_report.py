@@ -84,6 +84,17 @@ def test_the_instance_id_that_cloud_init_knows_is_used_without_the_metadata_serv
     assert node.run("verify").record
 
 
+def test_the_record_that_a_baked_image_holds_is_not_this_nodes(node: VerifiedNode):
+    node.run("verify")
+    node.aws.has_instance_id = False
+    node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
+    outcome = node.run("report", "failed", "the node script could not be fetched")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+    (anew,) = [text for key, text in node.aws.records.items() if key.endswith("/nodes/i-0fedcba9876543210.json")]
+    assert json.loads(anew)["state"] == "failed"
+
+
 def test_a_metadata_service_that_is_slow_to_come_up_is_waited_for(node: VerifiedNode):
     node.aws.failures = 3
     assert node.run("verify", TRN_HTTP_RETRIES="4").exit_code == 0

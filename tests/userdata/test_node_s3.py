@@ -1,11 +1,14 @@
 """How a node asks its metadata service and S3: retries, signatures, clocks."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from trainium_userdata.node.trn_node import web
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.s3 import S3, S3Error
 
@@ -61,6 +64,32 @@ def test_an_object_that_was_not_changed_is_not_sent_again():
 
 def test_an_object_that_does_not_exist_is_none():
     assert S3().get("s3://cluster-records/cluster.json") is None
+
+
+@pytest.mark.parametrize(
+    ("bucket", "address"),
+    [
+        ("cluster-records", "https://cluster-records.s3.us-west-2.amazonaws.com/key"),
+        ("cluster.records", "https://s3.us-west-2.amazonaws.com/cluster.records/key"),
+    ],
+)
+def test_a_bucket_is_asked_by_a_name_that_the_certificate_of_s3_is_for(
+    bucket: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
+    asked: list[str] = []
+
+    def once(_method: str, url: str, _headers: Mapping[str, str], _body: bytes | None = None) -> web.Answer:
+        asked.append(url)
+        return web.Answer(200, Message(), b"")
+
+    imds = Imds()
+    keys = imds.credentials()
+    monkeypatch.setattr(imds, "credentials", lambda: keys)
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    monkeypatch.setattr(web, "once", once)
+    S3(imds).put(f"s3://{bucket}/key", b"{}")
+    assert asked == [address]
 
 
 def test_a_refusal_is_told_with_the_code_of_s3(aws: AwsStandIn):

@@ -3,6 +3,7 @@
 Stand-ins here are the package managers and downloads; the lab installs from a signed repository.
 """
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,12 @@ def test_amazon_linux_installs_the_same_versions(node_for: NodeMaker):
     (installed,) = [call for call in run.calls if "aws-neuronx-dkms" in call]
     packages = neuron_packages()["release"]["packages"]
     assert installed.split()[-len(packages) :] == [f"{name}-{version}*" for name, version in packages.items()]
+
+
+def test_amazon_linux_finds_the_headers_of_any_of_its_kernels(node_for: NodeMaker):
+    # They are kernel-devel of the first kernel and kernel6.12-devel of a later one; both provide the same.
+    calls = bare(node_for(PLAN), "dnf").boot().calls
+    assert f"dnf install --assumeyes kernel-devel-uname-r = {os.uname().release} gcc make" in calls
 
 
 def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker):

@@ -65,13 +65,14 @@ def test_the_repositorys_own_stacks_are_not_there(wheel_environment: WheelEnviro
         wheel_environment.run(wheel_environment.python, "-c", "import stacks", folder=tmp_path)
 
 
-def test_a_script_is_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
     line = (
         "from trainium_core import Plan; from trainium_userdata import NodePlaces, node_user_data; "
-        "places = NodePlaces(region='us-west-2', cache_url='s3://c/x', report_url='s3://r/x'); "
+        "places = NodePlaces(region='us-west-2', cache_url='s3://c/x', report_url='s3://r/x', "
+        "node_script_url='s3://a/x'); "
         "print(node_user_data(Plan(instance_type='trn1.32xlarge', region='us-west-2'), places))"
     )
-    assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("#!/bin/bash")
+    assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("MIME-Version: 1.0")
 
 
 def test_the_command_comes_with_it(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:

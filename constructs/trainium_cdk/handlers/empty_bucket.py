@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from .custom_resource import answer
+from trainium_core.naming import CONSENT_TAG
 
-CONSENT_TAG = "trn:empty-at-delete"
-"""Tag of a bucket that may be emptied. It goes before this resource does when a stack is updated to keep the bucket."""
+from .custom_resource import answer
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001

@@ -5,14 +5,19 @@ One invocation lasts 15 minutes at most, so the function calls itself again whil
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from trainium_core.fleet_verdict import FleetVerdict, fleet_verdict
-from trainium_core.node_record import NodeRecord
+from trainium_core.adapters.node_store import Group, NodeStore, look_at_group
+from trainium_core.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_core.recovery import plan_recovery
+from trainium_core.stored_record import failures
 
+from .console import Consoles
 from .custom_resource import answer
+from .pilot_clock import GATE_EVENT
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
@@ -60,25 +65,15 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
 
     since: launches that failed before are of an earlier deployment.
     """
-    import boto3
     from botocore.exceptions import ClientError
 
-    autoscaling: Any = boto3.client("autoscaling")
-    s3: Any = boto3.client("s3")
+    watch = _Watch(properties, since)
     pause, refusals = 0.5, 0
-    records: dict[str, NodeRecord] = {}
     while True:
         try:
-            instances, activities = look_at_group(autoscaling, properties["GroupName"])
-            read_new_records(s3, properties["RecordsBucket"], properties["RecordsPrefix"], instances, records)
-            verdict = fleet_verdict(
-                nodes=int(properties["Nodes"]),
-                instances=instances,
-                records=records,
-                failed_launches=failed_launches(activities, since),
-            )
+            verdict = watch.look()
             refusals = 0
-        except ClientError as error:
+        except (ClientError, ClockError) as error:
             refusals += 1
             if refusals > _REFUSALS_IN_A_ROW:
                 raise
@@ -90,11 +85,65 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-def look_at_group(autoscaling: Any, name: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """The ids of a group's instances that are to stay, and its latest activities, newest first."""
-    group = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"][0]
-    instances = [i["InstanceId"] for i in group["Instances"] if not i["LifecycleState"].startswith("Terminat")]
-    return instances, autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
+class ClockError(Exception):
+    """The clock of the pilot did not say how many nodes there are to be."""
+
+
+class _Watch:
+    """The fleet as it is seen each time somebody looks."""
+
+    def __init__(self, properties: dict[str, Any], since: datetime | None) -> None:
+        import boto3
+
+        self._autoscaling: Any = boto3.client("autoscaling")
+        self._lambda: Any = boto3.client("lambda")
+        self._store = NodeStore(boto3.client("s3"), properties["RecordsBucket"], properties["RecordsPrefix"])
+        self._consoles = Consoles(boto3.client("ec2"))
+        self._properties, self._since = properties, since
+
+    def look(self) -> FleetVerdict:
+        properties = self._properties
+        group = look_at_group(self._autoscaling, properties["GroupName"])
+        verdict = self._judge(group)
+        if verdict.state == "waiting":
+            # It is told of every record, but not of a group that shrank or of a limit that this deployment raised.
+            self._lambda.invoke(FunctionName=properties["Keeper"], InvocationType="Event", Payload=b"{}")
+        return verdict
+
+    def _judge(self, group: Group) -> FleetVerdict:
+        name = self._properties["GroupName"]
+        nodes, why = self._wanted()
+        stored = self._store.records()
+        activities = self._autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
+        verdict = fleet_verdict(
+            FleetView(
+                nodes=nodes,
+                instances=group.instances,
+                leaving=group.leaving,
+                records={instance: entry.record for instance, entry in stored.items()},
+                recovery=plan_recovery(
+                    failures=failures(stored),
+                    instances=group.instances,
+                    leaving=group.leaving,
+                    limit=int(self._properties["Replacements"]),
+                ),
+                roster=self._store.roster().roster,
+                console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
+                failed_launches=failed_launches(activities, self._since),
+            )
+        )
+        return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
+
+    def _wanted(self) -> tuple[int, str]:
+        """How many nodes there are to be now, and why none."""
+        nodes, clock = int(self._properties["Nodes"]), self._properties.get("Clock")
+        if nodes == 0 or clock is None:
+            return nodes, "the cluster is asleep"
+        answer = self._lambda.invoke(FunctionName=clock, Payload=json.dumps(GATE_EVENT).encode())
+        said = json.loads(answer["Payload"].read())
+        if answer.get("FunctionError"):
+            raise ClockError(said.get("errorMessage"))
+        return said["nodes"], said["why"]
 
 
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
@@ -105,20 +154,6 @@ def failed_launches(activities: list[dict[str, Any]], since: datetime | None) ->
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
     failed = takewhile(lambda launch: launch["StatusCode"] == "Failed", launches)
     return [launch["StatusMessage"] for launch in failed if since is None or launch["StartTime"] >= since]
-
-
-def read_new_records(s3: Any, bucket: str, prefix: str, instances: list[str], records: dict[str, NodeRecord]) -> None:
-    """Add to `records` what instances have written since."""
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/")
-    written = {item["Key"] for page in pages for item in page.get("Contents", [])}
-    for instance in instances:
-        key = f"{prefix}/{instance}.json"
-        if instance not in records and key in written:
-            text = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
-            try:
-                records[instance] = NodeRecord.from_json(text)
-            except ValueError as error:
-                raise ValueError(f"node {instance}: {error}") from error
 
 
 def _call_again(event: dict[str, Any], context: Any) -> None:

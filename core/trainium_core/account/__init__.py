@@ -7,6 +7,7 @@ from typing import Protocol
 
 from trainium_core.account.cannot_tell import CannotTellError
 from trainium_core.account.capacity import Capacity
+from trainium_core.account.file_systems import FileSystems
 from trainium_core.account.identity import Identities, Identity
 from trainium_core.account.images import Image, Images
 from trainium_core.account.network import Network
@@ -15,7 +16,7 @@ from trainium_core.account.quotas import Quota, QuotaRequest, Quotas, RunningIns
 from trainium_core.account.stacks import Stacks
 
 
-class Account(Identities, Quotas, Images, Network, Capacity, Prices, Stacks, Protocol):
+class Account(Identities, Quotas, Images, Network, Capacity, Prices, Stacks, FileSystems, Protocol):
     """All that can be asked, each part in a module of its own."""
 
 

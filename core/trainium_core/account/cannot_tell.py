@@ -3,3 +3,7 @@
 
 class CannotTellError(Exception):
     """A question that got no answer; the message says why, and names the permission if one is missing."""
+
+
+class NotSignedInError(CannotTellError):
+    """A question that was not even asked, since there are no credentials to ask with: every other fails alike."""

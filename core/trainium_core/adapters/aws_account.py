@@ -1,6 +1,7 @@
 """An AWS account in one region, asked through boto3. Nothing here changes anything."""
 
 from trainium_core.adapters.capacity import AwsCapacity
+from trainium_core.adapters.file_systems import AwsFileSystems
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.images import AwsImages
 from trainium_core.adapters.network import AwsNetwork
@@ -9,5 +10,5 @@ from trainium_core.adapters.quotas import AwsQuotas
 from trainium_core.adapters.stacks import AwsStacks
 
 
-class AwsAccount(AwsIdentities, AwsQuotas, AwsImages, AwsNetwork, AwsCapacity, AwsPrices, AwsStacks):
+class AwsAccount(AwsIdentities, AwsQuotas, AwsImages, AwsNetwork, AwsCapacity, AwsPrices, AwsStacks, AwsFileSystems):
     """Answers trainium_core.account.Account for the credentials that boto3 finds."""

@@ -9,9 +9,19 @@ from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
+from botocore.parsers import ResponseParserError
 
-from trainium_core.account import CannotTellError
+from trainium_core.account.cannot_tell import CannotTellError, NotSignedInError
 
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 10
@@ -23,7 +33,7 @@ PATIENCE = Config(
 )
 """How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
 
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 _NOT_ADMITTED = (
     "AuthFailure",
     "InvalidClientTokenId",
@@ -31,6 +41,15 @@ _NOT_ADMITTED = (
     "UnrecognizedClientException",
 )
 """What services answer alike to keys that are not valid and to a region that the account has not enabled."""
+
+_WITHOUT_CREDENTIALS = (
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
 
 
 class Clients:
@@ -57,6 +76,8 @@ class Clients:
         try:
             self._session = self._session or boto3.Session()
             return self._session.client(service, region_name=region, config=PATIENCE)
+        except _WITHOUT_CREDENTIALS as error:
+            raise NotSignedInError(str(error)) from error
         except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
             raise CannotTellError(str(error)) from error
 
@@ -94,14 +115,18 @@ def asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
         if any(sign in f"{code} {message}" for sign in absent):
             return
         raise CannotTellError(_refusal(code, message, permission)) from error
+    except _WITHOUT_CREDENTIALS as error:
+        raise NotSignedInError(str(error)) from error
     except BotoCoreError as error:
         raise CannotTellError(str(error)) from error
+    except ResponseParserError as error:  # such as a proxy's page in place of an answer
+        raise CannotTellError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error
     except LookupError as error:
         raise CannotTellError(f"the answer to {permission} lacks {error}") from error
 
 
 def _refusal(code: str, message: str, permission: str) -> str:
-    if code in _DENIED:
+    if code in DENIED:
         return f"not allowed to look: the permission {permission} is missing"
     told = f"AWS answered {code}: {message}"
     if code in _NOT_ADMITTED:

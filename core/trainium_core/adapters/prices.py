@@ -20,7 +20,7 @@ class AwsPrices(AwsService):
             return self._spot_price(item)
         product = products()[item.product]
         if product.service is None:
-            raise CannotTellError(f"the AWS Price List does not hold the price of: {product.name}")
+            raise CannotTellError(f"the AWS Price List is not asked for the price of: {product.name}")
         return self._list_price(item, product)
 
     def _list_price(self, item: PricedItem, product: Product) -> Price:

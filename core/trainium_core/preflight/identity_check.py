@@ -1,11 +1,11 @@
 """Whose account is asked."""
 
-from trainium_core.account import Account
+from trainium_core.account.identity import Identities
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer
 
 
-def check_identity(plan: Plan, account: Account) -> Answer:
+def check_identity(plan: Plan, account: Identities) -> Answer:
     identity = account.identity()
     elsewhere = f", answered by {identity.endpoint} and not by AWS" if identity.endpoint else ""
     return Answer(

@@ -1,4 +1,4 @@
-"""Whether the role of a training job is there, lets SageMaker take it, and lets the job reach its places in S3."""
+"""Whether the role of a training job is there, lets SageMaker take it, and reaches its image and its places in S3."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -7,10 +7,12 @@ from trainium_core.account import CannotTellError
 from trainium_core.account.sagemaker import Roles
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.sagemaker.images import parsed_image
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.training_facts import training_facts
 
 _READ, _WRITE = "s3:GetObject", "s3:PutObject"
+_PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 
 
 def check_job_role(_: Plan, job: TrainingJob, account: Roles) -> Answer:
@@ -29,21 +31,30 @@ def check_job_role(_: Plan, job: TrainingJob, account: Roles) -> Answer:
 
 
 def _access(job: TrainingJob, account: Roles) -> Iterator[Answer]:
-    """Policies of the role alone: what a bucket's own policy adds or refuses is not simulated."""
+    """Policies of the role alone: what those of a bucket or a repository add or refuse is not simulated."""
     for what, url, actions in _uses(job):
-        place = urlsplit(url)
-        resource = f"arn:aws:s3:::{place.netloc}/{place.path.strip('/')}/*".replace("//", "/")
+        resource = _resource(url)
         try:
             denied = account.denied_actions(job.role_arn, actions, resource)
         except CannotTellError as error:
-            yield Answer(outcome="unknown", found=f"whether the role reaches its buckets: {error}")
+            yield Answer(outcome="unknown", found=f"whether the role reaches what the job uses: {error}")
             return
         if denied:
             fix = f"allow {', '.join(denied)} on {resource}"
             yield Answer(outcome="fail", found=f"the role may not use {what}, {url}", fix=fix)
 
 
+def _resource(url: str) -> str:
+    image = parsed_image(url)
+    if image is not None:
+        return f"arn:aws:ecr:{image.region}:{image.account}:repository/{image.repository}"
+    place = urlsplit(url)
+    return f"arn:aws:s3:::{place.netloc}/{place.path.strip('/')}/*".replace("//", "/")
+
+
 def _uses(job: TrainingJob) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    if parsed_image(job.image) is not None:
+        yield "the image", job.image, _PULL
     yield "the source", job.source_url, (_READ,)
     yield "the output", job.output_url, (_WRITE,)
     for what, url in (("the checkpoints", job.checkpoint_url), ("the compile cache", job.cache_url)):

@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account import Account, CannotTellError
+from trainium_core.account import Account
 from trainium_core.account.capacity import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity_options import last_moment
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.zone_of_the_nodes import zone_of_the_nodes
 
 TENANCY = "default"
 USABLE = ("active", "scheduled")
@@ -21,7 +22,7 @@ def check_reservation(plan: Plan, account: Account) -> Answer | None:
     if plan.reservation_id is None:
         return None
     with ThreadPoolExecutor() as threads:
-        zone = threads.submit(_zone_of_the_nodes, plan, account)
+        zone = threads.submit(zone_of_the_nodes, plan, account)
         own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
         reservation = account.reservation(plan.reservation_id)
     if reservation is None:
@@ -85,7 +86,9 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
     until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":
         found = f"scheduled: no node can launch before {_time(start)}{until}"
-        return Answer(outcome="warn", found=found, fix="deploy after that")
+        by_itself = plan.capacity == "capacity-block"
+        fix = "deploy when you like: the nodes come up by themselves then" if by_itself else "deploy after that"
+        return Answer(outcome="warn", found=found, fix=fix)
     return Answer(outcome="pass", found=f"active{until}")
 
 
@@ -102,16 +105,6 @@ def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
     room = reservation.room + own_nodes
     fix = f"set trn:nodes to {room}, or use another reservation" if room else "use another reservation"
     return Answer(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
-
-
-def _zone_of_the_nodes(plan: Plan, account: Account) -> str:
-    zone_id = plan.zone_id
-    if plan.subnet_id is not None:
-        subnet = account.subnet(plan.subnet_id)
-        zone_id = subnet.zone_id if subnet else None
-    if zone_id is None:
-        raise CannotTellError(f"which zone the nodes go to is not known: no {plan.subnet_id} in {plan.region}")
-    return zone_id
 
 
 def _time(moment: datetime) -> str:

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.account import Account, CannotTellError
+from trainium_core.account import Account
+from trainium_core.account.cannot_tell import CannotTellError, NotSignedInError
 from trainium_core.plan import Plan
 from trainium_core.preflight.cost_check import check_cost
+from trainium_core.preflight.efs_check import check_efs
 from trainium_core.preflight.finding import Answer, Finding
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.image_check import check_image
+from trainium_core.preflight.lustre_check import check_lustre
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.offering_check import check_offering
 from trainium_core.preflight.quota_check import check_quota
@@ -25,6 +28,8 @@ CHECKS: Mapping[str, Check] = {
     "reservation": check_reservation,
     "image": check_image,
     "network": check_network,
+    "lustre": check_lustre,
+    "efs": check_efs,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
     "cost": check_cost,
@@ -36,6 +41,8 @@ _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
 
 _NOT_ASKED = Answer(outcome="unknown", found="not asked: suppressed")
+
+_SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
 
 
 def preflight(plan: Plan, account: Account, *, suppressed: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -64,12 +71,19 @@ def preflight_each(
 def _ask(check: Check, plan: Plan, account: Account) -> Answer | None:
     try:
         return check(plan, account)
+    except NotSignedInError as error:
+        return Answer(outcome="unknown", found=str(error), fix=_SIGN_IN)
     except CannotTellError as error:
         return Answer(outcome="unknown", found=str(error))
 
 
 def _findings(answers: Mapping[str, Answer | None]) -> Iterator[Finding]:
-    for name, answer in answers.items():
+    signed_out: str | None = None
+    for name, given in answers.items():
+        answer = given
+        if answer is not None and answer.fix == _SIGN_IN:  # the same for all: it is told once
+            answer = answer if signed_out is None else Answer(outcome="unknown", found=f"not asked: see {signed_out}")
+            signed_out = signed_out or name
         if answer is not None:
             yield Finding(
                 check=name,

@@ -1,5 +1,6 @@
 """Where a training job finds its role, its buckets and its network: the outputs of the stack, or options instead."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from trainium_core.naming import (
     TRAINING_STACK_NAME,
 )
 from trainium_core.sagemaker.problems import JobError, JobProblem
+
+BUCKET_NAME = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+"""Form of the name of an S3 bucket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,10 @@ def places_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_
 
 
 def places_in_bucket(bucket: str, *, role_arn: str) -> JobPlaces:
-    """Places in one bucket of the user's own, outside of any VPC."""
+    """Places in one bucket of the user's own, outside of any VPC. Raises JobError for what is no name of a bucket."""
+    if not re.fullmatch(BUCKET_NAME, bucket):
+        fix = "give its name alone, without s3:// and folder"
+        raise JobError([JobProblem(key="--bucket", got=bucket, allowed="the name of an S3 bucket", fix=fix)])
     url = f"s3://{bucket}"
     return JobPlaces(
         role_arn=role_arn,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
 from trainium_core.sagemaker.job import TrainingJob, sagemaker_type
+from trainium_core.sagemaker.places import BUCKET_NAME
 from trainium_core.sagemaker.problems import JobError, JobProblem
 from trainium_core.sagemaker.source_package import SOURCE_CHANNEL
 from trainium_core.sagemaker.training_facts import training_facts
@@ -123,7 +124,7 @@ def _urls_are_of_s3(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     urls = {"--source-url": job.source_url, "--output-url": job.output_url, "--cache-url": job.cache_url}
     urls |= {"--checkpoints": job.checkpoint_url} | {f"--input {name}": url for name, url in job.inputs.items()}
     for key, url in urls.items():
-        if url is not None and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?", url):
+        if url is not None and not re.fullmatch(rf"s3://{BUCKET_NAME}(/.*)?", url):
             fix = "write s3://, the bucket and the folder"
             yield JobProblem(key=key, got=url, allowed="an S3 URL, such as s3://bucket/folder", fix=fix)
 

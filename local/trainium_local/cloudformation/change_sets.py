@@ -171,7 +171,8 @@ class _Preview:
         if existing is None:
             return Change(action="Add", logical_id=logical_id, resource_type=resource_type)
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
-        changed = _changed(existing, tagged, schema.create_only if schema else frozenset())
+        create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
+        changed = _changed(existing, tagged, create_only)
         if not changed:
             return None
         self._modified[logical_id] = Change(

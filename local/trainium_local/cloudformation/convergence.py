@@ -213,4 +213,4 @@ def _note(resource: StackResource) -> str | None:
 def _is_replaced(resource_type: str, region: str, old: Properties, new: Properties) -> bool:
     """Whether the schema says that the change takes a new resource."""
     schema = schemas.find(resource_type, region)
-    return schema is not None and any(old.get(name) != new.get(name) for name in schema.create_only)
+    return schema is not None and bool(schema.create_only(old, new))

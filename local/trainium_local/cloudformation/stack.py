@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from trainium_local import clock
 from trainium_local.cloudformation.errors import ValidationError, no_such_stack
 from trainium_local.cloudformation.parameters import Parameter
 from trainium_local.cloudformation.template import Template
@@ -90,7 +91,7 @@ class Stack:
     outputs: list[Output] = field(default_factory=list[Output])
     imports: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list[Event])
-    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    created: datetime = field(default_factory=clock.now)
     updated: datetime | None = None
     deleted: datetime | None = None
     termination_protection: bool = False
@@ -122,7 +123,7 @@ class Stack:
     def _add_event(
         self, logical_id: str, physical_id: str, resource_type: str, status: str, reason: str | None
     ) -> None:
-        time = datetime.now(UTC)
+        time = clock.now()
         if self.events:  # clients sort by the millisecond
             time = max(time, self.events[-1].time + timedelta(milliseconds=1))
         self.events.append(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 
+from trainium_local import clock
 from trainium_local.cloudformation.convergence import CancelledError, Convergence
 from trainium_local.cloudformation.deletion import delete_all
 from trainium_local.cloudformation.errors import ValidationError
@@ -111,7 +111,7 @@ def run_update(region: Region, stack: Stack, deployment: Deployment, *, rollback
         return
     stack.record("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
     attempt.clean_up()
-    stack.deployment, stack.updated = deployment, datetime.now(UTC)
+    stack.deployment, stack.updated = deployment, clock.now()
     stack.record("UPDATE_COMPLETE")
 
 
@@ -119,7 +119,7 @@ def run_delete(stack: Stack) -> None:
     """The work of `delete`, in the caller's thread."""
     _delete_rest(stack, "DELETE")
     if stack.status == "DELETE_COMPLETE":
-        stack.deleted = datetime.now(UTC)
+        stack.deleted = clock.now()
 
 
 def _delete_rest(stack: Stack, verb: str) -> None:

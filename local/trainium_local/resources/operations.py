@@ -38,6 +38,10 @@ class _Budget(ApiResource):
         arguments = super()._create_arguments(request, facts)
         return {**arguments, "Budget": {"BudgetName": facts["name"], **arguments["Budget"]}}
 
+    def _identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
+        new = {"BudgetName": current.physical_id, **request.properties["Budget"]}
+        return {**super()._identity(request, current), "NewBudget": new}
+
 
 _TOPIC_ATTRIBUTES = ("DisplayName", "KmsMasterKeyId", "FifoTopic", "ContentBasedDeduplication", "SignatureVersion")
 
@@ -205,6 +209,7 @@ TYPES: dict[str, ResourceType] = {
         service="budgets",
         create_call="CreateBudget",
         arguments={"AccountId": "{account}"},
+        update_call="UpdateBudget",
         physical_id="{name}",
         delete_call="DeleteBudget",
         identified_by={"AccountId": "{account}", "BudgetName": "{id}"},

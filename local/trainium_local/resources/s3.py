@@ -68,6 +68,13 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _notifications(given: dict[str, Any]) -> dict[str, Any]:
+    """EventBridge, which the API switches on by an empty structure."""
+    told = given.get("EventBridgeConfiguration")
+    switched_off = told is None or str(told.get("EventBridgeEnabled", True)).lower() == "false"
+    return {} if switched_off else {"EventBridgeConfiguration": {}}
+
+
 def _setting(
     name: str, call: str, argument: str, value: Callable[[Any], Any] | None = None, reset: str = ""
 ) -> Setting:
@@ -104,6 +111,12 @@ _SETTINGS = (
         "PutBucketOwnershipControls",
         "OwnershipControls",
         reset="DeleteBucketOwnershipControls",
+    ),
+    _setting(
+        "NotificationConfiguration",
+        "PutBucketNotificationConfiguration",
+        "NotificationConfiguration",
+        _notifications,
     ),
     _setting(
         "LoggingConfiguration",

@@ -44,10 +44,10 @@ class Schema:
         """The names `Fn::GetAtt` takes by right: the read-only properties, nested ones dotted."""
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
-    @property
-    def create_only(self) -> frozenset[str]:
-        """The properties whose change asks for a new resource."""
-        return frozenset(path[0] for path in self._paths("createOnlyProperties"))
+    def create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
+        """The properties whose change, or the change of a part of them, asks for a new resource."""
+        paths = self._paths("createOnlyProperties")
+        return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
     @property
     def primary_identifier(self) -> list[str]:
@@ -105,6 +105,15 @@ class Schema:
                 yield from self._check(known[key], item, f"{path}/{key}")
             elif schema.get("additionalProperties") is False and not schema.get("patternProperties"):
                 yield Problem(path=path, message=f"extraneous key [{key}] is not permitted{did_you_mean(key, known)}")
+
+
+def _part(properties: Any, path: list[str]) -> Any:
+    """What is at a path; all of it from where the path goes into a list."""
+    for step in path:
+        if not isinstance(properties, dict):
+            return properties
+        properties = properties.get(step)
+    return properties
 
 
 def did_you_mean(name: str, known: Any) -> str:

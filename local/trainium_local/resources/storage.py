@@ -11,13 +11,8 @@ from trainium_local.resources.settings import Setting
 
 class _LustreFileSystem(ApiResource):
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        file_system, name = answer["FileSystem"], created.physical_id
-        lustre = file_system.get("LustreConfiguration") or {}
-        dns = f"{name}.fsx.{request.region}.amazonaws.com"
-        created.attributes |= {
-            "DNSName": file_system.get("DNSName") or dns,
-            "LustreMountName": lustre.get("MountName") or "fsx",
-        }
+        made = answer["FileSystem"]
+        created.attributes |= {"DNSName": made["DNSName"], "LustreMountName": made["LustreConfiguration"]["MountName"]}
 
 
 class _KmsKey(ApiResource):

@@ -9,9 +9,11 @@ from types import ModuleType
 from typing import Any
 
 import moto.ec2.utils
-from moto.autoscaling.models import FakeAutoScalingGroup, InstanceState
+import moto.s3.notifications
+from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, InstanceState
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.awslambda.models import LambdaFunction
+from moto.budgets.responses import BudgetsResponse
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.ec2.models.amis import AmiBackend
 from moto.ec2.models.elastic_network_interfaces import Attachment
@@ -21,6 +23,9 @@ from moto.ec2.models.nat_gateways import NatGatewayBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.models.vpcs import VPCBackend
 from moto.ec2.responses import EC2Response
+from moto.efs.responses import EFSResponse
+from moto.events.models import Rule
+from moto.fsx.models import FileSystem, FSxBackend
 from moto.sagemaker.models import FakeEndpointConfig, FakeSagemakerNotebookInstance, SageMakerModelBackend
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
@@ -28,9 +33,14 @@ from moto.ssm.models import ParameterDict
 from trainium_local.seeds import neuron_images
 from trainium_local.services import (
     auto_scaling,
+    auto_scaling_health,
+    budgets,
     capacity_blocks,
     capacity_reservations,
+    console_output,
     deletions,
+    event_bridge,
+    file_systems,
     filters,
     instances,
     lambda_logging,
@@ -97,6 +107,12 @@ REPLACED = (
         "launches the default template version into one subnet; a refused launch fails the call",
     ),
     Replaced(
+        FakeAutoScalingGroup,
+        "set_desired_capacity",
+        auto_scaling.set_desired_capacity,
+        "ends the oldest instances whatever the termination policy",
+    ),
+    Replaced(
         InstanceState,
         "launch_template",
         property(auto_scaling.instance_launch_template),
@@ -104,6 +120,26 @@ REPLACED = (
     ),
     Replaced(
         AutoScalingResponse, "describe_scaling_activities", auto_scaling.describe_scaling_activities, "always empty"
+    ),
+    Replaced(
+        AutoScalingBackend,
+        "set_instance_health",
+        auto_scaling_health.set_instance_health,
+        "an unhealthy instance stays for ever",
+    ),
+    Replaced(
+        AutoScalingBackend,
+        "resume_processes",
+        auto_scaling_health.resume_processes,
+        "unhealthy instances are not replaced then",
+    ),
+    Replaced(EC2Response, "get_console_output", console_output.get_console_output, "the same text for every instance"),
+    Replaced(Rule, "send_to_targets", event_bridge.send_to_targets, "calls no functions"),
+    Replaced(
+        moto.s3.notifications,
+        "_send_event_bridge_message",
+        event_bridge.send_object_event,
+        "not what S3 says, and the caller waits for all that follows",
     ),
     Replaced(ServiceQuotasResponse, "get_service_quota", service_quotas.get_service_quota, "no EC2 quotas"),
     Replaced(ServiceQuotasResponse, "list_service_quotas", service_quotas.list_service_quotas, "absent"),
@@ -131,13 +167,19 @@ REPLACED = (
     Replaced(LambdaFunction, "__init__", lambda_logging.init, "drops LoggingConfig"),
     Replaced(LambdaFunction, "get_configuration", lambda_logging.get_configuration, "drops LoggingConfig"),
     Replaced(LambdaFunction, "update_configuration", lambda_logging.update_configuration, "drops LoggingConfig"),
+    Replaced(BudgetsResponse, "update_budget", budgets.update_budget, "absent"),
     Replaced(AmiBackend, "_load_amis", neuron_images.load_amis, "no Neuron images"),
     Replaced(ParameterDict, "_check_loading_status", neuron_images.check_loading_status, "no /aws/service/neuron"),
+    Replaced(FSxBackend, "create_file_system", file_systems.create_file_system, "in no subnet, refuses nothing"),
+    Replaced(FSxBackend, "describe_file_systems", file_systems.describe_file_systems, "an unknown id is no error"),
+    Replaced(FSxBackend, "delete_file_system", file_systems.delete_file_system, "its tags stay"),
+    Replaced(FileSystem, "to_dict", file_systems.to_dict, "no state, network, version or mount name"),
+    Replaced(EFSResponse, "put_backup_policy", file_systems.put_backup_policy, "absent"),
     Replaced(FakeEndpointConfig, "validate_instance_type", sagemaker.accept_any_instance_type, "list ends in 2021"),
     Replaced(
         FakeSagemakerNotebookInstance, "validate_instance_type", sagemaker.accept_any_instance_type, "list ends in 2021"
     ),
-    Replaced(SageMakerModelBackend, "create_cluster", sagemaker.create_cluster, "takes ThreadsPerCore to be required"),
+    Replaced(SageMakerModelBackend, "create_cluster", sagemaker.create_cluster, "takes options to be required"),
 )
 
 

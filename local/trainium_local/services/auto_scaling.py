@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
-from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
+from moto.autoscaling.models import ASG_NAME_TAG, FakeAutoScalingGroup, InstanceState
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
-from moto.core.utils import utcnow
+
+from trainium_local import clock
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
 REFUSED_AT_LAUNCH = re.compile(
@@ -24,6 +25,7 @@ REFUSED_AT_LAUNCH = re.compile(
 )
 
 _moto_launch_template: Any = InstanceState.launch_template
+_moto_set_desired_capacity: Any = FakeAutoScalingGroup.set_desired_capacity
 _listeners: list[Callable[[Any], None]] = []
 
 
@@ -41,6 +43,19 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
             return
         for listener in _listeners:
             listener(instance)
+
+
+def set_desired_capacity(group: Any, new_capacity: int | None) -> None:
+    """Terminate the newest first where the group says so; moto takes the oldest whatever it says."""
+    before = list(group.instance_states)
+    if group.termination_policies[:1] == ["NewestInstance"]:
+        group.instance_states.reverse()
+    try:
+        _moto_set_desired_capacity(group, new_capacity)
+    finally:
+        after = list(group.instance_states)
+        kept = [state for state in before if state in after]
+        group.instance_states = [*kept, *(state for state in after if state not in kept)]
 
 
 def instance_launch_template(state: Any) -> dict[str, Any] | None:
@@ -116,7 +131,7 @@ def _activities(group: Any) -> list[dict[str, Any]]:
 
 
 def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
-    now = utcnow() + timedelta(milliseconds=len(_activities(group)))
+    now = clock.now().replace(tzinfo=None) + timedelta(milliseconds=len(_activities(group)))
     running = len(group.instance_states)
     outcome = (
         {

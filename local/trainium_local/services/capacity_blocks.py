@@ -3,13 +3,13 @@
 What has been offered in a region is kept on its EC2 backend, since a purchase names nothing but the id of the offer.
 """
 
-from datetime import UTC, datetime
 from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.moto_api._internal import mock_random
 
+from trainium_local import clock
 from trainium_local.seeds.capacity_blocks import Offer, is_sold, offers
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
@@ -38,7 +38,7 @@ def describe_capacity_block_offerings(response: Any) -> ActionResult:
         instance_type=name,
         instances=int(response._get_param("InstanceCount")),
         hours=int(response._get_param("CapacityDurationHours")),
-        now=datetime.now(UTC),
+        now=clock.now(),
     )
     earliest, latest = (moment(response._get_param(key)) for key in ("StartDateRange", "EndDateRange"))
     for_sale = [
@@ -111,7 +111,7 @@ def _shown_block(reserved: Reserved) -> dict[str, Any]:
         "StartDate": reserved.start,
         "EndDate": reserved.end,
         "CreateDate": reserved.start,
-        "State": reserved.state(datetime.now(UTC)),
+        "State": reserved.state(clock.now()),
         "Tags": [{"Key": key, "Value": value} for key, value in reserved.tags.items()],
     }
 

@@ -14,6 +14,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.utils import convert_tag_spec
 from moto.moto_api._internal import mock_random
 
+from trainium_local import clock
 from trainium_local.services.errors import Refused
 from trainium_local.services.launch_request import LaunchRequest
 
@@ -106,7 +107,7 @@ def create_capacity_reservation(response: Any) -> ActionResult:
         match_criteria=response._get_param("InstanceMatchCriteria") or "open",
         zone=zone.name,
         zone_id=zone.zone_id,
-        start=datetime.now(UTC),
+        start=clock.now(),
         end=moment(response._get_param("EndDate")),
         placement_group_arn=response._get_param("PlacementGroupArn"),
         tags=tags_of(response),
@@ -133,7 +134,7 @@ def describe_capacity_reservations(response: Any) -> ActionResult:
 
 def shown(backend: Any, reserved: Reserved) -> dict[str, Any]:
     """A reservation as DescribeCapacityReservations shows it."""
-    state, tags = reserved.state(datetime.now(UTC)), dict(reserved.tags)
+    state, tags = reserved.state(clock.now()), dict(reserved.tags)
     begun = state != "scheduled"
     if not begun:
         tags[SIZE_TAG] = str(reserved.instances)
@@ -185,7 +186,7 @@ def moment(given: datetime | str | None) -> datetime | None:
 
 
 def _left(backend: Any, reserved: Reserved) -> int:
-    if reserved.state(datetime.now(UTC)) != "active":
+    if reserved.state(clock.now()) != "active":
         return 0
     running = sum(
         vars(instance).get("capacity_reservation_id") == reserved.reservation_id and instance.state in RUNNING

@@ -8,6 +8,7 @@ from typing import Any
 
 from moto.ec2.models.instances import Instance, InstanceBackend
 
+from trainium_local.services import event_bridge
 from trainium_local.services.launch_checks import refuse_what_ec2_refuses
 from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
 
@@ -67,7 +68,22 @@ def terminate(instance: Any) -> Any:
     # AWS shows a terminated instance for about an hour, as moto does; but what is left of a cluster is looked for by
     # tags, and that must not find it.
     instance.ec2_backend.tags.pop(instance.id, None)
+    _tell_of_departure(instance)
     return previous
+
+
+def _tell_of_departure(instance: Any) -> None:
+    """What Auto Scaling says of an instance of a group, whoever ended it."""
+    group = vars(instance).get("autoscaling_group")
+    if group is not None:
+        event_bridge.emit(
+            instance.ec2_backend.account_id,
+            instance.region_name,
+            source="aws.autoscaling",
+            detail_type="EC2 Instance Terminate Successful",
+            detail={"AutoScalingGroupName": group.name, "EC2InstanceId": instance.id},
+            resources=[group.arn],
+        )
 
 
 def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from moto.core.utils import unix_time_millis, utcnow
 
+from trainium_local import clock
 from trainium_local.environment import safe_environment
 
 BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
@@ -143,6 +144,7 @@ def _environment(function: Any, root: Path, result: Path, request_id: str) -> di
         "HOME": str(root),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TRN_LAMBDA_ARN": function.function_arn,
+        "TRN_LAMBDA_CLOCK_AHEAD": str(clock.seconds_ahead()),
         "TRN_LAMBDA_REQUEST_ID": request_id,
         "TRN_LAMBDA_RESULT": str(result),
         "TRN_LAMBDA_TIMEOUT": str(function.timeout),

@@ -30,7 +30,7 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
     except OSError as error:
         print(error, flush=True)
     # Written by cloud-init, which asked before us.
-    record["instance_id"] = record["instance_id"] or files.read("var/lib/cloud/data/instance-id").strip()
+    record["instance_id"] = record["instance_id"] or instance_id()
     return {**record, "checks": [check.to_json() for check in checks], "time": now()}
 
 
@@ -39,12 +39,18 @@ def now() -> str:
 
 
 def read() -> dict[str, Any] | None:
-    """The record on this node; None when there is none that can be read."""
+    """The record on this node; None when there is none that can be read, or that of another node in a baked image."""
     try:
         record = json.loads(files.read(files.RECORD))
-        return record if record["state"] and record["checks"] is not None else None
+        mine = record["instance_id"] == (instance_id() or record["instance_id"])
+        return record if mine and record["state"] and record["checks"] is not None else None
     except (ValueError, LookupError, TypeError):
         return None
+
+
+def instance_id() -> str:
+    """As cloud-init found it at this boot; empty without cloud-init."""
+    return files.read("var/lib/cloud/data/instance-id").strip()
 
 
 def write(record: dict[str, Any]) -> None:

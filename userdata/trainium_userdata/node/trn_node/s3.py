@@ -102,8 +102,10 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     key = quote(parts.path, safe="/-_.~")
     own = os.environ.get("AWS_ENDPOINT_URL_S3")
-    if own:
-        return f"{own.rstrip('/')}/{parts.netloc}{key}"
+    if own or "." in parts.netloc:
+        # S3's certificate is for no name with a dot in the bucket's part.
+        endpoint = own or f"https://s3.{_region()}.amazonaws.com"
+        return f"{endpoint.rstrip('/')}/{parts.netloc}{key}"
     return f"https://{parts.netloc}.s3.{_region()}.amazonaws.com{key}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pwd
 import re
 import subprocess
@@ -48,7 +49,11 @@ def _as_user(folder: Path, script: str, text: str = "") -> None:
     group = pwd.getpwuid(USER_ID).pw_gid
     environment = {"D": str(folder), "PATH": "/usr/bin:/bin"}
     command = ["sh", "-c", script]
-    subprocess.run(command, input=text, text=True, check=True, user=USER_ID, group=group, env=environment)
+    # Setting the groups is root's privilege, and only root has any to lose.
+    groups: list[int] | None = None if os.geteuid() else []
+    subprocess.run(
+        command, input=text, text=True, check=True, user=USER_ID, group=group, extra_groups=groups, env=environment
+    )
 
 
 def _key(text: str) -> str:

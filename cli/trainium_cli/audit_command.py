@@ -1,0 +1,107 @@
+"""`trn audit`: what is left of a cluster in the account, and what that costs."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import console, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
+from trainium_core.audit import Audit, Verdict, audit
+from trainium_core.naming import STACK_NAMES
+from trainium_core.plan import Plan
+
+_EXIT_CODES: dict[Verdict, ExitCode] = {
+    "nothing left": ExitCode.OK,
+    "something left": ExitCode.NOT_READY,
+    "could not tell": ExitCode.COULD_NOT_TELL,
+}
+
+
+@click.command("audit")
+@plan_options
+@click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    metavar="NAME",
+    help=f"A stack of the cluster, deleted or not. Repeatable. Default: {', '.join(STACK_NAMES.values())}.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
+    default=Path(),
+    help="Where to write the report. Default: the working directory.",
+)
+def audit_command(
+    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stacks: tuple[str, ...], folder: Path
+) -> None:
+    """Show what is left of the cluster, and what that costs.
+
+    Only looks. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
+    90 days, and by names that begin with those of the stacks. Writes audit-CLUSTER-TIME.json and .md.
+
+    Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
+    """
+    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    try:
+        found = _ask(plan, stacks or tuple(STACK_NAMES.values()))
+    except CannotTellError as error:
+        if as_json:
+            print_json({"error": str(error)})
+        click.echo(str(error), err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+    told = audit_as_json(found)
+    report = _write(found, told, folder)
+    if as_json:
+        print_json({**told, "report": str(report)})
+    else:
+        _show(found, report)
+    raise click.exceptions.Exit(_EXIT_CODES[found.verdict])
+
+
+def _ask(plan: Plan, stacks: Sequence[str]) -> Audit:
+    message = f"Looking for {plan.cluster_name} in {plan.region}"
+    with waiting(message) as change:
+        return audit(
+            plan,
+            AwsAuditedAccount(plan.region),
+            stack_names=stacks,
+            now=datetime.now(UTC),
+            tell=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+        )
+
+
+def _write(found: Audit, told: object, folder: Path) -> Path:
+    name = f"audit-{found.cluster}-{found.time.strftime('%Y%m%dT%H%M%SZ')}"
+    (folder / f"{name}.json").write_text(json.dumps(told, default=str, indent=2) + "\n", encoding="utf-8")
+    page = folder / f"{name}.md"
+    page.write_text(audit_as_page(found), encoding="utf-8")
+    return page
+
+
+def _show(found: Audit, report: Path) -> None:
+    out = console()
+    for group, heading in HEADINGS.items():
+        if found.of(group):
+            out.print(f"{heading}", style="bold")
+            out.print(resources_table(found.of(group)))
+            out.print()
+    if found.not_read:
+        out.print("Could not be read", style="bold")
+        for one in found.not_read:
+            out.print(f"  {one.what}: {one.reason}")
+        out.print()
+    for reason in found.prices_silence:
+        out.print(f"AWS was not heard about prices: {reason}")
+    elsewhere = f", answered by {found.identity.endpoint} and not by AWS" if found.identity.endpoint else ""
+    out.print(f"Account {found.identity.account}{elsewhere}. Report: {report}")
+    style = {"nothing left": "bold green", "something left": "bold red", "could not tell": "bold magenta"}
+    out.print(verdict_line(found), style=style[found.verdict])

@@ -1,0 +1,145 @@
+"""An audit as lines for people, as JSON for programs, and as a page to keep."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from rich.table import Table
+
+from trainium_cli.terminal import table
+from trainium_core.audit import Audit, Audited, Group
+from trainium_core.cost import Total, dollars
+
+HEADINGS: Mapping[Group, str] = {
+    "left": "Left",
+    "kept": "Kept, because the stack was told to keep it",
+    "shared": "Of `cdk bootstrap`, which other CDK apps share",
+}
+COLUMNS = ("Kind", "What", "State", "Found by", "Per month")
+
+_NOT_SEEN = (
+    "Looked at: one region and what is global. Not looked at: other regions, other accounts, training jobs that have "
+    "ended and what they wrote to log groups that SageMaker shares among all jobs, CloudTrail, and what costs "
+    "nothing and has neither tag nor name of the cluster."
+)
+
+
+def verdict_line(audit: Audit) -> str:
+    """The outcome in one line, with what is left per month."""
+    left = audit.of("left")
+    if audit.verdict == "nothing left":
+        return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)} kinds were looked for"
+    unread = f"; {len(audit.not_read)} could not be read" if audit.not_read else ""
+    if not left:
+        return f"could not tell whether anything is left of {audit.cluster} in {audit.region}{unread}"
+    things = f"{len(left)} thing{'s' if len(left) > 1 else ''}"
+    return f"{things} left of {audit.cluster} in {audit.region}, per month: {per_month(left)}{unread}"
+
+
+def per_month(resources: Iterable[Audited]) -> Total:
+    amounts = [one.usd_per_month for one in resources]
+    known = [usd for usd in amounts if usd is not None]
+    return Total(usd=sum(known, Decimal(0)), unknown=len(amounts) - len(known))
+
+
+def resources_table(resources: Sequence[Audited]) -> Table:
+    """Short: the report has every way in which a thing was found, and what is lacking of a price."""
+    columns = ("Kind", "What", "Found by", "Per month")
+    rows = [(one.kind, _in_words(one), one.found_by[0], _price(one).partition(":")[0]) for one in resources]
+    return table(columns, rows, right=["Per month"], wrapping=["What", "Found by"])
+
+
+def _in_words(one: Audited) -> str:
+    told = (one.resource.name, one.resource.detail, one.resource.state.lower())
+    return ", ".join(part for part in told if part)
+
+
+def _row(one: Audited) -> tuple[str, ...]:
+    told = [one.resource.name, *([one.resource.detail] if one.resource.detail else [])]
+    return (one.kind, ": ".join(told), one.resource.state, ", ".join(one.found_by), _price(one))
+
+
+def _price(one: Audited) -> str:
+    charge = one.resource.charge
+    if one.usd_per_month is None:
+        return f"unknown: {charge.unpriced}" if charge.unpriced else "unknown"
+    if not one.usd_per_month:
+        return charge.note or "-"
+    return dollars(one.usd_per_month) + (f", {charge.note}" if charge.note else "")
+
+
+def audit_as_json(audit: Audit) -> dict[str, Any]:
+    """Everything. Null where a price is not known."""
+    return {
+        "verdict": audit.verdict,
+        "cluster": audit.cluster,
+        "time": audit.time.isoformat(),
+        "account": audit.identity.account,
+        "asked_as": audit.identity.arn,
+        "endpoint": audit.identity.endpoint,
+        "region": audit.region,
+        "usd_per_month": {group: _total(audit.of(group)) for group in HEADINGS},
+        "resources": [_resource(one) for one in audit.resources],
+        "not_read": [{"what": one.what, "reason": one.reason} for one in audit.not_read],
+        "stacks": [
+            {"name": one.name, "id": one.stack_id, "status": one.status, "created": one.created, "deleted": one.deleted}
+            for one in audit.stacks
+        ],
+        "kinds_looked_for": list(audit.kinds),
+        "calls": dict(audit.calls),
+        "prices_not_heard": list(audit.prices_silence),
+    }
+
+
+def _total(resources: Sequence[Audited]) -> dict[str, Any]:
+    total = per_month(resources)
+    return {"at_least": float(total.usd), "unknown_prices": total.unknown}
+
+
+def _resource(one: Audited) -> dict[str, Any]:
+    resource = one.resource
+    return {
+        "group": one.group,
+        "kind": one.kind,
+        "name": resource.name,
+        "arn": resource.arn or None,
+        "state": resource.state,
+        "detail": resource.detail,
+        "created": resource.created,
+        "found_by": list(one.found_by),
+        "usd_per_month": None if one.usd_per_month is None else float(one.usd_per_month),
+        "price_lacks": resource.charge.unpriced or None,
+        "price_note": resource.charge.note or None,
+    }
+
+
+def audit_as_page(audit: Audit) -> str:
+    """The same in Markdown."""
+    elsewhere = f" (answered by {audit.identity.endpoint}, not by AWS)" if audit.identity.endpoint else ""
+    lines = [
+        f"# Audit of {audit.cluster}",
+        "",
+        f"**{verdict_line(audit)}**",
+        "",
+        f"- Time: {audit.time.isoformat(timespec='seconds')}",
+        f"- Account: {audit.identity.account}{elsewhere}, asked as {audit.identity.arn}",
+        f"- Region: {audit.region}, and what is global",
+        f"- Calls: {sum(audit.calls.values())}, all of which only read",
+        "",
+    ]
+    for group, heading in HEADINGS.items():
+        found = audit.of(group)
+        lines += [f"## {heading}", "", *(_markdown(COLUMNS, map(_row, found)) if found else ["Nothing."]), ""]
+    lines += ["## Could not be read", ""]
+    lines += [f"- {one.what}: {one.reason}" for one in audit.not_read] or ["Nothing: every question had an answer."]
+    lines += ["", "## Stacks of the cluster that CloudFormation remembers", ""]
+    lines += [f"- {one.name}: {one.status}, {one.stack_id}" for one in audit.stacks] or ["None."]
+    lines += ["", "## What was looked for", "", ", ".join(audit.kinds) + ".", "", _NOT_SEEN, ""]
+    lines += ["US dollars by list price, before tax and discounts.", "", "## Calls", ""]
+    lines += _markdown(("Call", "Times"), ((call, str(times)) for call, times in audit.calls.items()))
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    drawn = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in drawn]

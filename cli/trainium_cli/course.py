@@ -1,0 +1,54 @@
+"""What a person sees while a command takes minutes: one living line on a terminal, a few plain ones elsewhere."""
+
+import sys
+import time
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+_SECONDS_A_LINE = 30
+"""How long a step may go on without a new line where a line cannot be overwritten."""
+
+_PATIENCE_SECONDS = 2
+"""How long a step may take before anything is told of it but its end."""
+
+
+class Course:
+    """Shows how far a command is, on standard error. A new step is told at once, and so is its end."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._status = self._console.status("") if sys.stderr.isatty() else None
+        self._step, self._step_begun, self._tell_at = "", 0.0, 0.0
+
+    def __enter__(self) -> "Course":
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def tell(self, step: str, told: str, *, ended: bool = False) -> None:
+        """What a step is at, or how it ended."""
+        now = time.monotonic()
+        if step != self._step:
+            self._step, self._step_begun, self._tell_at = step, now, now + _PATIENCE_SECONDS
+        if ended:
+            self._line(f"  {step}: {told}")
+        elif self._status:
+            self._status.update(escape(f"{step}: {told} ({round(now - self._step_begun)} s)"))
+        elif now >= self._tell_at:
+            self._line(f"  {step}: {told}")
+            self._tell_at = now + _SECONDS_A_LINE
+
+    def _line(self, text: str) -> None:
+        if self._status:
+            self._console.print(text, markup=False)
+        else:
+            click.echo(text, err=True)

@@ -1,0 +1,50 @@
+"""`trn deploy`: asks the account first, then deploys with the CDK CLI, and tells why when that fails."""
+
+from pathlib import Path
+
+import click
+
+from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import context_options, read_plan
+from trainium_cli.preflight_command import EXIT_CODES, known_checks
+from trainium_cli.preflight_report import show_findings
+from trainium_cli.waiting import waiting
+from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.naming import STACK_NAMES
+from trainium_core.preflight import CHECKS, preflight, verdict
+
+
+@click.command()
+@context_options
+@click.option(
+    "--suppress",
+    "suppressed",
+    multiple=True,
+    callback=known_checks,
+    metavar="CHECK",
+    help=f"Deploy whatever this check of preflight would say. Repeatable. Checks: {', '.join(CHECKS)}.",
+)
+@click.option("--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
+def deploy(overrides: tuple[str, ...], cdk_json: Path | None, suppressed: frozenset[str], yes: bool) -> None:
+    """Deploy the plan, if the account is ready for it.
+
+    First asks what `trn preflight` asks, and stops unless all is well. Then `cdk deploy` makes the stacks; without
+    --yes the CDK CLI asks before it changes permissions. When it fails, the reason is told, and what to do.
+
+    Exit code 0: deployed. 1: not ready, or failed. 3: could not tell.
+    """
+    folder = cdk_folder(cdk_json)
+    plan = read_plan(cdk_json, overrides, as_json=False)
+    if not yes and not somebody_is_there():
+        raise click.UsageError("nobody is there to be asked: give --yes")
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        findings = preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
+    show_findings(plan, findings)
+    code = EXIT_CODES[verdict(findings)]
+    if code is not ExitCode.OK:
+        click.echo("Nothing was deployed.", err=True)
+        raise click.exceptions.Exit(code)
+    stacks = [STACK_NAMES[key] for key in plan.stacks]
+    ended = deploy_stacks(stacks, region=plan.region, overrides=overrides, folder=folder, yes=yes)
+    raise click.exceptions.Exit(ended)

@@ -1,0 +1,78 @@
+"""Deploying the stacks of a plan with the CDK CLI, and telling why when it fails: `trn deploy` and `trn extend`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from trainium_cli.cdk_program import CdkRun, find_cdk
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.stack_events import AwsStackEvents
+from trainium_core.deployment_failure import deployment_failure
+
+_INTERRUPTED = (
+    "\nInterrupted. What CloudFormation has begun it ends by itself; `trn deploy` then goes on from there, "
+    "`trn destroy` removes it."
+)
+
+
+def cdk_folder(cdk_json: Path | None) -> Path:
+    """The folder in which the CDK CLI finds the settings; ends the command if it would not find them there."""
+    file = cdk_json or Path("cdk.json")
+    if file.name != "cdk.json":
+        raise click.UsageError(f"the CDK CLI reads no other file than cdk.json, and not {file.name}")
+    if not file.exists():
+        raise click.UsageError(f"there is no {file}: run in the folder of the app, or give --file")
+    return file.absolute().parent
+
+
+def somebody_is_there() -> bool:
+    """Whether the CDK CLI can ask somebody."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def deploy_stacks(stacks: Sequence[str], *, region: str, overrides: Sequence[str], folder: Path, yes: bool) -> ExitCode:
+    """Deploy stacks; on failure tell why. yes: nobody is asked anything."""
+    program = find_cdk(folder)
+    account = AwsStackEvents(region)
+    before = _last_events(account, stacks)
+    context = [word for override in overrides for word in ("--context", override)]
+    arguments = ["deploy", *stacks, *context, *(("--require-approval", "never") if yes else ())]
+    run = CdkRun(program, arguments, folder)
+    try:
+        code = run.in_few_lines() if yes else run.in_terminal()
+    except KeyboardInterrupt:
+        click.echo(_INTERRUPTED, err=True)
+        return ExitCode.NOT_READY
+    if code == 0:
+        click.echo("\n".join(["Deployed.", *run.outputs]))
+        return ExitCode.OK
+    _tell_why(account, stacks, before, run)
+    return ExitCode.NOT_READY
+
+
+def _last_events(account: AwsStackEvents, stacks: Sequence[str]) -> Mapping[str, str | None]:
+    try:
+        return {stack: account.last_event(stack) for stack in stacks}
+    except CannotTellError as error:
+        click.echo(f"Could not tell: {error}", err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+
+
+def _tell_why(account: AwsStackEvents, stacks: Sequence[str], before: Mapping[str, str | None], run: CdkRun) -> None:
+    told = False
+    for stack in stacks:
+        try:
+            failure = deployment_failure(account.stack_events(stack, after=before[stack]))
+        except CannotTellError as error:
+            click.echo(f"\nWhy {stack} failed could not be asked: {error}", err=True)
+            continue
+        if failure is not None:
+            told = True
+            reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
+            click.echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
+            click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
+    if not told:
+        click.echo(f"\nThe CDK CLI ended without having deployed.\n{run.last_words}".rstrip(), err=True)

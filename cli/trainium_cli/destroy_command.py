@@ -1,0 +1,93 @@
+"""`trn destroy`: everything of a cluster goes, in the order that works, but for what was told to stay."""
+
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from trainium_cli.course import Course
+from trainium_cli.destroy_report import inventory_as_json, outcomes_as_json, show_end, show_inventory
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import print_json
+from trainium_cli.waiting import waiting
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.prices import AwsPrices
+from trainium_core.adapters.teardown import AwsTeardown
+from trainium_core.teardown import Outcome, Scope, scope_of, take_down, verdict
+from trainium_core.teardown.inventory import Inventory, inventory
+from trainium_core.teardown.step import Progress
+
+_EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.COULD_NOT_TELL}
+
+IRRELEVANT = ("setup_script",)
+"""Settings that may have become wrong since the deployment, and tell nothing about what is to go."""
+
+
+@click.command()
+@plan_options
+@click.option("--yes", is_flag=True, help="Destroy without asking first, for scripts.")
+def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, yes: bool) -> None:
+    """Destroy the cluster, and what is left of it outside its stacks.
+
+    Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes end,
+    buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots and network
+    interfaces with the cluster's tag. Nothing that belongs to another cluster, or to nobody, is touched.
+
+    Can be interrupted at any time: run again, it goes on.
+
+    Exit code 0: nothing is left but what was told to stay. 1: something is left. 3: could not tell.
+    """
+    if as_json and not yes:
+        raise click.UsageError("with --json nobody is asked: give --yes as well")
+    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT)
+    account = AwsTeardown(plan.region)
+    try:
+        with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
+            scope = scope_of(account, plan.cluster_name)
+            found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
+    except CannotTellError as error:
+        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+    if not as_json:
+        show_inventory(found, scope, plan.region)
+    if not (found.going or found.unknown):
+        _nothing(found, scope, plan.region, as_json=as_json)
+    if not yes and not click.confirm("\nDestroy this?"):
+        click.echo("Nothing was destroyed.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    try:
+        outcomes = _take_down(account, scope)
+    except KeyboardInterrupt:
+        told = "\nInterrupted. What is deleted is gone; run `trn destroy` again, it goes on."
+        _end(ExitCode.NOT_READY, told, as_json=as_json)
+    if as_json:
+        print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
+    else:
+        show_end(outcomes, plan.cluster_name, plan.region, kept=bool(found.kept))
+    raise click.exceptions.Exit(_EXIT_CODES[verdict(outcomes)])
+
+
+def _take_down(account: AwsTeardown, scope: Scope) -> tuple[Outcome, ...]:
+    with Course() as course:
+
+        def tell(step: str, progress: Progress) -> None:
+            course.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+
+        return take_down(account, scope, tell=tell, pause=time.sleep)
+
+
+def _nothing(found: Inventory, scope: Scope, region: str, *, as_json: bool) -> NoReturn:
+    code = ExitCode.NOT_READY if scope.foreign else ExitCode.OK
+    if as_json:
+        print_json({"region": region, **inventory_as_json(found), "verdict": "gone", "steps": []})
+    else:
+        click.echo(f"\nNothing of {scope.cluster} is in {region} to destroy.")
+    raise click.exceptions.Exit(code)
+
+
+def _end(code: ExitCode, message: str, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"error": message.strip()})
+    click.echo(message, err=True)
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,94 @@
+"""What a teardown takes and keeps, and how it ended, as tables and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from trainium_cli.terminal import console, table
+from trainium_core.account.teardown import StoredBytes
+from trainium_core.cost import dollars
+from trainium_core.teardown import Outcome, Scope, verdict
+from trainium_core.teardown.inventory import Inventory, Kept
+
+_KIND_NAMES = {
+    "AWS::S3::Bucket": "S3 bucket",
+    "AWS::FSx::FileSystem": "FSx file system",
+    "AWS::EFS::FileSystem": "EFS file system",
+}
+_GIB = 1024**3
+
+
+def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
+    """What will go, what stays, what is not known and what is somebody else's."""
+    screen = console()
+    if found.going:
+        screen.print(f"Of {scope.cluster} in {region} this goes:\n", style="bold")
+        rows = [(one.what, one.name, one.detail) for one in found.going]
+        screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
+    show_kept(found.kept, region)
+    for told in found.unknown:
+        screen.print(f"\nunknown: {told}", style="magenta")
+    for stack in scope.foreign:
+        screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
+
+
+def show_kept(kept: Sequence[Kept], region: str) -> None:
+    if kept:
+        screen = console()
+        screen.print(f"\nThis was told to stay in {region}, and stays:\n", style="bold")
+        rows = [(_kind(one), one.resource_id, _amount(one.stored), _month(one)) for one in kept]
+        screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
+
+
+def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
+    """What stands in the way, if anything does, and the verdict. kept: whether something was told to stay."""
+    screen = console()
+    for outcome in outcomes:
+        if outcome.counts and outcome.state != "done":
+            screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.told}", style="red")
+    but = " but what was told to stay" if kept else ""
+    told = {
+        "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
+        "left": f"Something of {cluster} is left in {region}, see above. Then run `trn destroy` again: it goes on.",
+        "could not tell": f"Not all of {cluster} in {region} could be looked at, see above. `trn destroy` goes on.",
+    }
+    screen.print(f"\n{told[verdict(outcomes)]}", style="bold")
+
+
+def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
+    whose = f"belongs to the cluster {owner}, not to {cluster}" if owner else "carries no tag trn:cluster"
+    return f"The stack {name} {whose}: it is left alone. For another cluster: -c trn:cluster_name=..."
+
+
+def inventory_as_json(found: Inventory) -> dict[str, Any]:
+    return {
+        "going": [asdict(one) for one in found.going],
+        "kept": [kept_as_json(one) for one in found.kept],
+        "unknown": list(found.unknown),
+    }
+
+
+def kept_as_json(kept: Kept) -> dict[str, Any]:
+    return asdict(kept) | {"month_usd": None if kept.month_usd is None else float(kept.month_usd)}
+
+
+def outcomes_as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {"verdict": verdict(outcomes), "steps": [asdict(outcome) for outcome in outcomes]}
+
+
+def _kind(kept: Kept) -> str:
+    return _KIND_NAMES.get(kept.kind, kept.kind)
+
+
+def _amount(stored: StoredBytes | None) -> str:
+    if stored is None:
+        return "unknown"
+    least = "at least " if stored.at_least else ""
+    return f"{least}{stored.count / _GIB:.2f} GiB" if stored.count >= _GIB / 100 else f"{least}{stored.count:,} bytes"
+
+
+def _month(kept: Kept) -> str:
+    if kept.month_usd is None:
+        return "unknown"
+    least = "at least " if kept.stored and kept.stored.at_least else ""
+    return f"{least}{dollars(kept.month_usd)}"

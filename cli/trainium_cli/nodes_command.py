@@ -1,0 +1,116 @@
+"""`trn nodes`: every node of the deployed cluster, and what is wrong with one that is not proven."""
+
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.live import Live
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.nodes_report import checks_table, nodes_table
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import console, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.account import CannotTellError
+from trainium_core.account.nodes import Nodes
+from trainium_core.adapters.nodes import AwsNodes
+from trainium_core.naming import STACK_NAME
+from trainium_core.node_report import NodesReport, nodes_report, report_as_json
+from trainium_core.plan import Plan
+from trainium_core.problems import nearest
+
+_PAUSE_S = 5
+
+
+@click.command()
+@plan_options
+@click.option("--stack", default=STACK_NAME, show_default=True, help="The stack of the cluster.")
+@click.option("--node", "instance_id", metavar="ID", help="Show every check of one node, such as i-0123456789abcdef0.")
+@click.option(
+    "--watch", is_flag=True, help="Go on until all are proven, or one is lost; with --json print the end only."
+)
+def nodes(
+    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str, instance_id: str | None, watch: bool
+) -> None:
+    """Show every node of the deployed cluster, and what is wrong.
+
+    By what the nodes wrote about themselves, and by the rules of the fleet gate. The region and the number of
+    replacements are the plan's.
+
+    Exit code 0: every node is proven and has reached the others. 1: not so, or not deployed. 3: could not tell.
+    """
+    if watch and instance_id:
+        raise click.UsageError("give --watch or --node, not both")
+    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    account = AwsNodes(plan.region)
+    try:
+        if watch and not as_json and sys.stdout.isatty():
+            report = _watch_on_screen(account, plan, stack)
+        else:
+            with waiting(f"Asking AWS for the nodes of {stack}"):
+                report = _watch(account, plan, stack, aloud=not as_json) if watch else _look(account, plan, stack)
+            _show(report, instance_id, as_json=as_json, stack=stack)
+    except CannotTellError as error:
+        _end(ExitCode.COULD_NOT_TELL, str(error), as_json=as_json)
+    except NotDeployedError as error:
+        _end(ExitCode.NOT_READY, str(error), as_json=as_json)
+    raise click.exceptions.Exit(ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY)
+
+
+class NotDeployedError(Exception):
+    """There is no such stack; the message is for the user."""
+
+
+def _look(account: Nodes, plan: Plan, stack: str) -> NodesReport:
+    deployed = account.nodes(stack)
+    if deployed is None:
+        raise NotDeployedError(f"there is no stack {stack} in {plan.region}: deploy it with cdk deploy {stack}")
+    return nodes_report(deployed, replacements=plan.node_replacements if plan.node_recovery == "on" else 0)
+
+
+def _watch(account: Nodes, plan: Plan, stack: str, *, aloud: bool) -> NodesReport:
+    """Look until the end. aloud: tell on standard error whenever something changed."""
+    told = ""
+    while True:
+        report = _look(account, plan, stack)
+        if aloud and report.verdict.reason != told:
+            told = report.verdict.reason
+            click.echo(f"{report.verdict.state}: {told}", err=True)
+        if report.final:
+            return report
+        time.sleep(_PAUSE_S)
+
+
+def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
+    with waiting(f"Asking AWS for the nodes of {stack}"):
+        report = _look(account, plan, stack)
+    with Live(nodes_table(report), console=console(), auto_refresh=False) as screen:
+        while not report.final:
+            time.sleep(_PAUSE_S)
+            report = _look(account, plan, stack)
+            screen.update(nodes_table(report), refresh=True)
+    return report
+
+
+def _show(report: NodesReport, instance_id: str | None, *, as_json: bool, stack: str) -> None:
+    if instance_id is not None:
+        ids = [node.instance_id for node in report.nodes]
+        if instance_id not in ids:
+            close = nearest(instance_id, ids)
+            hint = f"; nearest: {close}" if close else ""
+            raise click.UsageError(f"{stack} has no node {instance_id!r}{hint}; it has: {', '.join(ids) or 'none'}")
+    if as_json:
+        print_json({"stack": stack, **report_as_json(report, only=instance_id)})
+    elif instance_id is None:
+        console().print(nodes_table(report))
+    else:
+        console().print(checks_table(next(node for node in report.nodes if node.instance_id == instance_id)))
+
+
+def _end(code: ExitCode, message: str, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"error": message})
+    click.echo(message, err=True)
+    raise click.exceptions.Exit(code)

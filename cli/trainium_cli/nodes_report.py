@@ -1,0 +1,54 @@
+"""The nodes of a cluster as tables for people."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from trainium_cli.terminal import table
+from trainium_core.node_report import NodesReport, NodeStatus
+
+_STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
+
+
+def nodes_table(report: NodesReport) -> Group:
+    """One row for each node, and what it comes to."""
+    rows = [
+        (
+            node.instance_id,
+            node.zone,
+            node.address,
+            Text(node.state, style=_STYLE.get(node.state, "")),
+            _moment(node.since),
+            _moment(node.launched),
+            node.problem,
+        )
+        for node in report.nodes
+    ]
+    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
+    drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
+    return Group(*drawn, Text(f"{report.verdict.state}: {report.verdict.reason}"))
+
+
+def checks_table(node: NodeStatus) -> Group:
+    """Every check of one node."""
+    rows = [
+        (
+            check.name,
+            Text("pass", style="green") if check.ok else Text("fail", style="red"),
+            check.expected,
+            check.found,
+        )
+        for check in node.checks
+    ]
+    where = ", ".join(part for part in (node.zone, node.address) if part)
+    title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
+    problem = [Text(node.problem)] if node.problem else []
+    drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
+    return Group(Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else []))
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%m-%d %H:%M:%SZ}" if moment else "-"

@@ -1,0 +1,21 @@
+"""`trn wake`: the nodes come back."""
+
+from pathlib import Path
+
+import click
+
+from trainium_cli.plan_options import context_options
+from trainium_cli.sleep_switching import switch
+
+
+@click.command()
+@context_options
+@click.option("--yes", is_flag=True, help="Wake it without asking first, for scripts.")
+def wake(overrides: tuple[str, ...], cdk_json: Path | None, yes: bool) -> None:
+    """Wake the cluster that was put to sleep.
+
+    Its network comes back first, then its nodes; ends when every node has proved itself.
+
+    Exit code 0: it is awake. 1: it is not. 3: could not tell.
+    """
+    switch(overrides, cdk_json, asleep=False, yes=yes)

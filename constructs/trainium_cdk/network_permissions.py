@@ -1,0 +1,50 @@
+"""What SageMaker needs to put its interfaces into a VPC."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+
+from trainium_cdk.justification import justify_wildcard
+
+_ON_AN_INTERFACE = (
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+)
+_LOOKS = (
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+)
+
+
+def allow_interfaces(
+    role: iam.IRole,
+    *,
+    subnet: ec2.ISubnet,
+    security_group: ec2.ISecurityGroup,
+    also_on_an_interface: Sequence[str] = (),
+) -> None:
+    """Allow a role to have interfaces in a subnet and a security group, and in no others.
+
+    Source: SageMaker developer guide, roles of training jobs in a VPC and of HyperPod.
+    """
+    stack = Stack.of(role)
+
+    def arn(resource: str, name: str) -> str:
+        return stack.format_arn(service="ec2", resource=resource, resource_name=name)
+
+    interfaces = arn("network-interface", "*")
+    own = [arn("subnet", subnet.subnet_id), arn("security-group", security_group.security_group_id)]
+    for actions, resources in (
+        (["ec2:CreateNetworkInterface"], [interfaces, *own]),
+        ([*_ON_AN_INTERFACE, *also_on_an_interface], [interfaces]),
+        ([*_LOOKS], ["*"]),
+    ):
+        role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=resources))
+    justify_wildcard(role, interfaces, "the ids of the interfaces are not known before")
+    justify_wildcard(role, "*", "read-only looks, which know no resources (Service Authorization Reference)")

@@ -1,0 +1,82 @@
+"""What ends a pilot in time, and within its budget."""
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.justification import justify
+from trainium_cdk.pilot_budget import PilotBudget, budget_name
+from trainium_cdk.pilot_clock import PilotClock
+from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.plan import Plan
+
+
+class Pilot(Construct):
+    """The clock and the budget of a plan, as far as it asks for them, and the topic that both of them tell.
+
+    `topic` is the CDK object, `clock` the construct, None if nothing ends by itself.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan,
+        group_name: str,
+        sleep: SleepSwitch | None = None,
+    ) -> None:
+        """
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster.
+        sleep: what the clock leaves to others. Default: the cluster never sleeps.
+        """
+        super().__init__(scope, construct_id)
+        self.topic = _topic(self, "Notices")
+        if plan.notify_email is not None:
+            sns.CfnSubscription(
+                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=plan.notify_email
+            )
+        self.clock = None
+        if plan.ends_by_itself:
+            self.clock = PilotClock(
+                self,
+                "Clock",
+                plan=plan,
+                group_name=group_name,
+                topic=self.topic,
+                sleep=sleep,
+                budget=budget_name(self, plan) if plan.stops_at_budget else None,
+            )
+        if plan.budget_usd is not None:
+            spent = self.topic
+            if plan.stops_at_budget and self.clock is not None:
+                spent = _topic(self, "Spent")
+                self.clock.hear(spent)
+            for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
+                _let_budgets_publish(topic)
+            PilotBudget(self, "Budget", plan=plan, notices=self.topic, spent=spent)
+
+
+def _topic(scope: Construct, construct_id: str) -> sns.Topic:
+    topic = sns.Topic(scope, construct_id, enforce_ssl=True)
+    unencrypted = "holds times, sums and names; AWS Budgets cannot publish under the key that AWS manages"
+    justify(topic, checkov={"CKV_AWS_26": unencrypted})
+    return topic
+
+
+def _let_budgets_publish(topic: sns.Topic) -> None:
+    # Source: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications.
+    stack = Stack.of(topic)
+    service: iam.IPrincipal = iam.ServicePrincipal("budgets.amazonaws.com")  # pyright: ignore[reportAssignmentType]
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[service],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": stack.account},
+                "ArnLike": {"aws:SourceArn": f"arn:{stack.partition}:budgets::{stack.account}:*"},
+            },
+        )
+    )

@@ -1,0 +1,140 @@
+"""Who looks at the time while nobody else does."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.group_arn import group_arn
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.service_role import service_role
+from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.facts import facts
+from trainium_core.naming import CLUSTER_TAG, STOPPED_TAG, WARNED_TAG
+from trainium_core.pilot_end import read_pilot_end
+from trainium_core.plan import Plan
+
+
+class PilotClock(Construct):
+    """A function that a schedule calls every few minutes: it warns of the end, and turns the nodes off and on.
+
+    It may set the number of nodes of its own group, between none and those of the plan, and, if the plan says so, ask
+    CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan,
+        group_name: str,
+        topic: sns.Topic,
+        sleep: SleepSwitch | None = None,
+        budget: str | None = None,
+    ) -> None:
+        """
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. topic: where warnings go.
+        budget: name of the budget that stops the nodes. Default: none does.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        self.settings = _settings(plan, budget)
+        self._function = function = HandlerFunction(
+            self,
+            "Clock",
+            handler="pilot_clock",
+            timeout_minutes=1,
+            environment={
+                **self.settings,
+                "GROUP": group_name,
+                "STACK_ID": stack.stack_id,
+                "TOPIC": topic.topic_arn,
+                "CLUSTER": plan.cluster_name,
+                "NODES": str(plan.nodes),
+                "ASLEEP": sleep.asleep if sleep else "false",
+            },
+        )
+        self.arn = function.arn
+        looks = ["autoscaling:DescribeAutoScalingGroups"]
+        if plan.capacity == "capacity-block":
+            looks.append("ec2:DescribeCapacityReservations")
+        function.allow(actions=looks, resources=["*"])
+        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        function.allow(actions=["sns:Publish"], resources=[topic.topic_arn])
+        on_stack = ["cloudformation:DescribeStacks"]
+        if plan.ends_action == "destroy":
+            on_stack.append("cloudformation:DeleteStack")
+        function.allow(actions=on_stack, resources=[stack.stack_id])
+        self._allow_on_group(group_name, plan.cluster_name)
+        self._schedule()
+
+    def hear(self, topic: sns.Topic) -> None:
+        """Look at once when something is published."""
+        sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)
+        lambda_.CfnPermission(
+            self,
+            "HearsMayCall",
+            action="lambda:InvokeFunction",
+            function_name=self.arn,
+            principal="sns.amazonaws.com",
+            source_arn=topic.topic_arn,
+        )
+
+    def _allow_on_group(self, group_name: str, cluster_name: str) -> None:
+        group = group_arn(self, group_name)
+        of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
+        tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, WARNED_TAG]}}
+        self._function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
+        self._function.allow(
+            actions=["autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags"],
+            resources=[group],
+            conditions={**of_cluster, **tags},
+        )
+        justify_wildcard(self, group, "one group by its name; the rest of its ARN is known to nobody before")
+
+    def _schedule(self) -> None:
+        stack = Stack.of(self)
+        role = service_role(
+            self,
+            "ScheduleRole",
+            "scheduler.amazonaws.com",
+            conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+        )
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
+        minutes = facts()["pilot"]["minutes_between_looks"]
+        schedule = scheduler.CfnSchedule(
+            self,
+            "Schedule",
+            description="Looks whether the pilot ends",
+            schedule_expression=f"rate({minutes} minutes)",
+            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
+            target=scheduler.CfnSchedule.TargetProperty(
+                arn=self.arn,
+                role_arn=role.role_arn,
+                input='{"kind": "schedule"}',
+                # The next look does what a lost one did not.
+                retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
+                    maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
+                ),
+            ),
+        )
+        justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
+
+
+def _settings(plan: Plan, budget: str | None) -> Mapping[str, str]:
+    """What the plan says of its end; another one is another reason for the gate to look."""
+    settings = {"WARNING_HOURS": str(plan.warning_hours), "ENDS_ACTION": plan.ends_action}
+    if plan.ends is not None:
+        # Where the function runs there may be no time zones.
+        settings["ENDS"] = str(read_pilot_end(plan.ends))
+    if budget is not None:
+        settings |= {"BUDGET": budget, "BUDGET_USD": str(plan.budget_usd)}
+    if plan.capacity == "capacity-block":
+        settings["CAPACITY_BLOCK"] = str(plan.reservation_id)
+    return settings

@@ -1,0 +1,19 @@
+"""The network that a plan asks for: the user's own, or a new one."""
+
+from constructs import Construct
+
+from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_core.plan import Plan
+from trainium_core.settings import Egress
+
+
+def plan_network(
+    scope: Construct, construct_id: str, plan: Plan, *, egress: Egress
+) -> ClusterNetwork | ExistingNetwork:
+    """The VPC and subnet of trn:vpc_id, else new ones with this way out."""
+    if plan.vpc_id is not None and plan.subnet_id is not None:
+        return ExistingNetwork(
+            scope, construct_id, vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
+        )
+    assert plan.zone_id is not None
+    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=egress)

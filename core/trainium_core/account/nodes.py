@@ -1,0 +1,37 @@
+"""The nodes of a deployed cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from trainium_core.roster import Roster
+from trainium_core.stored_record import StoredRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeInstance:
+    """An instance of the cluster's group. `leaving`: Auto Scaling replaces it. `state`: EC2's word, such as running."""
+
+    instance_id: str
+    zone: str
+    address: str
+    state: str
+    launched: datetime | None
+    leaving: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployedNodes:
+    """What is known of the nodes now. `wanted`: how many the group is to have. `records`: of nodes past and present."""
+
+    wanted: int
+    instances: tuple[NodeInstance, ...]
+    records: Mapping[str, StoredRecord]
+    roster: Roster
+
+
+class Nodes(Protocol):
+    def nodes(self, stack: str) -> DeployedNodes | None:
+        """None when there is no such stack."""
+        ...

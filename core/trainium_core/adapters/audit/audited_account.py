@@ -1,0 +1,63 @@
+"""An account as an audit asks it: every listing of this folder, the index of tags, and the history of stacks."""
+
+from collections.abc import Mapping, Sequence
+
+from trainium_core.adapters.audit.call_log import CallLog
+from trainium_core.adapters.audit.ec2_compute import COMPUTE
+from trainium_core.adapters.audit.ec2_network import NETWORK
+from trainium_core.adapters.audit.ec2_storage import STORAGE
+from trainium_core.adapters.audit.events_and_alarms import EVENTS_AND_ALARMS
+from trainium_core.adapters.audit.file_systems import FILE_SYSTEMS
+from trainium_core.adapters.audit.functions_and_logs import FUNCTIONS_AND_LOGS
+from trainium_core.adapters.audit.identity_and_keys import IDENTITY_AND_KEYS
+from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
+from trainium_core.adapters.audit.s3 import BUCKETS
+from trainium_core.adapters.audit.stack_history import AwsStackHistory
+from trainium_core.adapters.audit.training import TRAINING
+from trainium_core.adapters.aws_service import Clients, asking
+from trainium_core.adapters.identity import AwsIdentities
+from trainium_core.adapters.prices import AwsPrices
+from trainium_core.audit.resource import Look
+from trainium_core.naming import CLUSTER_TAG
+
+LISTINGS: tuple[Listing, ...] = (
+    *COMPUTE,
+    *STORAGE,
+    *FILE_SYSTEMS,
+    *BUCKETS,
+    *NETWORK,
+    *TRAINING,
+    *FUNCTIONS_AND_LOGS,
+    *EVENTS_AND_ALARMS,
+    *IDENTITY_AND_KEYS,
+)
+"""Every kind that is looked for, in the order in which it is shown: what costs most comes first."""
+
+
+class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
+    """Answers trainium_core.account.audit.AuditedAccount, and counts its calls."""
+
+    def __init__(self, region: str) -> None:
+        self._log = CallLog()
+        self.session = self._log.session
+        super().__init__(region, clients=Clients(self.session))
+
+    def looks(self, account_id: str) -> Sequence[Look]:
+        partition = str(self.client("sts").meta.partition)
+        place = Place(partition=partition, region=self.region, account=account_id)
+        return tuple(ListingLook(listing, place, self._clients) for listing in LISTINGS)
+
+    def tagged(self) -> Mapping[str, str]:
+        with asking("tag:GetResources"):
+            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
+            found = [
+                one
+                for page in pages.paginate(TagFilters=[{"Key": CLUSTER_TAG}])
+                for one in page["ResourceTagMappingList"]
+            ]
+            return {
+                one["ResourceARN"]: tag["Value"] for one in found for tag in one["Tags"] if tag["Key"] == CLUSTER_TAG
+            }
+
+    def calls(self) -> Mapping[str, int]:
+        return self._log.calls

@@ -1,0 +1,96 @@
+"""A look as data: the call that lists one kind of thing, and how an entry of its answer is read."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jmespath
+
+from trainium_core.adapters.aws_service import Clients, asking
+from trainium_core.audit.resource import Resource
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where things are, for their ARNs."""
+
+    partition: str
+    region: str
+    account: str
+
+    def arn(self, service: str, tail: str, *, is_global: bool = False) -> str:
+        region, account = ("", self.account) if is_global else (self.region, self.account)
+        return f"arn:{self.partition}:{service}:{region}:{account}:{tail}"
+
+
+Ask = Callable[[str], Any]
+"""Gives the client of a service."""
+
+
+def unmeasured(_ask: Ask, resource: Resource) -> Resource | None:
+    return resource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """`entries`: JMESPath of what is listed. `read` gives None for what is gone, or no thing of its own.
+
+    `endpoint_region`: of services with one endpoint for all regions.
+    """
+
+    kind: str
+    resource_type: str
+    arn_type: str
+    service: str
+    operation: str
+    permission: str
+    entries: str
+    read: Callable[[Entry, Place], Resource | None]
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    endpoint_region: str | None = None
+    measure: Callable[[Ask, Resource], Resource | None] = unmeasured
+
+
+class ListingLook:
+    """Answers trainium_core.audit.resource.Look for one listing in one place."""
+
+    def __init__(self, listing: Listing, place: Place, clients: Clients) -> None:
+        self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
+        self._listing, self._place, self._clients = listing, place, clients
+
+    def resources(self) -> Iterator[Resource]:
+        # The permission is told in full: the call is asked for on everything.
+        with asking(self._listing.permission):
+            entries = list(self._entries())
+            yield from (one for entry in entries if (one := self._listing.read(entry, self._place)) is not None)
+
+    def measured(self, resource: Resource) -> Resource | None:
+        return self._listing.measure(self._client, resource)
+
+    def _client(self, service: str) -> Any:
+        return self._clients.client(service, self._listing.endpoint_region or self._place.region)
+
+    def _entries(self) -> Iterator[Entry]:
+        listing = self._listing
+        arguments = {name: self._filled(value) for name, value in listing.arguments.items()}
+        client = self._client(listing.service)
+        if client.can_paginate(listing.operation):
+            pages = client.get_paginator(listing.operation).paginate(**arguments)
+            yield from (entry for entry in pages.search(listing.entries) if entry is not None)
+        else:
+            yield from jmespath.search(listing.entries, getattr(client, listing.operation)(**arguments)) or ()
+
+    def _filled(self, value: Any) -> Any:
+        return value.format(account=self._place.account) if isinstance(value, str) else value
+
+
+def tags_of(entry: Entry) -> dict[str, str]:
+    """The tags in the way most services write them."""
+    return {tag["Key"]: tag["Value"] for tag in entry.get("Tags") or ()}
+
+
+def gib(size_in_bytes: int) -> str:
+    """A size for people, in GiB as AWS bills it."""
+    return f"{size_in_bytes / 2**30:.3g} GiB" if size_in_bytes >= 2**20 else f"{size_in_bytes} bytes"

@@ -1,0 +1,55 @@
+"""Looks at Auto Scaling groups and their instances, and empties them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from trainium_core.account.teardown import NodeGroup
+from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.orders import ordering
+
+_GROUP_TAG = "aws:autoscaling:groupName"
+_THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
+
+
+class AwsNodeGroupControl(AwsService):
+    """Answers trainium_core.account.teardown.NodeGroups."""
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        if not names:
+            return []
+        wanted = self._wanted(names)
+        instances = self._instances(names)
+        return [
+            NodeGroup(name=name, wanted=wanted.get(name, 0), instances=instances[name])
+            for name in names
+            if name in wanted or instances[name]
+        ]
+
+    def empty_group(self, name: str) -> None:
+        # A group that is not there, or is being deleted, wants no instances.
+        with ordering("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
+            client = self.client("autoscaling")
+            client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0)
+
+    def _wanted(self, names: Sequence[str]) -> dict[str, int]:
+        with asking("autoscaling:DescribeAutoScalingGroups"):
+            pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
+            return {
+                group["AutoScalingGroupName"]: group["DesiredCapacity"]
+                for page in pages.paginate(AutoScalingGroupNames=list(names))
+                for group in page["AutoScalingGroups"]
+            }
+
+    def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
+        """Asked of EC2: a group lets go of an instance before the instance is gone."""
+        filters = [
+            {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
+            {"Name": "instance-state-name", "Values": list(_THERE)},
+        ]
+        found = {name: Counter[str]() for name in names}
+        with asking("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+            for instance in (i for page in pages for entry in page["Reservations"] for i in entry["Instances"]):
+                tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
+                found[tags[_GROUP_TAG]][instance["State"]["Name"]] += 1
+        return found

@@ -1,0 +1,67 @@
+"""Asks for the nodes of a deployed cluster: its stack, its Auto Scaling group, its instances and what they wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.nodes import DeployedNodes, NodeInstance
+from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
+
+
+class AwsNodes(AwsService):
+    """Answers trainium_core.account.nodes.Nodes; asked again, it reads only what changed in S3."""
+
+    _store: NodeStore | None = None
+
+    def nodes(self, stack: str) -> DeployedNodes | None:
+        outputs = self._outputs(stack)
+        if outputs is None:
+            return None
+        group_name, bucket = outputs.get(GROUP_OUTPUT), outputs.get(RECORDS_OUTPUT)
+        if group_name is None or bucket is None:
+            raise CannotTellError(
+                f"the stack {stack} has no outputs {GROUP_OUTPUT} and {RECORDS_OUTPUT}: it is being made or removed, "
+                "is not one of a cluster, or was deployed by an older version of this package"
+            )
+        group = self._group(group_name)
+        if self._store is None:
+            self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+        with asking(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+            records, roster = self._store.records(), self._store.roster().roster
+        return DeployedNodes(
+            wanted=group.desired, instances=self._instances(group_name, group), records=records, roster=roster
+        )
+
+    def _outputs(self, stack: str) -> Mapping[str, str] | None:
+        with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
+            (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+            return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
+        return None
+
+    def _group(self, name: str) -> Group:
+        with asking("autoscaling:DescribeAutoScalingGroups"):
+            try:
+                return look_at_group(self.client("autoscaling"), name)
+            except NoGroupError as error:
+                raise CannotTellError(f"{error}, though the stack has one: somebody deleted it") from error
+
+    def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
+        if not group.instances:
+            return ()
+        with asking("ec2:DescribeInstances"):
+            found = describe_instances(self.client("ec2"), group_name)
+            return tuple(_instance(i, found.get(i, {}), leaving=i in group.leaving) for i in sorted(group.instances))
+
+
+def _instance(instance_id: str, described: Mapping[str, Any], *, leaving: bool) -> NodeInstance:
+    placement = described.get("Placement", {})
+    return NodeInstance(
+        instance_id=instance_id,
+        zone=placement.get("AvailabilityZoneId") or placement.get("AvailabilityZone", ""),
+        address=described.get("PrivateIpAddress", ""),
+        state=described.get("State", {}).get("Name", "unknown to EC2"),
+        launched=described.get("LaunchTime"),
+        leaving=leaving,
+    )

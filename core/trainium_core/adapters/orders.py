@@ -1,0 +1,29 @@
+"""What becomes of an order that AWS does not take."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import OrderRefusedError
+from trainium_core.adapters.aws_service import DENIED
+
+
+@contextmanager
+def ordering(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
+    """Turn what can go wrong into OrderRefusedError, and an error that says `absent` into an end of the block."""
+    try:
+        yield
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+        if any(sign in f"{code} {message}" for sign in absent):
+            return
+        if code in DENIED:
+            raise OrderRefusedError(f"not allowed: the permission {permission} is missing") from error
+        raise OrderRefusedError(f"AWS answered {code}: {message}") from error
+    except (BotoCoreError, CannotTellError) as error:
+        raise OrderRefusedError(str(error)) from error
+    except ResponseParserError as error:
+        raise OrderRefusedError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error

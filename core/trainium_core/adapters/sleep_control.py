@@ -1,0 +1,37 @@
+"""Puts a deployed cluster to sleep and wakes it: an update of its stack, by the template that it has."""
+
+from trainium_core.account.sleep import SleepState
+from trainium_core.adapters.aws_service import asking
+from trainium_core.adapters.orders import ordering
+from trainium_core.adapters.stack_control import AwsStackControl
+from trainium_core.adapters.stack_events import AwsStackEvents
+from trainium_core.naming import ASLEEP_PARAMETER
+
+_CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
+
+
+class AwsSleepControl(AwsStackControl, AwsStackEvents):
+    """Answers trainium_core.account.sleep.Sleeper."""
+
+    def sleep_state(self, stack: str) -> SleepState | None:
+        for look in self.living_stacks([stack]):
+            given = self._parameters(stack).get(ASLEEP_PARAMETER)
+            asleep = None if given is None else given == "true"
+            return SleepState(status=look.status, asleep=asleep, cluster=look.cluster)
+        return None
+
+    def set_asleep(self, stack: str, *, asleep: bool) -> None:
+        others = [name for name in self._parameters(stack) if name != ASLEEP_PARAMETER]
+        new = {"ParameterKey": ASLEEP_PARAMETER, "ParameterValue": "true" if asleep else "false"}
+        with ordering("cloudformation:UpdateStack"):
+            self.client("cloudformation").update_stack(
+                StackName=stack,
+                UsePreviousTemplate=True,
+                Parameters=[new, *({"ParameterKey": name, "UsePreviousValue": True} for name in others)],
+                Capabilities=list(_CAPABILITIES),
+            )
+
+    def _parameters(self, stack: str) -> dict[str, str]:
+        with asking("cloudformation:DescribeStacks"):
+            (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+            return {one["ParameterKey"]: one.get("ParameterValue", "") for one in found.get("Parameters", [])}

@@ -1,0 +1,154 @@
+"""Looks at the stacks of a cluster, living and deleted, and deletes them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import MadeResource, StackLook, StackProgress
+from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.orders import ordering
+from trainium_core.naming import CLUSTER_TAG
+
+_NO_STACK = ("does not exist",)
+_SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
+_KEEPS = ("Retain", "RetainExceptOnCreate")
+
+Template = Mapping[str, Mapping[str, Any]]
+"""The resources of a template by their logical ids."""
+
+
+class AwsStackControl(AwsService):
+    """Answers trainium_core.account.teardown.Stacks."""
+
+    def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+        return list(self._living(names))
+
+    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+        return list(self._deleted(names))
+
+    def stack_progress(self, stack_id: str) -> StackProgress:
+        with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+            (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+            status = found["StackStatus"]
+            if status == "DELETE_COMPLETE":
+                return StackProgress(status=status)
+            left = [entry for entry in self._entries(stack_id) if entry["ResourceStatus"] not in _SETTLED]
+            failures = self._failures(stack_id) if status == "DELETE_FAILED" else ()
+            return StackProgress(status=status, left=len(left), failures=tuple(failures))
+        return StackProgress(status="DELETE_COMPLETE")
+
+    def delete_stack(self, stack_id: str) -> None:
+        with ordering("cloudformation:DeleteStack", absent=_NO_STACK):
+            self.client("cloudformation").delete_stack(StackName=stack_id)
+
+    def created(self, stack: str) -> datetime | None:
+        """When a stack was created; None when it is not there."""
+        with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+            return self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["CreationTime"]
+        return None
+
+    def stack_that_has(self, resource_id: str) -> str | None:
+        with asking("cloudformation:DescribeStackResources", absent=_NO_STACK):
+            answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
+            there = [one["StackName"] for one in answer["StackResources"] if one["ResourceStatus"] not in _SETTLED]
+            return there[0] if there else None
+        return None
+
+    def _living(self, names: Sequence[str]) -> Iterator[StackLook]:
+        for name in names:
+            with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+                (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+                template = self._template(found)
+                yield _look(found, template, tuple(self._has(found["StackId"], template)))
+
+    def _has(self, stack_id: str, template: Template) -> Iterator[MadeResource]:
+        kept = {name for name, made in template.items() if made.get("DeletionPolicy") in _KEEPS}
+        for entry in self._entries(stack_id):
+            yield MadeResource(
+                kind=entry["ResourceType"],
+                resource_id=entry.get("PhysicalResourceId", ""),
+                kept=entry["LogicalResourceId"] in kept,
+                gone=entry["ResourceStatus"] == "DELETE_COMPLETE",
+            )
+
+    def _entries(self, stack_id: str) -> Sequence[Mapping[str, Any]]:
+        with asking("cloudformation:ListStackResources", absent=_NO_STACK):
+            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
+            return [entry for page in pages for entry in page["StackResourceSummaries"]]
+        return []
+
+    def _template(self, found: Mapping[str, Any]) -> Template:
+        """The resources of the template by which a stack was made, of a deleted one too."""
+        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+            return {}
+        stack_id = found["StackId"]
+        with asking("cloudformation:GetTemplate", absent=_NO_STACK):
+            body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
+            if not isinstance(body, Mapping):
+                raise CannotTellError(f"the template of {stack_id} is not JSON: this package did not make it")
+            return cast(Mapping[str, Any], body).get("Resources", {})
+        return {}
+
+    def _deleted(self, names: Sequence[str]) -> Iterator[StackLook]:
+        with asking("cloudformation:ListStacks"):
+            pages = self.client("cloudformation").get_paginator("list_stacks")
+            summaries = [
+                summary
+                for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"])
+                for summary in page["StackSummaries"]
+                if summary["StackName"] in names
+            ]
+        for summary in summaries:
+            stack_id = summary["StackId"]
+            with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+                (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+                yield _look(found, self._template(found), tuple(self._had(stack_id)))
+
+    def _had(self, stack_id: str) -> Iterator[MadeResource]:
+        """What a deleted stack had, by the last that its events say of each."""
+        last: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for event in self._events(stack_id):  # the newest first
+            last.setdefault((event["ResourceType"], event.get("PhysicalResourceId", "")), event)
+        for (kind, resource_id), event in last.items():
+            if resource_id not in ("", stack_id):
+                status = event["ResourceStatus"]
+                kept, gone = status == "DELETE_SKIPPED", status == "DELETE_COMPLETE"
+                yield MadeResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone)
+
+    def _failures(self, stack_id: str) -> Iterator[str]:
+        """What the last attempt to delete the stack could not delete, and why."""
+        for event in self._events(stack_id):
+            of_the_stack = event.get("PhysicalResourceId") == stack_id
+            if of_the_stack and event["ResourceStatus"] == "DELETE_IN_PROGRESS":
+                return
+            if not of_the_stack and event["ResourceStatus"] == "DELETE_FAILED":
+                what = f"{event['ResourceType']} {event.get('PhysicalResourceId') or event['LogicalResourceId']}"
+                yield f"{what}: {event.get('ResourceStatusReason', 'no reason given')}"
+
+    def _events(self, stack_id: str) -> Iterator[Mapping[str, Any]]:
+        with asking("cloudformation:DescribeStackEvents"):
+            pages = self.client("cloudformation").get_paginator("describe_stack_events")
+            for page in pages.paginate(StackName=stack_id):
+                yield from page["StackEvents"]
+
+
+def _look(found: Mapping[str, Any], template: Template, resources: tuple[MadeResource, ...]) -> StackLook:
+    return StackLook(
+        name=found["StackName"],
+        stack_id=found["StackId"],
+        status=found["StackStatus"],
+        cluster=_cluster(found.get("Tags", []), template),
+        protected=bool(found.get("EnableTerminationProtection")),
+        resources=resources,
+    )
+
+
+def _cluster(tags: Sequence[Any], template: Template) -> str | None:
+    """By the tag of the stack, or that of its resources: the CDK puts tags on these, and on stacks if told so."""
+    of_resources = (made.get("Properties", {}).get("Tags", []) for made in template.values())
+    for some in (tags, *of_resources):
+        for tag in some if isinstance(some, list) else ():
+            if isinstance(tag, Mapping) and tag.get("Key") == CLUSTER_TAG and isinstance(tag.get("Value"), str):
+                return tag["Value"]
+    return None

@@ -1,0 +1,55 @@
+"""What is known to belong to a cluster though no look saw it: its stacks, and what only an index or a stack names."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from trainium_core.audit.resource import Charge, Found, Look, Resource, arn_name, arn_type
+from trainium_core.audit.stack_record import KEPT, StackRecord
+
+KEPT_ONLY = (KEPT,)
+NOT_DELETED = ("DELETE_FAILED",)
+"""Statuses of what stays when a stack has gone."""
+
+_STACK = "AWS::CloudFormation::Stack"
+_NO_PRICE = Charge(unpriced="this kind of thing")
+
+
+def standing(stacks: Iterable[StackRecord]) -> Iterator[Found]:
+    for one in stacks:
+        if one.stands:
+            resource = Resource(
+                name=one.name,
+                arn=one.stack_id,
+                ids=frozenset([one.stack_id]),
+                state=one.status,
+                created=one.created,
+            )
+            yield Found(kind="stack", resource=resource, found_by=("it stands",))
+
+
+def only_in_the_index(
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[Look]
+) -> Iterator[Found]:
+    """What no look had an answer about. What a look did not find is gone: the index of tags lags behind.
+
+    What a stack kept, or failed to delete, is told by only_remembered.
+    """
+    covered = {look.arn_type for look in answered} | {"cloudformation:stack"}
+    remembered = {
+        name for stack in stacks for (_, name), status in stack.made.items() if status in (*KEPT_ONLY, *NOT_DELETED)
+    }
+    for arn, owner in tagged.items():
+        if owner == cluster and arn_type(arn) not in covered and not {arn, arn_name(arn)} & remembered:
+            resource = Resource(name=arn_name(arn), arn=arn, ids=frozenset([arn]), charge=_NO_PRICE)
+            yield Found(kind=arn_type(arn), resource=resource, found_by=("index of tags, and nothing looked at it",))
+
+
+def only_remembered(
+    stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[Look]
+) -> Iterator[Found]:
+    """What a stack left in one of the statuses, of kinds that no look had an answer about."""
+    covered = {look.resource_type for look in answered} | {_STACK}
+    for stack in stacks:
+        for (resource_type, name), status in stack.made.items():
+            if status in statuses and resource_type not in covered:
+                resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
+                yield Found(kind=resource_type, resource=resource, found_by=(f"made by stack {stack.name}",))

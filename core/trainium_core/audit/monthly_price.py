@@ -1,0 +1,45 @@
+"""What things cost per month by being there. What has no price is unknown, and never 0."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_core.facts import facts
+from trainium_core.price_products import products
+from trainium_core.price_quotes import Quotes
+from trainium_core.prices import PricedItem
+
+
+def priced_item(item: ChargedItem, region: str) -> PricedItem:
+    return PricedItem(product=item.product, region=region, instance_type=item.instance_type)
+
+
+def priced_items(resources: Iterable[Resource], region: str) -> tuple[PricedItem, ...]:
+    """All that has to be looked up."""
+    return tuple(priced_item(item, region) for resource in resources for item in resource.charge.items)
+
+
+def hours_per_month() -> int:
+    return facts()["billing"]["hours_per_month"]
+
+
+def per_month(charge: Charge, found: Quotes, region: str) -> Decimal | None:
+    """US dollars, before tax and discounts; None where a part of it has no known price."""
+    if charge.unpriced:
+        return None
+    amounts = [_per_month(item, found, region) for item in charge.items]
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known, Decimal(0)) if len(known) == len(amounts) else None
+
+
+def per_hour(charge: Charge, found: Quotes, region: str) -> Decimal | None:
+    monthly = per_month(charge, found, region)
+    return None if monthly is None else monthly / hours_per_month()
+
+
+def _per_month(item: ChargedItem, found: Quotes, region: str) -> Decimal | None:
+    price = found.prices.get(priced_item(item, region))
+    if price is None or price.usd is None:
+        return None
+    units = hours_per_month() if products()[item.product].unit == "hour" else 1
+    return item.quantity * price.usd * units

@@ -1,0 +1,172 @@
+"""The audit: every look on a thread of its own, then what belongs to the cluster, then what it costs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.audit import AuditedAccount
+from trainium_core.audit.beyond_looks import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
+from trainium_core.audit.monthly_price import per_month, priced_items
+from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
+from trainium_core.audit.ownership import Evidence, Seen, belonging
+from trainium_core.audit.resource import Found, Look, Resource, arn_key
+from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
+from trainium_core.naming import BOOTSTRAP_STACK_NAME
+from trainium_core.plan import Plan
+from trainium_core.price_quotes import quotes
+from trainium_core.prices_file import snapshot_prices
+
+Progress = Callable[[int, int], None]
+"""Is told how many of how many questions are answered."""
+
+THREADS = 16
+"""Questions at once: many more would only be throttled by EC2."""
+
+_TAGS = "the index of tags"
+_STACKS = "the stacks, and what they made"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answers:
+    """`seen`: everything that any look saw. `answered`: the looks that had an answer."""
+
+    looks: Sequence[Look]
+    answered: Sequence[Look]
+    seen: Sequence[Seen]
+    tagged: Mapping[str, str]
+    stacks: Stacks
+    not_read: Sequence[NotRead]
+
+
+def audit(
+    plan: Plan, account: AuditedAccount, *, stack_names: Sequence[str], now: datetime, tell: Progress | None = None
+) -> Audit:
+    """Everything in the account that is, or may be, the plan's cluster's. Raises CannotTellError without credentials.
+
+    `stack_names`: the stacks of the cluster. A standing stack with the cluster's tag counts whatever its name.
+    """
+    identity = account.identity()
+    answers = _ask(account, plan.cluster_name, identity.account, stack_names, tell)
+    not_read = list(answers.not_read)
+    grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
+    wanted = priced_items((found.resource for _, found in grouped), plan.region)
+    priced = quotes(wanted, own=plan.prices, aws=account, snapshot=snapshot_prices())
+    return Audit(
+        cluster=plan.cluster_name,
+        region=plan.region,
+        identity=identity,
+        time=now,
+        stacks=answers.stacks.own,
+        resources=tuple(
+            Audited(**vars(found), group=group, usd_per_month=per_month(found.resource.charge, priced, plan.region))
+            for group, found in grouped
+        ),
+        not_read=tuple(not_read),
+        kinds=tuple(look.kind for look in answers.looks),
+        calls=account.calls(),
+        prices_silence=priced.silence,
+    )
+
+
+def _ask(
+    account: AuditedAccount, cluster: str, account_id: str, stack_names: Sequence[str], tell: Progress | None
+) -> _Answers:
+    looks = account.looks(account_id)
+    asked: dict[str, Callable[[], Any]] = {look.kind: partial(_resources, look) for look in looks}
+    asked[_TAGS] = account.tagged
+    asked[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
+    heard, not_read = dict[str, Any](), list[NotRead]()
+    with ThreadPoolExecutor(THREADS) as threads:
+        futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in asked.items()}
+        for done, future in enumerate(as_completed(futures), start=1):
+            try:
+                heard[futures[future]] = future.result()
+            except CannotTellError as error:
+                not_read.append(NotRead(what=futures[future], reason=str(error)))
+            if tell is not None:
+                tell(done, len(asked))
+    return _Answers(
+        looks=looks,
+        answered=[look for look in looks if look.kind in heard],
+        seen=[(look.kind, look.resource_type, one) for look in looks for one in heard.get(look.kind, ())],
+        tagged=heard.get(_TAGS, {}),
+        stacks=_sorted_out(heard.get(_STACKS, ()), cluster, stack_names),
+        not_read=sorted(not_read, key=lambda one: one.what),
+    )
+
+
+def _resources(look: Look) -> list[Resource]:
+    return list(look.resources())
+
+
+def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
+    own = tuple(one for one in records if one.cluster == cluster or (one.cluster is None and one.name in names))
+    return Stacks(
+        own=own,
+        other_names=frozenset(one.name for one in records) - {one.name for one in own},
+        other_ids=frozenset(one.stack_id for one in records) - {one.stack_id for one in own},
+        bootstrap=tuple(one for one in records if one.name == BOOTSTRAP_STACK_NAME),
+    )
+
+
+def _grouped(
+    answers: _Answers, cluster: str, stack_names: Sequence[str], not_read: list[NotRead]
+) -> Iterator[tuple[Group, Found]]:
+    """Everything that is to be told, and in which group. What could not be measured goes to not_read."""
+    evidence = Evidence(
+        cluster=cluster,
+        tagged={arn_key(arn): value for arn, value in answers.tagged.items()},
+        stacks=answers.stacks,
+        stack_names=tuple(stack_names),
+    )
+    own = answers.stacks.own
+    yield from _in("left", standing(own))
+    grouped: list[tuple[Group, Found]] = [
+        (_group(seen, answers.stacks), found) for seen, found in belonging(answers.seen, evidence)
+    ]
+    yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.looks, not_read)
+    yield from _in("left", only_in_the_index(answers.tagged, cluster, own, answers.answered))
+    yield from _in("left", only_remembered(own, NOT_DELETED, answers.answered))
+    yield from _in("kept", only_remembered(own, KEPT_ONLY, answers.answered))
+
+
+def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
+    return ((group, one) for one in found)
+
+
+def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
+    for kind, resource_type, one in answers.seen:
+        if answers.stacks.bootstrap_made(resource_type, one.ids):
+            yield Found(kind=kind, resource=one, found_by=(f"made by stack {BOOTSTRAP_STACK_NAME}",))
+
+
+def _group(seen: Seen, stacks: Stacks) -> Group:
+    _, resource_type, resource = seen
+    maker = stacks.maker_of(resource_type, resource.ids)
+    return "kept" if maker and status_of(maker, resource_type, resource.ids) == KEPT else "left"
+
+
+def _measured(
+    grouped: Sequence[tuple[Group, Found]], looks: Sequence[Look], not_read: list[NotRead]
+) -> Iterator[tuple[Group, Found]]:
+    measure = partial(_measure, {look.kind: look for look in looks})
+    with ThreadPoolExecutor(THREADS) as threads:
+        answers = list(threads.map(measure, [found for _, found in grouped]))
+    for (group, found), answer in zip(grouped, answers, strict=True):
+        if isinstance(answer, CannotTellError):
+            if group != "shared":  # whatever that holds, it is not the cluster's
+                not_read.append(NotRead(what=f"{found.kind} {found.resource.name}", reason=str(answer)))
+            yield group, found
+        elif answer is not None:
+            yield group, Found(kind=found.kind, resource=answer, found_by=found.found_by)
+
+
+def _measure(looks: Mapping[str, Look], found: Found) -> Resource | CannotTellError | None:
+    try:
+        return looks[found.kind].measured(found.resource)
+    except CannotTellError as error:
+        return error

@@ -1,0 +1,98 @@
+"""When a pilot ends: a duration from its deployment, or a date-time that means the same instant to everybody."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from trainium_core.forms import UnreadableError
+from trainium_core.problems import nearest
+
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_LONGEST = timedelta(days=366)
+
+
+@dataclass(frozen=True)
+class PilotEnd:
+    """Either `after`, counted from the first deployment in hours that pass, or `at`, in UTC."""
+
+    after: timedelta | None = None
+    at: datetime | None = None
+
+    def instant(self, deployed: datetime) -> datetime:
+        """The end in UTC, of a pilot first deployed then."""
+        return self.at or deployed.astimezone(UTC) + (self.after or timedelta())
+
+    def __str__(self) -> str:
+        """The same end as a setting says it, without a time zone: it can be read where no zones are known."""
+        if self.at is not None:
+            return utc_text(self.at)
+        return f"{(self.after or timedelta()) // _UNITS['h']}h"
+
+
+@dataclass(frozen=True)
+class EndForm:
+    """A duration such as 40h, 5d or 2w, or a date-time with its offset or time zone."""
+
+    allowed: str = (
+        "a duration such as 40h, 5d or 2w, or a date and time with offset or time zone, "
+        "such as 2026-12-01T18:00Z or 2026-12-01T18:00 Europe/Berlin"
+    )
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: object) -> str:
+        text = str(raw).strip()
+        read_pilot_end(text)
+        return text
+
+
+def read_pilot_end(text: str) -> PilotEnd:
+    """Raises UnreadableError when the text is neither, or is a local time that does not exist, or exists twice."""
+    if duration := re.fullmatch(r"([0-9]{1,5})\s*([hdw])", text):
+        after = int(duration[1]) * _UNITS[duration[2]]
+        if not timedelta() < after <= _LONGEST:
+            raise UnreadableError(f"choose a duration of more than nothing and at most {_LONGEST.days}d")
+        return PilotEnd(after=after)
+    stamp, _, zone_name = text.partition(" ") if "T" in text else (text, "", "")
+    try:
+        local = datetime.fromisoformat(stamp)
+    except ValueError:
+        raise UnreadableError(f"give {EndForm.allowed}") from None
+    if zone_name:
+        if local.tzinfo is not None:
+            raise UnreadableError("give the offset or the time zone, not both")
+        return PilotEnd(at=_in_zone(local, zone_name.strip()))
+    if local.tzinfo is None:
+        raise UnreadableError(f"say in which zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
+    return PilotEnd(at=_in_utc(local))
+
+
+def utc_text(instant: datetime) -> str:
+    """An instant as `2026-12-01T17:00Z`; seconds where there are any, so that reading it gives the instant again."""
+    in_utc = instant.astimezone(UTC).replace(tzinfo=None)
+    precision = "microseconds" if in_utc.microsecond else "seconds" if in_utc.second else "minutes"
+    return f"{in_utc.isoformat(timespec=precision)}Z"
+
+
+def _in_zone(local: datetime, zone_name: str) -> datetime:
+    try:
+        zone = ZoneInfo(zone_name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        close = nearest(zone_name, tuple(available_timezones()))
+        raise UnreadableError(f"{zone_name!r} is no time zone" + (f"; write {close}" if close else "")) from None
+    earlier, later = (_in_utc(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
+    if earlier.astimezone(zone).replace(tzinfo=None) != local:
+        raise UnreadableError(f"clocks in {zone_name} skip {local:%H:%M} that day; give another time, or one in UTC")
+    if earlier != later:
+        raise UnreadableError(
+            f"{local:%H:%M} comes twice that day in {zone_name}; "
+            f"write {utc_text(earlier)} for the first, {utc_text(later)} for the second"
+        )
+    return earlier
+
+
+def _in_utc(local: datetime) -> datetime:
+    try:
+        return local.astimezone(UTC)
+    except OverflowError:
+        raise UnreadableError(f"give {EndForm.allowed}") from None

@@ -1,0 +1,49 @@
+"""What must hold between the settings of a pilot's end and budget."""
+
+from collections.abc import Iterator
+
+from trainium_core.facts import facts
+from trainium_core.naming import CLUSTER_TAG
+from trainium_core.plan import Plan
+from trainium_core.problems import SETTING_PREFIX, Problem
+from trainium_core.rule import Rule, rule_of
+
+PILOT_RULES: list[Rule] = []
+rule = rule_of(PILOT_RULES)
+
+
+@rule("ends", "ends_action", "warning_hours")
+def what_happens_at_the_end_needs_an_end(plan: Plan) -> Iterator[Problem]:
+    if plan.ends is None:
+        yield from _without(plan, "ends_action", needs="ends")
+        yield from _without(plan, "warning_hours", needs="ends")
+
+
+@rule("budget_usd", "budget_action")
+def what_happens_at_the_budget_needs_a_budget(plan: Plan) -> Iterator[Problem]:
+    if plan.budget_usd is None:
+        yield from _without(plan, "budget_action", needs="budget_usd")
+
+
+@rule("ends", "budget_usd", "notify_email", "capacity")
+def somebody_is_told_of_something(plan: Plan) -> Iterator[Problem]:
+    if plan.ends is None and plan.budget_usd is None and plan.capacity != "capacity-block":
+        yield from _without(plan, "notify_email", needs="ends")
+
+
+@rule("budget_usd", "region")
+def budgets_can_be_made_from_the_region(plan: Plan) -> Iterator[Problem]:
+    if plan.budget_usd is not None and plan.region in facts()["budgets"]["regions_without_cloudformation_type"]:
+        yield Problem(
+            key="budget_usd",
+            got=plan.budget_usd,
+            allowed=f"nothing in {plan.region}: CloudFormation makes no budgets from there",
+            fix=f"remove it, and make a budget on the tag {CLUSTER_TAG}={plan.cluster_name} by hand",
+        )
+
+
+def _without(plan: Plan, key: str, *, needs: str) -> Iterator[Problem]:
+    got = getattr(plan, key)
+    if got != Plan.__dataclass_fields__[key].default:
+        name = SETTING_PREFIX + needs
+        yield Problem(key=key, got=got, allowed=f"nothing without {name}", fix=f"give {name} too, or remove it")

@@ -1,0 +1,15 @@
+"""The zone that the nodes of a plan go to."""
+
+from trainium_core.account import Account, CannotTellError
+from trainium_core.plan import Plan
+
+
+def zone_of_the_nodes(plan: Plan, account: Account) -> str:
+    """Its id; the subnet's in a VPC of the user's own. Raises CannotTellError when there is no such subnet."""
+    zone_id = plan.zone_id
+    if plan.subnet_id is not None:
+        subnet = account.subnet(plan.subnet_id)
+        zone_id = subnet.zone_id if subnet else None
+    if zone_id is None:
+        raise CannotTellError(f"which zone the nodes go to is not known: no {plan.subnet_id} in {plan.region}")
+    return zone_id

@@ -1,0 +1,81 @@
+"""Who is in the cluster: written once every node is proven, read by every node.
+
+One JSON object at naming.ROSTER_KEY beside the node records. With it each node knows its rank, the address of the first
+and whom it has to reach.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+_VERSION_LENGTH = 16  # hexadecimal digits: no two rosters of one cluster will ever share them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One node. `address`: private IPv4 address of its first interface, as EC2 says it."""
+
+    instance_id: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """Something that ends every node at once. `at`: when, ISO 8601 in UTC."""
+
+    kind: str
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roster:
+    """The members, sorted by instance id: the first is rank 0. Empty until every node was proven once."""
+
+    members: tuple[Member, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def of(cls, addresses: Mapping[str, str], notices: tuple[Notice, ...] = ()) -> "Roster":
+        """The roster of instances by their addresses."""
+        members = tuple(Member(instance_id=i, address=address) for i, address in sorted(addresses.items()))
+        return cls(members=members, notices=notices)
+
+    @property
+    def version(self) -> str:
+        """Changes with the members and nothing else; empty without any."""
+        if not self.members:
+            return ""
+        named = "\n".join(f"{member.instance_id} {member.address}" for member in self.members)
+        return sha256(named.encode()).hexdigest()[:_VERSION_LENGTH]
+
+    @property
+    def instance_ids(self) -> frozenset[str]:
+        return frozenset(member.instance_id for member in self.members)
+
+    def to_json(self) -> str:
+        shown = {
+            "version": self.version,
+            "nodes": [asdict(member) for member in self.members],
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        return json.dumps(shown, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Roster":
+        """Read a roster. Raises ValueError with the reason when the text is not one."""
+        try:
+            raw: Any = json.loads(text)
+            return cls(
+                members=tuple(
+                    Member(instance_id=str(n["instance_id"]), address=str(n["address"])) for n in raw["nodes"]
+                ),
+                notices=tuple(
+                    Notice(kind=str(n["kind"]), at=str(n["at"]), reason=str(n["reason"]))
+                    for n in raw.get("notices", [])
+                ),
+            )
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"not a roster: {error!r}") from error

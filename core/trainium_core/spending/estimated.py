@@ -1,0 +1,87 @@
+"""What a cluster is estimated to have cost until now: its nodes by when they ran, the rest by how long it is there."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from trainium_core.audit import Audit, Audited
+from trainium_core.audit.monthly_price import hours_per_month
+from trainium_core.cost import CostLine
+from trainium_core.facts import facts
+from trainium_core.price_products import products
+from trainium_core.spending.node_runs import NodeRun
+from trainium_core.spending.spending import Line
+
+OF_NODES = ("EC2 instance", "EBS volume")
+"""Kinds that come and go with nodes: estimated by when nodes ran, also those that are gone."""
+
+_HOUR = timedelta(hours=1)
+
+
+def hours(lasted: timedelta) -> Decimal:
+    return Decimal(str(lasted / _HOUR))
+
+
+LEFT_OUT = ("log group",)
+"""Kinds that come to next to nothing, as in an estimate. An audit lists them with their size."""
+
+
+def node_lines(runs: Sequence[NodeRun], per_node: Iterable[CostLine], nodes: int, now: datetime) -> Iterator[Line]:
+    """`per_node`: what the plan's nodes are billed for by the hour, all `nodes` of them together."""
+    lasted = [run.lasted(now) for run in runs]
+    known = sum((one for one in lasted if one is not None), timedelta())
+    unknown = lasted.count(None)
+    how = f"estimated: {hours(known):.2f} node-hours that Auto Scaling remembers, at today's price"
+    for line in per_node if runs else ():
+        hourly = None if line.running_hour is None else line.running_hour / nodes
+        what = products()[line.item.product].name
+        yield Line(what=f"{what}, of all nodes", usd=None if hourly is None else hourly * hours(known), how=how)
+    if unknown:
+        yield Line(what=f"{unknown} nodes whose end is not known", usd=None, how="unknown: Auto Scaling forgot it")
+
+
+def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
+    """The time before the first launch that Auto Scaling can remember."""
+    weeks: int = facts()["scaling_activities"]["weeks"]
+    remembered = now - timedelta(weeks=weeks)
+    if since is not None and since < remembered:
+        how = f"unknown: Auto Scaling remembers {weeks} weeks"
+        yield Line(what=f"nodes before {remembered:%Y-%m-%d}", usd=None, how=how)
+
+
+def standing_lines(audit: Audit) -> Iterator[Line]:
+    """What is there besides nodes, from when it was made, or the oldest stack was that stands."""
+    since = min((stack.created for stack in audit.stacks if stack.stands), default=None)
+    for one in billed_resources(audit):
+        if one.kind in OF_NODES:
+            continue
+        began = one.resource.created or since
+        hourly = per_hour(one)
+        if hourly is None or began is None:
+            how = one.resource.charge.unpriced or ("no price" if hourly is None else "nobody knows since when")
+            yield Line(what=_name(one), usd=None, how=f"unknown: {how}")
+        else:
+            lasted = hours(audit.time - began)
+            yield Line(what=_name(one), usd=hourly * lasted, how=f"estimated: {lasted:.2f} h at today's price")
+
+
+def hourly_lines(audit: Audit) -> Iterator[Line]:
+    """What everything that is there costs by the hour."""
+    for one in billed_resources(audit):
+        lacks = one.resource.charge.unpriced or "no price"
+        yield Line(what=_name(one), usd=per_hour(one), how=lacks if per_hour(one) is None else "list price")
+
+
+def billed_resources(audit: Audit) -> tuple[Audited, ...]:
+    """All but what costs nothing by being there. What is shared with other apps is not the cluster's."""
+    return tuple(
+        one for one in audit.resources if one.group != "shared" and one.usd_per_month != 0 and one.kind not in LEFT_OUT
+    )
+
+
+def per_hour(one: Audited) -> Decimal | None:
+    return None if one.usd_per_month is None else one.usd_per_month / hours_per_month()
+
+
+def _name(one: Audited) -> str:
+    return f"{one.kind} {one.resource.name}"

@@ -1,0 +1,53 @@
+"""When each node ran, by what its Auto Scaling group remembers: launches and terminations of the last six weeks."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+_LAUNCHED = re.compile(r"Launching a new EC2 instance: (i-[0-9a-f]+)")
+_TERMINATED = re.compile(r"Terminating EC2 instance: (i-[0-9a-f]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingActivity:
+    """One entry of the group's history, with when it began."""
+
+    description: str
+    began: datetime
+    succeeded: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRun:
+    """`ended`: None while it runs. `known`: whether its end, or that there is none, is known."""
+
+    instance_id: str
+    began: datetime
+    ended: datetime | None
+    known: bool = True
+
+    def lasted(self, now: datetime) -> timedelta | None:
+        """None if its end is not known."""
+        return (self.ended or now) - self.began if self.known else None
+
+
+def node_runs(
+    activities: Iterable[ScalingActivity], *, running: Collection[str], deleted: datetime | None
+) -> Iterator[NodeRun]:
+    """Each launch that succeeded, oldest first.
+
+    `running`: the instances that run now. `deleted`: when the group went, which is the end of what it still had.
+    """
+    done = [activity for activity in activities if activity.succeeded]
+    ends = dict(_named(done, _TERMINATED))
+    for instance_id, began in sorted(_named(done, _LAUNCHED), key=lambda launch: launch[1]):
+        ended = ends.get(instance_id) or (None if instance_id in running else deleted)
+        known = ended is not None or instance_id in running
+        yield NodeRun(instance_id=instance_id, began=began, ended=ended, known=known)
+
+
+def _named(activities: Iterable[ScalingActivity], pattern: re.Pattern[str]) -> Iterator[tuple[str, datetime]]:
+    for activity in activities:
+        if found := pattern.search(activity.description):
+            yield found[1], activity.began

@@ -1,0 +1,102 @@
+"""Asks an account for the money of a plan's cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.spending import SpendingAccount
+from trainium_core.audit import Audit, NotRead, audit
+from trainium_core.audit.runner import Progress
+from trainium_core.cost import CostLine, Total, estimate
+from trainium_core.pilot_end import read_pilot_end
+from trainium_core.plan import Plan
+from trainium_core.spending.estimated import forgotten_lines, hourly_lines, hours, node_lines, standing_lines
+from trainium_core.spending.node_runs import NodeRun, node_runs
+from trainium_core.spending.spending import Forecast, Spending
+
+_GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
+"""What the instances and the root volumes of a plan are listed under in its cost items."""
+
+
+def spending(
+    plan: Plan,
+    account: SpendingAccount,
+    *,
+    stack_names: Sequence[str],
+    now: datetime,
+    ask_cost_explorer: bool,
+    tell: Progress | None = None,
+) -> Spending:
+    """Raises CannotTellError without credentials."""
+    audited = audit(plan, account, stack_names=stack_names, now=now, tell=tell)
+    since = min((stack.created for stack in audited.stacks), default=None)
+    not_read = list(audited.not_read)
+    runs = list(_runs(account, audited, not_read))
+    audited = replace(audited, not_read=tuple(not_read))
+    estimated = (
+        *node_lines(runs, _per_node(plan, account), plan.nodes, now),
+        *forgotten_lines(since, now),
+        *standing_lines(audited),
+    )
+    billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not asked")
+    found = Spending(
+        audit=audited,
+        since=since,
+        billed=billed,
+        not_billed=not_billed,
+        estimated=estimated,
+        now=tuple(hourly_lines(audited)),
+        forecast=None,
+    )
+    return replace(found, forecast=_forecast(plan, found))
+
+
+def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead]) -> Iterator[NodeRun]:
+    running = {one.resource.name for one in audited.resources if one.kind == "EC2 instance"}
+    groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
+    for name, stack in groups:
+        try:
+            activities = account.scaling_activities(name)
+            if not activities and not stack.stands:
+                raise CannotTellError("Auto Scaling remembers nothing of this group, which is gone")
+        except CannotTellError as error:
+            not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
+        else:
+            yield from node_runs(activities, running=running, deleted=stack.deleted)
+
+
+def _per_node(plan: Plan, account: SpendingAccount) -> list[CostLine]:
+    lines = estimate(plan, aws=account).lines
+    return [line for line in lines if line.resource_type in _OF_NODES and line.billed == "running"]
+
+
+def _billed(
+    account: SpendingAccount, plan: Plan, since: datetime | None, now: datetime
+) -> tuple[Mapping[str, Decimal] | None, str]:
+    if since is None:
+        return None, "not asked: no stack of the cluster is remembered, so nobody knows since when"
+    try:
+        found = account.billed(plan.cluster_name, since.date(), now.date() + timedelta(days=1))
+    except CannotTellError as error:
+        return None, str(error)
+    if not any(found.values()):
+        return None, (
+            "nothing is told under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
+            "or it is too early (Cost Explorer lags by up to a day, and a new tag by another)"
+        )
+    return found, ""
+
+
+def _forecast(plan: Plan, found: Spending) -> Forecast | None:
+    """What was billed lags behind, and an estimate leaves out what nobody can see: the larger one is nearer."""
+    standing = [stack.created for stack in found.audit.stacks if stack.stands]
+    if plan.ends is None or not standing:
+        return None
+    ends = read_pilot_end(plan.ends).instant(min(standing))
+    left = max(hours(ends - found.audit.time), Decimal(0))
+    spent = max(found.billed_total or Decimal(0), found.estimated_total.usd)
+    unknown = found.estimated_total.unknown + (found.hourly.unknown if left else 0)
+    return Forecast(ends=ends, hours=left, total=Total(usd=spent + found.hourly.usd * left, unknown=unknown))

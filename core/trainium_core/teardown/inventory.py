@@ -1,0 +1,166 @@
+"""What a teardown would take, and what it would keep, before anybody is asked."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.prices import Prices
+from trainium_core.account.teardown import MadeResource, StoredBytes, StoredSizes, TeardownAccount
+from trainium_core.plan import Plan
+from trainium_core.price_quotes import quotes
+from trainium_core.prices import PricedItem
+from trainium_core.prices_file import snapshot_prices
+from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
+from trainium_core.teardown.scope import BUCKET, Scope, may_be_emptied
+from trainium_core.teardown.step import count
+
+_GIB = 1024**3
+_PRODUCTS = {
+    BUCKET: "s3-storage",
+    "AWS::FSx::FileSystem": "fsx-lustre-storage",
+    "AWS::EFS::FileSystem": "efs-storage",
+}
+_DATA = ("AWS::FSx::FileSystem", "AWS::EFS::FileSystem")
+_HIDDEN = "AWS::CDK::Metadata"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Going:
+    """Something that will go. `detail`: what is lost with it."""
+
+    what: str
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Something that stays. `month_usd`: US dollars a month for what it holds now; None when that is not known."""
+
+    kind: str
+    resource_id: str
+    stored: StoredBytes | None
+    month_usd: Decimal | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """`unknown`: what could not be looked at, and why."""
+
+    going: tuple[Going, ...]
+    kept: tuple[Kept, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
+    """Look at everything that goes and stays. What has no answer is named, and keeps nothing from being shown."""
+    looker = _Looker(account, scope)
+    going = looker.going()
+    return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(looker.unknown))
+
+
+def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[Kept, ...]:
+    """What stays of the stacks and is still there, with what it costs."""
+    looks = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
+    items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
+    wanted = [items[made.kind] for made, size in looks if size is not None and made.kind in items]
+    found = quotes(wanted, own=plan.prices, aws=prices, snapshot=snapshot_prices()).prices
+    usd = {kind: price.usd for kind, item in items.items() if (price := found.get(item)) is not None}
+    return tuple(
+        Kept(
+            kind=made.kind,
+            resource_id=made.resource_id,
+            stored=None if isinstance(size, str) else size,
+            month_usd=_month(size, usd.get(made.kind)),
+        )
+        for made, size in looks
+        if size is not None
+    )
+
+
+def _size(account: StoredSizes, made: MadeResource) -> StoredBytes | str | None:
+    """None: it does not exist. Text: not known why or how much."""
+    if made.kind not in _PRODUCTS:
+        return "no size"
+    try:
+        return account.stored(made.kind, made.resource_id)
+    except CannotTellError as error:
+        return str(error)
+
+
+def _month(size: StoredBytes | str | None, usd: Decimal | None) -> Decimal | None:
+    return size.count * usd / _GIB if isinstance(size, StoredBytes) and usd is not None else None
+
+
+class _Looker:
+    def __init__(self, account: TeardownAccount, scope: Scope) -> None:
+        self._account, self._scope = account, scope
+        self.unknown: list[str] = []
+
+    def going(self) -> list[Going]:
+        return [*self._work(), *self._nodes(), *self._stacks(), *self._left_buckets(), *self._leftovers()]
+
+    def _work(self) -> Sequence[Going]:
+        if not self._scope.trains:
+            return []
+        try:
+            work = self._account.running_work(cluster=self._scope.cluster, state_machines=self._scope.state_machines)
+        except CannotTellError as error:
+            return self._not_known("training jobs", error)
+        return [Going(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
+
+    def _nodes(self) -> Sequence[Going]:
+        try:
+            groups = self._account.node_groups(self._scope.groups)
+        except CannotTellError as error:
+            return self._not_known("nodes", error)
+        return [
+            Going(
+                what="nodes", name=group.name, detail=", ".join(f"{n} {state}" for state, n in group.instances.items())
+            )
+            for group in groups
+            if group.instances
+        ]
+
+    def _stacks(self) -> Sequence[Going]:
+        going: list[Going] = []
+        for stack in self._scope.living:
+            kinds = Counter(
+                made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN)
+            )
+            going.append(
+                Going(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
+            )
+            lost = "with everything in it"
+            going += [Going(what="bucket", name=name, detail=lost) for name in stack.ids(BUCKET)]
+            going += [Going(what="file system", name=name, detail=lost) for kind in _DATA for name in stack.ids(kind)]
+        return going
+
+    def _left_buckets(self) -> Sequence[Going]:
+        going: list[Going] = []
+        for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
+            try:
+                tags = self._account.bucket_tags(name)
+            except CannotTellError as error:
+                self._not_known(f"bucket {name}", error)
+                continue
+            if may_be_emptied(tags, self._scope.cluster):
+                going.append(Going(what="bucket", name=name, detail="left by an earlier stack"))
+        return going
+
+    def _leftovers(self) -> Sequence[Going]:
+        going: list[Going] = []
+        for kind in LEFTOVER_KINDS:
+            try:
+                found = ours(self._account, self._scope, kind)
+            except CannotTellError as error:
+                self._not_known(f"{kind}s", error)
+                continue
+            going += [Going(what=kind, name=one.resource_id, detail="outside every stack") for one in found]
+        return going
+
+    def _not_known(self, what: str, error: CannotTellError) -> Sequence[Going]:
+        self.unknown.append(f"{what}: {error}")
+        return []

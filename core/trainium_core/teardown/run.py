@@ -1,0 +1,96 @@
+"""The order of a teardown, and its course: each step until it is done, stuck, or has no answer."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import OrderRefusedError, TeardownAccount
+from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
+from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
+from trainium_core.teardown.scope import Scope
+from trainium_core.teardown.stacks_step import DeleteStacks
+from trainium_core.teardown.step import Progress, Step
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+"""Seconds between two looks while AWS is at work: short at first, then longer, as it goes on."""
+
+_UNANSWERED = 3
+"""Looks in a row that may fail before a step gives up: a laptop changes its network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a step ended. `counts`: whether it tells if anything is left; what a later step made up for does not."""
+
+    step: str
+    state: Literal["done", "stuck", "unknown", "not tried"]
+    told: str
+    counts: bool = True
+
+
+def take_down(
+    account: TeardownAccount,
+    scope: Scope,
+    *,
+    tell: Callable[[str, Progress], None],
+    pause: Callable[[float], None],
+) -> tuple[Outcome, ...]:
+    """Take the cluster of a scope down. Each step looks before it orders, so that it can be begun again at any time.
+
+    tell: hears of every look, with the name of the step. pause: waits for so many seconds.
+    """
+
+    def ended(step: Step) -> Outcome:
+        return _end(step, tell, pause)
+
+    # A free interface in a subnet of the stack keeps the subnet.
+    clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
+    helps = [ended(step) for step in (StopWork(account, scope), EmptyGroups(account, scope), *clearing)]
+    stacks = ended(DeleteStacks(account, scope, clearing))
+    gone = stacks.state == "done"
+    if gone:
+        # CloudFormation has ended the nodes and emptied the buckets in any case; it does not stop jobs.
+        helps = [outcome if outcome.step == StopWork.name else _moot(outcome) for outcome in helps]
+    after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
+    after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
+    rest = [ended(step) if gone else _not_tried(step) for step in after]
+    return (*helps, stacks, *rest)
+
+
+def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not tell"]:
+    """Whether anything is left of the cluster: what is not known to be gone never counts as gone."""
+    states = {outcome.state for outcome in outcomes if outcome.counts}
+    if states & {"stuck", "not tried"}:
+        return "left" if "stuck" in states else "could not tell"
+    return "could not tell" if "unknown" in states else "gone"
+
+
+def _end(step: Step, tell: Callable[[str, Progress], None], pause: Callable[[float], None]) -> Outcome:
+    seconds, unanswered = SHORTEST_PAUSE, 0
+    while True:
+        try:
+            progress = step.advance()
+        except OrderRefusedError as error:
+            return Outcome(step=step.name, state="stuck", told=str(error))
+        except CannotTellError as error:
+            unanswered += 1
+            if unanswered == _UNANSWERED:
+                return Outcome(step=step.name, state="unknown", told=str(error))
+            progress = Progress(state="waiting", told=f"no answer, asking again: {error}")
+        else:
+            unanswered = 0
+        tell(step.name, progress)
+        if progress.state == "done" or progress.state == "stuck":
+            return Outcome(step=step.name, state=progress.state, told=progress.told)
+        if progress.state == "waiting":
+            pause(seconds)
+            seconds = min(seconds * 1.5, LONGEST_PAUSE)
+
+
+def _moot(outcome: Outcome) -> Outcome:
+    return Outcome(step=outcome.step, state=outcome.state, told=outcome.told, counts=False)
+
+
+def _not_tried(step: Step) -> Outcome:
+    return Outcome(step=step.name, state="not tried", told="not before the stacks are gone")

@@ -1,0 +1,101 @@
+"""What a teardown is about: the stacks of one cluster, and how what is ours is told from what is not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from trainium_core.account.teardown import Leftover, MadeResource, StackLook, Stacks
+from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, STACK_NAMES, TRAINING_STACK_NAME
+
+BUCKET = "AWS::S3::Bucket"
+_FUNCTION = "AWS::Lambda::Function"
+_GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_LOG_GROUP = "AWS::Logs::LogGroup"
+_STATE_MACHINE = "AWS::StepFunctions::StateMachine"
+_STACK_TAG = "aws:cloudformation:stack-name"
+_ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
+
+
+def is_ours(tags: Mapping[str, str], cluster: str) -> bool:
+    """Whether a resource belongs to the cluster: by its tag, and because no stack but one of ours made it."""
+    made_by = tags.get(_STACK_TAG)
+    return tags.get(CLUSTER_TAG) == cluster and (made_by is None or made_by in STACK_NAMES.values())
+
+
+def may_be_emptied(tags: Mapping[str, str], cluster: str) -> bool:
+    """Whether a bucket is ours and was not told to stay."""
+    return is_ours(tags, cluster) and tags.get(CONSENT_TAG) == "true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The stacks of a cluster. `foreign`: living stacks that have one of our names and belong to something else."""
+
+    cluster: str
+    living: tuple[StackLook, ...] = ()
+    deleted: tuple[StackLook, ...] = ()
+    foreign: tuple[StackLook, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self._living_ids(_GROUP)
+
+    @property
+    def state_machines(self) -> tuple[str, ...]:
+        return self._living_ids(_STATE_MACHINE)
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is a stack by which training jobs may run."""
+        return any(stack.name == TRAINING_STACK_NAME for stack in self.living)
+
+    @property
+    def buckets_in_stacks(self) -> tuple[str, ...]:
+        return self._living_ids(BUCKET)
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """Those of deleted stacks too, as far as CloudFormation did not delete them."""
+        return tuple(name for stack in (*self.living, *self.deleted) for name in stack.ids(BUCKET))
+
+    @property
+    def kept(self) -> tuple[MadeResource, ...]:
+        """What the stacks were told to keep, or have kept."""
+        return tuple(made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kept)
+
+    def owns(self, leftover: Leftover) -> bool:
+        """Whether something outside the stacks is ours. A function's own log group has no tags: its name tells."""
+        if leftover.kind == "log group" and not leftover.tags:
+            return leftover.resource_id in self._log_groups
+        return is_ours(leftover.tags, self.cluster)
+
+    @property
+    def _log_groups(self) -> frozenset[str]:
+        return frozenset(self._log_group_names())
+
+    def _log_group_names(self) -> Iterator[str]:
+        for stack in (*self.living, *self.deleted):
+            yield from stack.ids(_LOG_GROUP)
+            # Lambda makes a group of this name for a function that may, also after the function's own is deleted.
+            yield from (f"/aws/lambda/{made.resource_id}" for made in stack.resources if made.kind == _FUNCTION)
+
+    def _living_ids(self, kind: str) -> tuple[str, ...]:
+        return tuple(resource_id for stack in self.living for resource_id in stack.ids(kind))
+
+
+def scope_of(account: Stacks, cluster: str) -> Scope:
+    """Look for the stacks of a cluster. Raises CannotTellError."""
+    names = tuple(STACK_NAMES.values())
+    living = account.living_stacks(names)
+    return Scope(
+        cluster=cluster,
+        living=tuple(stack for stack in living if belongs(stack, cluster)),
+        deleted=tuple(stack for stack in account.deleted_stacks(names) if stack.cluster == cluster),
+        foreign=tuple(stack for stack in living if not belongs(stack, cluster)),
+    )
+
+
+def belongs(stack: StackLook, cluster: str) -> bool:
+    """Whether a stack is one of the cluster."""
+    # What a deployment leaves that made change sets and nothing else has no tags, and nothing to lose.
+    bare = stack.status == _ONLY_CHANGE_SETS and stack.cluster is None and not stack.resources
+    return bare or stack.cluster == cluster

@@ -1,0 +1,75 @@
+"""The step that deletes the stacks, and tries again what CloudFormation could not delete."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from trainium_core.account.teardown import OrderRefusedError, StackLook, StackProgress, Stacks
+from trainium_core.teardown.scope import Scope
+from trainium_core.teardown.step import Progress, Step, count
+
+_ATTEMPTS = 3
+_FAILED, _BUSY = "DELETE_FAILED", "_IN_PROGRESS"
+_LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+
+
+@dataclass
+class DeleteStacks:
+    """Deletes all stacks at once; they do not depend on each other.
+
+    clearing: steps to take again before another attempt, since what they clear away is what mostly stands in the way.
+    """
+
+    account: Stacks
+    scope: Scope
+    clearing: Sequence[Step]
+    name: str = "stacks"
+    attempts: Counter[str] = field(default_factory=Counter[str], init=False)
+
+    def advance(self) -> Progress:
+        looks = [self._advance(stack) for stack in self.scope.living]
+        for state in ("working", "waiting", "stuck"):
+            told = [look.told for look in looks if look.state == state]
+            if told:
+                return Progress(state=state, told="; ".join(told))
+        return Progress(state="done", told=", ".join(look.told for look in looks) or "none is there")
+
+    def _advance(self, stack: StackLook) -> Progress:
+        now = self.account.stack_progress(stack.stack_id)
+        if now.status == "DELETE_COMPLETE":
+            return Progress(state="done", told=f"{stack.name} is gone")
+        if now.status == "DELETE_IN_PROGRESS":
+            return Progress(state="waiting", told=f"{stack.name}: {count(now.left, 'resource')} left")
+        if stack.protected:
+            return Progress(
+                state="stuck", told=f"{stack.name} is protected against deletion; run: {_LIFT} {stack.name}"
+            )
+        if self.attempts[stack.stack_id] == _ATTEMPTS:
+            return Progress(state="stuck", told=_reasons(stack, now))
+        return self._order(stack, now)
+
+    def _order(self, stack: StackLook, now: StackProgress) -> Progress:
+        if now.status == _FAILED:
+            self._clear()
+        try:
+            self.account.delete_stack(stack.stack_id)
+        except OrderRefusedError as error:
+            if not now.status.endswith(_BUSY):
+                raise
+            return Progress(
+                state="waiting", told=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
+            )
+        self.attempts[stack.stack_id] += 1
+        if now.status == _FAILED:
+            return Progress(state="waiting", told=f"{_reasons(stack, now)}; trying again")
+        return Progress(state="waiting", told=f"{stack.name}: {count(now.left, 'resource')} left")
+
+    def _clear(self) -> None:
+        for step in self.clearing:
+            while step.advance().state == "working":
+                pass
+
+
+def _reasons(stack: StackLook, now: StackProgress) -> str:
+    reasons = "; ".join(now.failures) or "CloudFormation gives no reason"
+    return f"{stack.name} could not be deleted: {reasons}"

@@ -1,0 +1,23 @@
+"""EC2 GetConsoleOutput: what somebody who plays an instance has said on its console; moto has one text for all."""
+
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.core.utils import utcnow
+from moto.ec2.utils import Base64EncodedString
+
+LONGEST = 65_536
+"""Characters that EC2 keeps, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
+
+_said: dict[str, str] = {}
+
+
+def say(instance_id: str, text: str) -> None:
+    """Set what the console of an instance holds."""
+    _said[instance_id] = text[-LONGEST:]
+
+
+def get_console_output(response: Any) -> ActionResult:
+    instance = response.ec2_backend.get_instance(response._get_param("InstanceId"))
+    output = Base64EncodedString.from_raw_string(_said.get(instance.id, ""))
+    return ActionResult({"InstanceId": instance.id, "Timestamp": utcnow(), "Output": output})

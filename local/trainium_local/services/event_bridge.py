@@ -1,0 +1,106 @@
+"""EventBridge: rules that call Lambda functions, and what services say of themselves.
+
+moto's rules know no functions as targets, and what its S3 says differs from what AWS documents.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.events.models import Rule, events_backends
+
+from trainium_local.services import lambda_process
+
+Event = dict[str, Any]
+
+_moto_send_to_targets: Any = Rule.send_to_targets
+_listeners: list[Callable[[Event], None]] = []
+
+
+def when_emitted(listener: Callable[[Event], None]) -> None:
+    """Call `listener` with every event of the account's services from now on, in a thread of its own."""
+    _listeners.append(listener)
+
+
+def emit(
+    account_id: str,
+    region: str,
+    *,
+    source: str,
+    detail_type: str,
+    detail: Mapping[str, Any],
+    resources: Sequence[str] = (),
+) -> None:
+    """Send an event of a service to the rules of the default bus. Returns at once: nobody waits for EventBridge."""
+    event: Event = {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": detail_type,
+        "source": source,
+        "account": account_id,
+        "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "region": region,
+        "resources": list(resources),
+        "detail": dict(detail),
+    }
+    threading.Thread(target=_deliver, args=(account_id, region, event), daemon=True, name=detail_type).start()
+
+
+def send_to_targets(rule: Any, original_event: Event, transform_input: bool = True) -> None:
+    """Functions are called with the event, each in a thread of its own; every other target is moto's affair."""
+    # A rule with a schedule has no pattern, which moto takes to match anything.
+    if rule.state != "ENABLED" or not rule.event_pattern.get_pattern():
+        return
+    if not rule.event_pattern.matches_event(original_event):
+        return
+    functions = [target for target in rule.targets if ":lambda:" in target["Arn"]]
+    for target in functions:
+        threading.Thread(target=_call, args=(target["Arn"], original_event), daemon=True).start()
+    others = copy(rule)
+    others.targets = [target for target in rule.targets if target not in functions]
+    if others.targets:
+        _moto_send_to_targets(others, original_event, transform_input)
+
+
+def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -> None:
+    """What S3 tells EventBridge of an object, in a bucket that is set to."""
+    if not event_name.startswith("s3:ObjectCreated:"):
+        return
+    emit(
+        account_id,
+        bucket.region_name,
+        source="aws.s3",
+        detail_type="Object Created",
+        detail={
+            "version": "0",
+            "bucket": {"name": bucket.name},
+            "object": {"key": key.name, "size": key.size, "etag": key.etag.strip('"')},
+            "requester": account_id,
+            "reason": "PutObject",
+        },
+        resources=[bucket.arn],
+    )
+
+
+def _deliver(account_id: str, region: str, event: Event) -> None:
+    for listener in list(_listeners):
+        listener(event)
+    buses: Any = events_backends[account_id][region].event_buses
+    for bus in list(buses.values()):
+        for rule in list(bus.rules.values()):
+            rule.send_to_targets(event, transform_input=False)
+
+
+def _call(arn: str, event: Event) -> None:
+    from moto.awslambda.utils import get_backend
+
+    _, _, _, region, account_id, *_ = arn.split(":")
+    try:
+        function = get_backend(account_id, region).get_function(arn)
+    except Exception as error:  # gone meanwhile: on AWS the event is dropped as well
+        print(f"EventBridge: {arn}: {error}", flush=True)
+        return
+    lambda_process.run(function, event)

@@ -1,0 +1,94 @@
+"""EventBridge Scheduler: runs the schedules that moto only keeps, by the clock of the embedded AWS.
+
+Rates and single moments with functions as targets. A clock that is put forward runs what is due once, however many
+times it would have run meanwhile.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from moto.scheduler.models import scheduler_backends
+
+from trainium_local import clock
+from trainium_local.services import lambda_process
+
+_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+_RATE = re.compile(r"rate\(([0-9]+) (minute|hour|day)s?\)")
+_AT = re.compile(r"at\(([0-9T:-]+)\)")
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+_one_at_a_time = threading.Lock()
+
+
+def start() -> None:
+    """Run schedules as they fall due, from now on."""
+    threading.Thread(target=_run_for_ever, daemon=True, name="schedules").start()
+
+
+def run_due() -> list[str]:
+    """Run every schedule that is due, wait for all of them, and tell their names."""
+    with _one_at_a_time:
+        due = list(_due(clock.now()))
+        runs = [threading.Thread(target=_run, args=(schedule,), daemon=True) for schedule in due]
+        for run in runs:
+            run.start()
+        for run in runs:
+            run.join()
+    return [schedule.name for schedule in due]
+
+
+def next_run(expression: str, last: datetime) -> datetime | None:
+    """When a schedule that ran then runs next; None for an expression that is not known here."""
+    if rate := _RATE.fullmatch(expression):
+        return last + int(rate[1]) * _UNITS[rate[2]]
+    if at := _AT.fullmatch(expression):
+        moment = datetime.fromisoformat(at[1]).replace(tzinfo=UTC)
+        return moment if moment > last else datetime.max.replace(tzinfo=UTC)
+    return None
+
+
+def _run_for_ever() -> None:
+    while True:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        run_due()
+
+
+def _due(now: datetime) -> Iterator[Any]:
+    for schedule in _enabled():
+        state = vars(schedule)
+        following = next_run(schedule.schedule_expression, state.setdefault("last_run", now))
+        if following is None and not state.get("told"):
+            state["told"] = True
+            print(f"schedule {schedule.name}: {schedule.schedule_expression} is not known here", flush=True)
+        if following is not None and following <= now:
+            state["last_run"] = now
+            yield schedule
+
+
+def _enabled() -> Iterator[Any]:
+    backends: Any = scheduler_backends
+    for account in list(backends.values()):
+        for backend in list(account.values()):
+            for group in list(backend.schedule_groups.values()):
+                yield from (one for one in list(group.schedules.values()) if one.state == "ENABLED")
+
+
+def _run(schedule: Any) -> None:
+    from moto.awslambda.utils import get_backend
+
+    arn = schedule.target["Arn"]
+    _, _, service, region, account_id, *_ = arn.split(":")
+    if service != "lambda":
+        print(f"schedule {schedule.name}: the embedded AWS calls functions only, not {arn}", flush=True)
+        return
+    try:
+        function = get_backend(account_id, region).get_function(arn)
+    except Exception as error:  # gone meanwhile: on AWS the call fails as well
+        print(f"schedule {schedule.name}: {arn}: {error}", flush=True)
+        return
+    lambda_process.run(function, json.loads(schedule.target.get("Input") or "{}"))

@@ -1,0 +1,125 @@
+"""`trn destroy`: what is shown, what is asked, and the exit code. The teardown itself is tested in tests/core."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.running import GOOD
+from tests.core.fake_teardown import CACHE, OURS, RECORDS, THEIRS, FakeTeardown, cluster_stack
+from trainium_cli import destroy_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.teardown import run as teardown_run
+
+
+@pytest.fixture(autouse=True)
+def _on_a_wide_screen_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(teardown_run, "SHORTEST_PAUSE", 0)
+
+
+def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: str, typed: str | None = None) -> Result:
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    return CliRunner().invoke(trn, ["destroy", *GOOD, *options], prog_name="trn", input=typed)
+
+
+def test_what_goes_and_what_stays_is_shown_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, typed="n\n")
+    assert account.orders == []
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert ended.stdout.index(RECORDS) < ended.stdout.index("stays:") < ended.stdout.index(CACHE)
+    assert "Nothing was destroyed." in ended.stdout
+
+
+def test_every_thing_that_goes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    for name in ("trn-pilot-job", "2 running", "TrnClusterStack", RECORDS, "TrnClusterStack-nodes", "snap-1", "eni-1"):
+        assert name in shown
+
+
+def test_what_is_somebody_elses_is_not_shown_as_going(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    assert "snap-2" not in shown
+    assert "their-bucket" not in shown
+
+
+def test_what_stays_is_shown_with_its_size_and_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    (line,) = [line for line in shown.splitlines() if CACHE in line]
+    assert "5.00 GiB" in line
+    assert "$0.1" in line
+
+
+def test_a_size_that_is_not_known_is_not_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(denied=frozenset({"stored"})), typed="n\n").stdout
+    (line,) = [line for line in shown.splitlines() if CACHE in line]
+    assert line.count("unknown") == 2
+
+
+def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.stacks == []
+    assert f"Nothing of {OURS} is left in us-west-2 but what was told to stay." in ended.stdout
+
+
+def test_nothing_to_destroy_is_said_and_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[], leftovers=[], work=[])
+    ended = destroy(monkeypatch, account)
+    assert ended.exit_code == ExitCode.OK
+    assert f"Nothing of {OURS} is in us-west-2 to destroy." in ended.stdout
+
+
+def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=THEIRS)], leftovers=[], work=[])
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"belongs to the cluster {THEIRS}, not to {OURS}: it is left alone" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "told"),
+    [
+        (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
+        (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
+        (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.COULD_NOT_TELL, "unknown: not allowed: snapshot"),
+        (FakeTeardown(denied=frozenset({"living_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
+    ],
+)
+def test_what_is_left_or_unknown_is_told_and_decides_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, told: str
+) -> None:
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == code
+    assert told in ended.output
+
+
+def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(destroy_command, "take_down", interrupted)
+    ended = destroy(monkeypatch, FakeTeardown(), "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "run `trn destroy` again, it goes on" in ended.stderr
+
+
+def test_json_tells_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
+    told = json.loads(ended.stdout)
+    assert told["verdict"] == "gone"
+    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in told["going"]
+    assert [kept["resource_id"] for kept in told["kept"]] == [CACHE]
+    assert {step["state"] for step in told["steps"]} == {"done"}
+
+
+def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
+    assert account.orders == []

@@ -1,0 +1,230 @@
+"""Pilot: the clock and the budget of a plan, and what each may do."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from moto.iam.access_control import IAMPolicy, PermissionResult
+
+from tests.constructs.plans import reserved
+from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
+from trainium_core.facts import facts
+
+FUNCTION = "AWS::Lambda::Function"
+ENDS: dict[str, Any] = {"ends": "40h"}
+STOPS: dict[str, Any] = {"budget_usd": 500, "budget_action": "stop"}
+BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-block")}
+
+
+def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
+    """Logical id and definition of the one resource of a kind whose id holds a name."""
+    (found,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
+    return found
+
+
+@cache
+def variables(**settings: Any) -> dict[str, Any]:
+    """Of the clock's function."""
+    _, function = the(cluster_template(**settings), FUNCTION, "PilotClock")
+    return function["Properties"]["Environment"]["Variables"]
+
+
+def allowed(**settings: Any) -> dict[str, list[Json]]:
+    """The statements of the clock's role that allow each action."""
+    _, policy = the(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
+    found: dict[str, list[Json]] = {}
+    for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+        for action in as_list(statement["Action"]):
+            found.setdefault(action, []).append(statement)
+    return found
+
+
+@pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
+def test_a_plan_in_which_nothing_ends_by_itself_has_no_clock(settings: dict[str, Any]) -> None:
+    assert not [name for name in cluster_template(**settings).resources(FUNCTION) if "PilotClock" in name]
+
+
+def test_an_ordinary_plan_has_no_topic() -> None:
+    assert not cluster_template().resources("AWS::SNS::Topic")
+
+
+@pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
+def test_the_clock_is_looked_at_every_few_minutes(settings: dict[str, Any]) -> None:
+    template = cluster_template(**settings)
+    schedule = template.properties("AWS::Scheduler::Schedule")
+    function, _ = the(template, FUNCTION, "PilotClock")
+    assert schedule["ScheduleExpression"] == f"rate({facts()['pilot']['minutes_between_looks']} minutes)"
+    assert as_text(schedule["Target"]["Arn"]) == f"${{{function}.Arn}}"
+    assert "State" not in schedule
+
+
+def test_the_schedule_may_call_the_clock_and_nothing_else() -> None:
+    template = cluster_template(**ENDS)
+    function, _ = the(template, FUNCTION, "PilotClock")
+    _, policy = the(template, "AWS::IAM::Policy", "ScheduleRole")
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert (statement["Action"], as_text(statement["Resource"])) == ("lambda:InvokeFunction", f"${{{function}.Arn}}")
+
+
+def test_the_clock_knows_the_end_in_a_form_that_needs_no_time_zones() -> None:
+    assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
+    assert variables(ends="2w")["ENDS"] == "336h"
+
+
+def test_the_clock_may_size_its_own_group_and_no_other() -> None:
+    group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
+    for action in ("autoscaling:SetDesiredCapacity", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags"):
+        (statement,) = allowed(**ENDS)[action]
+        assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
+        assert statement["Condition"]["StringEquals"] == {"aws:ResourceTag/trn:cluster": "trn-pilot"}
+
+
+def test_the_clock_may_write_no_tags_but_its_own() -> None:
+    (statement,) = allowed(**ENDS)["autoscaling:CreateOrUpdateTags"]
+    keys = statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]
+    assert set(keys) == {"trn:stopped", "trn:warned"}
+
+
+def test_only_a_plan_that_destroys_lets_the_clock_delete_and_then_its_own_stack_alone() -> None:
+    assert "cloudformation:DeleteStack" not in allowed(**ENDS)
+    (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
+    assert statement["Resource"] == {"Ref": "AWS::StackId"}
+
+
+OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/11111111"
+
+
+@pytest.mark.parametrize(
+    ("action", "stack", "permitted"),
+    [
+        ("cloudformation:DeleteStack", OWN_STACK, True),
+        ("cloudformation:DescribeStacks", OWN_STACK, True),
+        ("cloudformation:UpdateStack", OWN_STACK, False),
+        ("cloudformation:DeleteStack", f"{OWN_STACK}1", False),  # of the same name, made later
+        ("cloudformation:DeleteStack", OWN_STACK.replace("TrnClusterStack", "Foreign"), False),
+        ("cloudformation:DeleteStack", OWN_STACK.replace("us-west-2", "us-east-1"), False),
+        ("cloudformation:DeleteStack", OWN_STACK.replace("123456789012", "210987654321"), False),
+        ("cloudformation:DeleteStack", "*", False),
+        ("iam:PassRole", "*", False),
+        ("ec2:TerminateInstances", "*", False),
+    ],
+)
+def test_by_an_evaluator_of_policies_the_clock_deletes_no_foreign_stack(
+    action: str, stack: str, permitted: bool
+) -> None:
+    """moto's evaluator, which knows actions and resources; the statements that decide here have no conditions."""
+    _, policy = the(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
+    statements = [
+        {**statement, "Resource": as_text(statement["Resource"]).replace("${AWS::StackId}", OWN_STACK)}
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if "Condition" not in statement
+    ]
+    document = {"policy_document": json.dumps({"Version": "2012-10-17", "Statement": statements})}
+    result = IAMPolicy(document).is_action_permitted(action, stack)
+    assert (result == PermissionResult.PERMITTED) is permitted
+
+
+@pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
+def test_the_clock_may_neither_change_a_stack_nor_hand_on_a_role(settings: dict[str, Any]) -> None:
+    assert allowed(**settings).keys() <= {
+        "autoscaling:CreateOrUpdateTags",
+        "autoscaling:DeleteTags",
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:SetDesiredCapacity",
+        "cloudformation:DeleteStack",
+        "cloudformation:DescribeStacks",
+        "ec2:DescribeCapacityReservations",
+        "logs:CreateLogStream",
+        "logs:PutLogEvents",
+        "sns:Publish",
+    }
+
+
+def test_a_group_in_a_capacity_block_is_sized_by_the_clock_alone() -> None:
+    group = cluster_template(**BLOCK).properties("AWS::AutoScaling::AutoScalingGroup")
+    assert group["DesiredCapacity"] == {"Fn::If": ["Awake", {"Ref": "AWS::NoValue"}, "0"]}
+    assert (group["MinSize"], group["MaxSize"]) == ("0", "2")
+
+
+@pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
+def test_the_gate_asks_the_clock_and_comes_after_it(settings: dict[str, Any]) -> None:
+    template = cluster_template(**settings)
+    function, _ = the(template, FUNCTION, "PilotClock")
+    gate = template.logical_id("Custom::TrnFleetGate")
+    assert as_text(template.properties("Custom::TrnFleetGate")["Clock"]) == f"${{{function}.Arn}}"
+    assert template.logical_id("AWS::Scheduler::Schedule") in template.before(gate)
+
+
+def test_another_end_makes_the_gate_look_again() -> None:
+    gates = [cluster_template(ends=ends).properties("Custom::TrnFleetGate") for ends in ("40h", "48h")]
+    assert gates[0]["Pilot"] != gates[1]["Pilot"]
+
+
+def test_the_budget_is_on_what_has_the_tag_of_the_cluster() -> None:
+    budget = cluster_template(budget_usd=500).properties("AWS::Budgets::Budget")["Budget"]
+    assert budget["CostFilters"] == {"TagKeyValue": ["user:trn:cluster$trn-pilot"]}
+    assert (budget["BudgetLimit"], budget["BudgetType"]) == ({"Amount": 500, "Unit": "USD"}, "COST")
+
+
+def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
+    """Address by kind and percentage."""
+    found = cluster_template(**settings).properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"]
+    return {
+        (n["Notification"]["NotificationType"], n["Notification"]["Threshold"]): as_text(n["Subscribers"][0]["Address"])
+        for n in found
+    }
+
+
+@pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
+def test_what_is_nearly_spent_or_forecast_is_told(settings: dict[str, Any]) -> None:
+    notices, _ = the(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
+    told = subscribers(**settings)
+    assert told["ACTUAL", 80] == told["FORECASTED", 100] == f"${{{notices}}}"
+    assert len(told) == 3
+
+
+def test_only_a_budget_that_is_really_spent_reaches_the_clock() -> None:
+    template = cluster_template(**STOPS)
+    spent, _ = the(template, "AWS::SNS::Topic", "Spent")
+    assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
+    _, hears = the(template, "AWS::SNS::Subscription", "Hears")
+    assert (hears["Properties"]["Protocol"], as_text(hears["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
+
+
+def test_the_clock_recognises_its_budget_by_name() -> None:
+    budget = cluster_template(**STOPS).properties("AWS::Budgets::Budget")["Budget"]
+    assert variables(**STOPS)["BUDGET"] == budget["BudgetName"]
+
+
+def test_another_action_is_another_budget_since_its_subscribers_cannot_be_changed() -> None:
+    names = {
+        cluster_template(budget_usd=500, budget_action=action).properties("AWS::Budgets::Budget")["Budget"][
+            "BudgetName"
+        ]
+        for action in ("notify", "stop")
+    }
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
+def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[str, Any]) -> None:
+    template = cluster_template(**settings)
+    policies = template.resources("AWS::SNS::TopicPolicy").values()
+    assert len(policies) == len(template.resources("AWS::SNS::Topic"))
+    for policy in policies:
+        deny, allow = policy["Properties"]["PolicyDocument"]["Statement"]
+        assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+        assert allow["Principal"] == {"Service": "budgets.amazonaws.com"}
+        assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+
+
+def test_a_budget_is_made_once_its_topics_take_its_messages() -> None:
+    template = cluster_template(**STOPS)
+    before = template.before(template.logical_id("AWS::Budgets::Budget"))
+    assert template.resources("AWS::SNS::TopicPolicy").keys() <= before
+
+
+def test_mail_goes_to_the_address_of_the_plan() -> None:
+    _, mail = the(cluster_template(**ENDS, notify_email="someone@example.com"), "AWS::SNS::Subscription", "Email")
+    assert (mail["Properties"]["Protocol"], mail["Properties"]["Endpoint"]) == ("email", "someone@example.com")

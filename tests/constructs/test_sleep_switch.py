@@ -1,0 +1,95 @@
+"""SleepSwitch: what is there only while a cluster is awake, and what comes after that."""
+
+from typing import Any
+
+import pytest
+from aws_cdk import aws_ec2 as ec2
+
+from tests.constructs.synth import Template, cluster_template, new_stack, synthesize
+from trainium_cdk import ClusterNetwork, NeuronFleet, SleepSwitch
+from trainium_cdk.compile_cache import CompileCache
+from trainium_core import Plan
+
+GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
+
+
+def only_awake(template: Template) -> dict[str, str]:
+    """Type by logical id of what has the condition."""
+    return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "Awake"}
+
+
+@pytest.mark.parametrize(
+    ("egress", "kinds"),
+    [
+        ("vpc-endpoints", ["AWS::EC2::VPCEndpoint", "AWS::EC2::VPCEndpoint"]),
+        ("nat-gateway", ["AWS::EC2::EIP", "AWS::EC2::NatGateway", "AWS::EC2::Route"]),
+        ("none", []),
+    ],
+)
+def test_ways_out_that_cost_money_go_to_sleep_and_nothing_else_does(egress: str, kinds: list[str]) -> None:
+    assert sorted(only_awake(cluster_template(egress=egress)).values()) == kinds
+
+
+def test_the_free_way_to_s3_stays() -> None:
+    free = cluster_template().resources("AWS::EC2::VPCEndpoint")
+    (gateway,) = [r for r in free.values() if r["Properties"]["VpcEndpointType"] == "Gateway"]
+    assert "Condition" not in gateway
+
+
+@pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway"])
+@pytest.mark.parametrize("kind", [GROUP, GATE])
+def test_nodes_come_after_every_way_out(kind: str, egress: str) -> None:
+    template = cluster_template(egress=egress)
+    assert only_awake(template).keys() <= template.before(template.logical_id(kind))
+
+
+@pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
+def test_nothing_depends_by_name_on_what_may_not_be_there(settings: dict[str, Any]) -> None:
+    template = cluster_template(**settings)
+    named = {one for r in template.resources().values() if "Condition" not in r for one in r.get("DependsOn", [])}
+    assert named.isdisjoint(only_awake(template))
+
+
+def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
+    """How many awake and asleep."""
+    _, awake, asleep = properties[name]["Fn::If"]
+    return (awake["Fn::Select"][1][0] if isinstance(awake, dict) else awake), asleep
+
+
+@pytest.mark.parametrize("egress", ["vpc-endpoints", "none"])
+def test_group_and_gate_agree_on_the_nodes_awake_and_asleep(egress: str) -> None:
+    template = cluster_template(nodes=3, egress=egress)
+    assert counts(template.properties(GROUP), "DesiredCapacity") == ("3", "0")
+    assert counts(template.properties(GATE), "Nodes") == ("3", "0")
+
+
+def test_a_rolling_update_of_a_sleeping_cluster_is_not_refused_for_its_maximum() -> None:
+    """CloudFormation wants MinInstancesInService, which is 0, below MaxSize."""
+    (group,) = cluster_template(nodes=3).resources(GROUP).values()
+    assert group["UpdatePolicy"]["AutoScalingRollingUpdate"]["MinInstancesInService"] == 0
+    assert group["Properties"]["MaxSize"] == "3"
+
+
+def test_a_fleet_and_a_network_without_a_switch_are_always_awake() -> None:
+    stack = new_stack()
+    network = ClusterNetwork(stack, "Network", zone_id="usw2-az4")
+    NeuronFleet(
+        stack,
+        "Fleet",
+        plan=Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=2),
+        vpc=network.vpc,
+        subnet=network.subnet,
+        cache=CompileCache(stack, "Cache"),
+    )
+    template = synthesize(stack)
+    assert "Conditions" not in template.json
+    assert template.properties(GROUP)["DesiredCapacity"] == "2"
+
+
+def test_a_switch_alone_counts_without_waiting_for_anything() -> None:
+    stack = new_stack()
+    switch = SleepSwitch(stack, "Switch")
+    ec2.CfnVPC(stack, "Vpc", cidr_block=switch.when_awake("10.0.0.0/16", "10.1.0.0/16"))
+    template = synthesize(stack)
+    assert template.json["Parameters"]["Asleep"]["Default"] == "false"
+    assert template.properties("AWS::EC2::VPC")["CidrBlock"] == {"Fn::If": ["Awake", "10.0.0.0/16", "10.1.0.0/16"]}

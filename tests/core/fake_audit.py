@@ -1,0 +1,107 @@
+"""An account for audits, whose answers a test writes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from trainium_core.account import CannotTellError, Identity
+from trainium_core.audit.resource import FREE, Charge, Resource
+from trainium_core.audit.stack_record import StackRecord
+from trainium_core.prices import Price, PricedItem
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CLUSTER = "trn-pilot"
+VOLUME = "AWS::EC2::Volume"
+
+
+def thing(
+    name: str,
+    *,
+    cluster: str | None = None,
+    tags: dict[str, str] | None = None,
+    parents: tuple[str, ...] = (),
+    charge: Charge = FREE,
+) -> Resource:
+    """A volume with an id, and a tag if there is a cluster."""
+    told = {"trn:cluster": cluster} if cluster else tags
+    return Resource(
+        name=name,
+        arn=f"arn:aws:ec2:us-west-2:123456789012:volume/{name}",
+        ids=frozenset([name]),
+        tags=told,
+        parents=frozenset(parents),
+        charge=charge,
+    )
+
+
+def stack(
+    name: str = "TrnClusterStack",
+    *,
+    cluster: str | None = CLUSTER,
+    made: Mapping[tuple[str, str], str] | None = None,
+    deleted: bool = True,
+) -> StackRecord:
+    return StackRecord(
+        name=name,
+        stack_id=f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/1",
+        status="DELETE_COMPLETE" if deleted else "CREATE_COMPLETE",
+        cluster=cluster,
+        created=NOW,
+        deleted=NOW if deleted else None,
+        made=made or {},
+    )
+
+
+@dataclass
+class FakeLook:
+    """Denied if `found` is None; measures what is in `gone` as gone, and is denied to measure what is in `denied`."""
+
+    found: Sequence[Resource] | None = ()
+    kind: str = "EBS volume"
+    resource_type: str = VOLUME
+    arn_type: str = "ec2:volume"
+    gone: Sequence[str] = ()
+    denied: Sequence[str] = ()
+
+    def resources(self) -> Sequence[Resource]:
+        if self.found is None:
+            raise CannotTellError("not allowed to look: the permission ec2:DescribeVolumes is missing")
+        return self.found
+
+    def measured(self, resource: Resource) -> Resource | None:
+        if resource.name in self.denied:
+            raise CannotTellError("not allowed to look: the permission ec2:Measure is missing")
+        return None if resource.name in self.gone else resource
+
+
+@dataclass
+class FakeAuditedAccount:
+    """`tags`: cluster by ARN; None where that is denied, as for `stacks`."""
+
+    look: FakeLook = field(default_factory=FakeLook)
+    tags: Mapping[str, str] | None = field(default_factory=dict[str, str])
+    stacks: Sequence[StackRecord] | None = ()
+
+    def identity(self) -> Identity:
+        return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/x")
+
+    def price(self, item: PricedItem) -> Price:
+        raise CannotTellError(f"no price of {item.product}")
+
+    def looks(self, account_id: str) -> Sequence[FakeLook]:
+        assert account_id == "123456789012"
+        return [self.look]
+
+    def tagged(self) -> Mapping[str, str]:
+        if self.tags is None:
+            raise CannotTellError("not allowed to look: the permission tag:GetResources is missing")
+        return self.tags
+
+    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+        assert "CDKToolkit" in names
+        if self.stacks is None:
+            raise CannotTellError("not allowed to look: the permission cloudformation:DescribeStacks is missing")
+        return self.stacks
+
+    def calls(self) -> Mapping[str, int]:
+        return {"ec2:DescribeVolumes": 1}

@@ -1,0 +1,208 @@
+"""An account in memory in which a cluster can be taken down, order by order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import (
+    Leftover,
+    LeftoverKind,
+    MadeResource,
+    NodeGroup,
+    OrderRefusedError,
+    StackLook,
+    StackProgress,
+    StoredBytes,
+    Work,
+)
+from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, STACK_NAME, TRAINING_STACK_NAME
+
+OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
+RECORDS, CACHE = "records", "kept-cache"
+CONSENT = {CLUSTER_TAG: OURS, CONSENT_TAG: "true"}
+
+
+class KilledError(BaseException):
+    """Stands for SIGKILL: nothing may catch it."""
+
+
+def cluster_stack(**changes: object) -> StackLook:
+    look = StackLook(
+        name=STACK_NAME,
+        stack_id="stack/cluster",
+        status="CREATE_COMPLETE",
+        cluster=OURS,
+        resources=(
+            MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP),
+            MadeResource(kind="AWS::S3::Bucket", resource_id=RECORDS),
+            MadeResource(kind="AWS::S3::Bucket", resource_id=CACHE, kept=True),
+            MadeResource(kind="AWS::Lambda::Function", resource_id=FUNCTION),
+        ),
+    )
+    return replace(look, **changes)  # pyright: ignore[reportArgumentType]
+
+
+def training_stack() -> StackLook:
+    machine = MadeResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
+    return StackLook(
+        name=TRAINING_STACK_NAME, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
+    )
+
+
+def leftover(kind: LeftoverKind, resource_id: str, **tags: str) -> Leftover:
+    return Leftover(kind=kind, resource_id=resource_id, tags=tags or {CLUSTER_TAG: OURS})
+
+
+@dataclass
+class FakeTeardown:
+    """`fatal`: the order at which KilledError is raised, once it is carried out. `failing`: how often stacks do not go.
+
+    `denied`: looks that have no answer; `refused`: orders that are not taken. `orders`: those that were given.
+    `owned`: living stacks by what they have.
+    """
+
+    stacks: list[StackLook] = field(default_factory=lambda: [cluster_stack(), training_stack()])
+    deleted: list[StackLook] = field(default_factory=list[StackLook])
+    work: list[Work] = field(
+        default_factory=lambda: [
+            Work(kind="execution", work_id="run"),
+            Work(kind="training job", work_id="trn-pilot-job"),
+        ]
+    )
+    group: NodeGroup = field(default_factory=lambda: NodeGroup(name=GROUP, wanted=2, instances={"running": 2}))
+    objects: dict[str, int] = field(default_factory=lambda: {RECORDS: 3, CACHE: 5, "their-bucket": 1})
+    tags: dict[str, Mapping[str, str]] = field(
+        default_factory=lambda: {RECORDS: CONSENT, CACHE: {CLUSTER_TAG: OURS}, "their-bucket": {CLUSTER_TAG: THEIRS}}
+    )
+    leftovers: list[Leftover] = field(
+        default_factory=lambda: [
+            leftover("log group", f"{STACK_NAME}-nodes"),
+            Leftover(kind="log group", resource_id=f"/aws/lambda/{FUNCTION}", tags={}),
+            leftover("SSM parameter", "/note"),
+            leftover("snapshot", "snap-1"),
+            leftover("network interface", "eni-1"),
+        ]
+    )
+    foreign: list[Leftover] = field(
+        default_factory=lambda: [
+            Leftover(kind="log group", resource_id=f"/aws/lambda/{STACK_NAME}-dev-Gate", tags={}),
+            leftover("log group", f"{STACK_NAME}-theirs", **{CLUSTER_TAG: THEIRS}),
+            leftover("snapshot", "snap-2", **{CLUSTER_TAG: OURS, "aws:cloudformation:stack-name": "Other"}),
+        ]
+    )
+    owned: dict[str, str] = field(default_factory=dict[str, str])
+    failing: int = 0
+    fatal: int = 0
+    denied: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+    orders: list[str] = field(default_factory=list[str])
+
+    def _look(self, name: str) -> None:
+        if name in self.denied:
+            raise CannotTellError(f"not allowed: {name}")
+
+    def _order(self, name: str) -> None:
+        if name.partition(" ")[0] in self.refused:
+            raise OrderRefusedError(f"refused: {name}")
+        self.orders.append(name)
+
+    def _killed_now(self) -> None:
+        if len(self.orders) == self.fatal:
+            raise KilledError
+
+    def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+        self._look("living_stacks")
+        return [look for look in self.stacks if look.name in names]
+
+    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+        return [look for look in self.deleted if look.name in names]
+
+    def stack_progress(self, stack_id: str) -> StackProgress:
+        self._look("stack_progress")
+        (look,) = [look for look in (*self.stacks, *self.deleted) if look.stack_id == stack_id]
+        if look.status != "DELETE_IN_PROGRESS":
+            failures = ("AWS::EC2::VPC vpc-1: it has dependencies",) if look.status == "DELETE_FAILED" else ()
+            return StackProgress(status=look.status, left=len(look.resources), failures=failures)
+        if self.failing:
+            self.failing -= 1
+            self._become(look, "DELETE_FAILED")
+        else:
+            self._become(look, "DELETE_COMPLETE")
+        return StackProgress(status="DELETE_IN_PROGRESS", left=len(look.resources))
+
+    def _become(self, look: StackLook, status: str) -> None:
+        self.stacks.remove(look)
+        now = replace(look, status=status)
+        if status != "DELETE_COMPLETE":
+            self.stacks.append(now)
+            return
+        gone = tuple(made if made.kept else replace(made, gone=True) for made in now.resources)
+        self.deleted.append(replace(now, resources=gone))
+        for bucket in look.ids("AWS::S3::Bucket"):
+            del self.objects[bucket], self.tags[bucket]
+
+    def stack_that_has(self, resource_id: str) -> str | None:
+        return self.owned.get(resource_id)
+
+    def delete_stack(self, stack_id: str) -> None:
+        self._order(f"delete_stack {stack_id}")
+        (look,) = [look for look in self.stacks if look.stack_id == stack_id]
+        self.stacks[self.stacks.index(look)] = replace(look, status="DELETE_IN_PROGRESS")
+        self._killed_now()
+
+    def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
+        self._look("running_work")
+        assert (cluster, *state_machines) == (OURS, MACHINE)
+        now = list(self.work)
+        self.work = [one for one in self.work if not one.stopping]
+        return now
+
+    def stop(self, work: Work) -> None:
+        self._order(f"stop {work.work_id}")
+        self.work[self.work.index(work)] = replace(work, stopping=True)
+        self._killed_now()
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        self._look("node_groups")
+        now = self.group
+        if now.wanted == 0:
+            self.group = replace(now, instances={"shutting-down": 2} if "running" in now.instances else {})
+        return [now] if now.name in names else []
+
+    def empty_group(self, name: str) -> None:
+        self._order(f"empty_group {name}")
+        self.group = replace(self.group, wanted=0)
+        self._killed_now()
+
+    def bucket_tags(self, name: str) -> Mapping[str, str]:
+        self._look("bucket_tags")
+        return self.tags.get(name, {})
+
+    def delete_some(self, bucket: str) -> int:
+        if not self.objects[bucket]:
+            return 0
+        self._order(f"delete_some {bucket}")
+        self.objects[bucket] -= 1
+        self._killed_now()
+        return 1
+
+    def delete_bucket(self, name: str) -> None:
+        self._order(f"delete_bucket {name}")
+        del self.objects[name], self.tags[name]
+        self._killed_now()
+
+    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+        self._look(kind)
+        assert cluster == OURS
+        assert STACK_NAME in stack_names
+        return [one for one in (*self.leftovers, *self.foreign) if one.kind == kind]
+
+    def delete_leftover(self, leftover: Leftover) -> None:
+        self._order(f"delete_leftover {leftover.resource_id}")
+        self.leftovers.remove(leftover)
+        self._killed_now()
+
+    def stored(self, kind: str, resource_id: str) -> StoredBytes | None:  # noqa: ARG002
+        self._look("stored")
+        return StoredBytes(count=self.objects[resource_id] * 1024**3) if resource_id in self.objects else None

@@ -1,0 +1,240 @@
+"""What an audit counts as left, as kept, as shared, and when it could not tell."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLook, stack, thing
+from tests.core.plans import from_settings
+from trainium_core.audit import Audit, audit
+from trainium_core.audit.ownership import STACK_ID_TAG
+from trainium_core.audit.resource import Charge, ChargedItem, arn_key, arn_name, arn_type
+from trainium_core.naming import STACK_NAME
+
+
+def audited(account: FakeAuditedAccount) -> Audit:
+    return audit(from_settings(cluster_name=CLUSTER), account, stack_names=(STACK_NAME,), now=NOW)
+
+
+def looked(*found: object, **account: object) -> Audit:
+    return audited(FakeAuditedAccount(look=FakeLook(found=found), **account))  # type: ignore[arg-type]
+
+
+def left(found: Audit) -> list[str]:
+    return [one.resource.name for one in found.of("left")]
+
+
+def made_by(name: str) -> dict[str, str]:
+    """The tag of CloudFormation, for a stack that nobody remembers."""
+    return {STACK_ID_TAG: f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/forgotten"}
+
+
+def test_an_empty_account_has_nothing_left() -> None:
+    assert looked().verdict == "nothing left"
+
+
+@pytest.mark.parametrize(
+    ("found", "found_by"),
+    [
+        (looked(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
+        (looked(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
+        (looked(thing("vol-1"), tags={"arn:aws:ec2:us-west-2::volume/vol-1": CLUSTER}), "tag trn:cluster"),
+        (looked(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
+        (looked(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
+        (looked(thing(f"/aws/lambda/{STACK_NAME}-Gate")), f"name {STACK_NAME}-..."),
+        (looked(thing(f"{STACK_NAME.lower()}-cache-1")), f"name {STACK_NAME}-..."),
+    ],
+    ids=[
+        "its own tag",
+        "index of tags",
+        "ARN without account",
+        "stack",
+        "forgotten stack",
+        "path and name",
+        "name in lower case",
+    ],
+)
+def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
+    (one,) = found.of("left")
+    assert one.found_by[0].startswith(found_by)
+    assert found.verdict == "something left"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        looked(thing(f"{STACK_NAME}-x", cluster="somebody-else")),
+        looked(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "somebody-else"}),
+        looked(thing("vol-1")),
+        looked(thing(f"{STACK_NAME}Two-x")),
+        looked(thing(f"My{STACK_NAME}-x")),
+        looked(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="somebody-else")]),
+        looked(thing(f"{STACK_NAME}-x", tags=made_by("OtherStack"))),
+        looked(
+            thing(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
+            stacks=[stack(cluster="somebody-else")],
+        ),
+        looked(
+            thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME)),
+            stacks=[stack(), replace(stack(cluster="somebody-else"), stack_id=made_by(STACK_NAME)[STACK_ID_TAG])],
+        ),
+        looked(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "somebody-else"}),
+        looked(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
+        looked(thing("vol-1"), stacks=[stack(cluster="somebody-else", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
+        looked(thing("vol-1", cluster="somebody-else"), stacks=[stack(made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
+        looked(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="somebody-else", parents=("vpc-1",))),
+    ],
+    ids=[
+        "name, with another's tag",
+        "name, with another's tag in the index",
+        "nothing in common",
+        "longer name",
+        "name in the middle",
+        "a longer stack of somebody else",
+        "CloudFormation's tag of another stack",
+        "CloudFormation's tag of a stack of the same name of somebody else",
+        "the same, after a stack of its own",
+        "only the index knows it",
+        "same id of another type",
+        "made by a stack of the same name of somebody else",
+        "made by its stack, and now somebody else's by its tag",
+        "in its VPC, with another's tag",
+    ],
+)
+def test_what_is_somebody_elses_is_not_listed(found: Audit) -> None:
+    assert set(left(found)) <= {"vpc-1"}
+
+
+def test_what_is_part_of_a_part_is_found_too() -> None:
+    found = looked(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
+    assert sorted(left(found)) == ["a", "b", "c"]
+
+
+def test_a_stack_that_stands_is_left_itself() -> None:
+    assert left(looked(stacks=[stack(deleted=False)])) == [STACK_NAME]
+
+
+def test_a_stack_of_another_name_counts_by_its_tag() -> None:
+    assert left(looked(stacks=[stack("MyOwn", deleted=False)])) == ["MyOwn"]
+
+
+def test_what_a_stack_was_told_to_keep_is_kept_and_not_left() -> None:
+    found = looked(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
+    assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
+    assert found.verdict == "nothing left"
+
+
+@pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
+def test_what_a_stack_did_not_delete_is_told_although_nothing_looks_for_its_kind(status: str, group: str) -> None:
+    found = looked(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
+    (one,) = found.resources
+    assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (
+        group,
+        "AWS::SQS::Queue",
+        "https://queue",
+        None,
+    )
+
+
+def test_what_only_the_index_of_tags_knows_is_left_with_an_unknown_price() -> None:
+    (one,) = looked(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
+    assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
+
+
+def test_what_the_index_of_tags_still_knows_and_nobody_sees_is_gone() -> None:
+    assert looked(tags={thing("vol-1").arn: CLUSTER}).verdict == "nothing left"
+
+
+def test_what_the_index_knows_is_left_when_its_look_was_denied() -> None:
+    found = audited(FakeAuditedAccount(look=FakeLook(found=None), tags={thing("vol-1").arn: CLUSTER}))
+    assert left(found) == ["vol-1"]
+
+
+def test_what_was_kept_is_told_once_and_as_kept_when_its_look_was_denied() -> None:
+    kept = stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})
+    tags = {thing("vol-1").arn: CLUSTER}
+    found = audited(FakeAuditedAccount(look=FakeLook(found=None), tags=tags, stacks=[kept]))
+    assert [(one.group, one.resource.name) for one in found.resources] == [("kept", "vol-1")]
+    assert found.verdict == "could not tell"
+
+
+@pytest.mark.parametrize(
+    ("account", "what", "permission"),
+    [
+        (FakeAuditedAccount(look=FakeLook(found=None)), "EBS volume", "ec2:DescribeVolumes"),
+        (FakeAuditedAccount(tags=None), "the index of tags", "tag:GetResources"),
+        (FakeAuditedAccount(stacks=None), "the stacks, and what they made", "cloudformation:DescribeStacks"),
+    ],
+)
+def test_one_denied_question_is_enough_not_to_tell(account: FakeAuditedAccount, what: str, permission: str) -> None:
+    found = audited(account)
+    assert found.verdict == "could not tell"
+    assert [one.what for one in found.not_read] == [what]
+    assert permission in found.not_read[0].reason
+
+
+def test_what_cannot_be_measured_is_still_listed() -> None:
+    look = FakeLook(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
+    found = audited(FakeAuditedAccount(look=look))
+    assert left(found) == ["vol-1"]
+    assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
+
+
+def test_what_is_shared_may_be_of_any_size() -> None:
+    bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
+    look = FakeLook(found=[thing("vol-1")], denied=["vol-1"])
+    assert audited(FakeAuditedAccount(look=look, stacks=[bootstrap])).verdict == "nothing left"
+
+
+def test_what_turns_out_to_be_on_its_way_out_is_not_listed() -> None:
+    look = FakeLook(found=[thing("vol-1", cluster=CLUSTER)], gone=["vol-1"])
+    assert audited(FakeAuditedAccount(look=look)).verdict == "nothing left"
+
+
+def test_what_the_bootstrap_made_is_shared_and_does_not_count() -> None:
+    bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
+    found = looked(thing("vol-1"), stacks=[bootstrap])
+    assert [one.resource.name for one in found.of("shared")] == ["vol-1"]
+    assert found.verdict == "nothing left"
+
+
+GP3 = ChargedItem(product="gp3-storage", quantity=Decimal(100))
+NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
+
+
+@pytest.mark.parametrize(
+    ("charge", "usd"),
+    [
+        (Charge(), Decimal(0)),
+        (Charge(items=(GP3,)), Decimal(8)),
+        (Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(2)),)), Decimal("14.6")),
+        (Charge(items=(GP3,), unpriced="IOPS"), None),
+        (Charge(items=(GP3, NO_PRICE)), None),
+        (Charge(unpriced="snapshot storage"), None),
+    ],
+    ids=["free", "by the month", "by the hour", "a part has no price", "one of two has no price", "no price"],
+)
+def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | None) -> None:
+    (one,) = looked(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
+    assert one.usd_per_month == usd
+
+
+@pytest.mark.parametrize(
+    ("arn", "kind", "key", "name"),
+    [
+        ("arn:aws:s3:::my-bucket", "s3", "s3:my-bucket", "my-bucket"),
+        ("arn:aws:ec2:r:1:volume/vol-1", "ec2:volume", "ec2:volume/vol-1", "vol-1"),
+        ("arn:aws:logs:r:1:log-group:/a/b:*", "logs:log-group", "logs:log-group:/a/b", "/a/b"),
+        ("arn:aws:sns:r:1:topic", "sns", "sns:topic", "topic"),
+        ("arn:aws:lambda:r:1:function:f", "lambda:function", "lambda:function:f", "f"),
+        (
+            "arn:aws:autoscaling:r:1:autoScalingGroup:u:autoScalingGroupName/g",
+            "autoscaling:autoScalingGroup",
+            "autoscaling:autoScalingGroup:u:autoScalingGroupName/g",
+            "u:autoScalingGroupName/g",
+        ),
+    ],
+)
+def test_an_arn_tells_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
+    assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)

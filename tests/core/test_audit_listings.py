@@ -1,0 +1,262 @@
+"""How AWS is asked by an audit: only read, everything named when it is denied, and nothing counted that is gone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import pytest
+from botocore import xform_name
+from botocore.stub import Stubber
+
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
+from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
+from trainium_core.adapters.aws_service import Clients
+from trainium_core.audit.resource import Look, Resource, arn_type
+from trainium_core.audit.stack_record import StackRecord
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+PLACE = Place(partition="aws", region="us-west-2", account="123456789012")
+LISTING = {listing.kind: listing for listing in LISTINGS}
+
+
+@cache
+def clients() -> Clients:
+    """The same for all tests: making one takes longer than any test."""
+    return Clients()
+
+
+@contextmanager
+def stubbed(listing: Listing) -> Iterator[tuple[Look, Stubber]]:
+    with Stubber(clients().client(listing.service, listing.endpoint_region or PLACE.region)) as stub:
+        yield ListingLook(listing, PLACE, clients()), stub
+
+
+def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
+    with stubbed(LISTING[kind]) as (look, stub):
+        stub.add_response(LISTING[kind].operation, answer)
+        return list(look.resources())
+
+
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
+def test_a_denied_call_names_the_permission(listing: Listing) -> None:
+    with stubbed(listing) as (look, stub):
+        stub.add_client_error(listing.operation, "AccessDeniedException", "no")
+        with pytest.raises(CannotTellError, match=f"the permission {listing.permission} is missing"):
+            list(look.resources())
+
+
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
+def test_every_call_only_reads(listing: Listing) -> None:
+    assert listing.operation.startswith(("describe_", "list_", "get_"))
+
+
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
+def test_the_permission_is_the_one_of_the_call(listing: Listing) -> None:
+    """But for those two that AWS calls otherwise."""
+    named = xform_name(listing.permission.partition(":")[2])
+    assert named == {"list_buckets": "list_all_my_buckets", "describe_budgets": "view_budget"}.get(
+        listing.operation, listing.operation
+    )
+
+
+def test_kinds_and_types_are_told_apart() -> None:
+    assert len({listing.kind for listing in LISTINGS}) == len(LISTINGS)
+    assert len({listing.resource_type for listing in LISTINGS}) == len(LISTINGS)
+    assert len({listing.arn_type for listing in LISTINGS}) == len(LISTINGS)
+
+
+INSTANCE: dict[str, Any] = {"InstanceId": "i-1", "InstanceType": "trn1.32xlarge", "State": {"Name": "running"}}
+
+
+def instances(**differently: Any) -> list[Resource]:
+    return seen("EC2 instance", {"Reservations": [{"Instances": [INSTANCE | differently]}]})
+
+
+def test_a_terminated_instance_is_gone() -> None:
+    assert instances(State={"Name": "terminated"}) == []
+
+
+@pytest.mark.parametrize(
+    ("differently", "products"),
+    [
+        ({}, ["on-demand"]),
+        ({"InstanceLifecycle": "spot"}, ["spot"]),
+        ({"InstanceLifecycle": "capacity-block"}, []),
+        ({"State": {"Name": "stopped"}}, []),
+        ({"State": {"Name": "shutting-down"}}, []),
+    ],
+)
+def test_an_instance_is_billed_by_how_it_runs(differently: dict[str, Any], products: list[str]) -> None:
+    (one,) = instances(**differently)
+    assert [item.product for item in one.charge.items] == products
+
+
+RESERVATION: dict[str, Any] = {
+    "CapacityReservationId": "cr-1",
+    "InstanceType": "trn1.32xlarge",
+    "TotalInstanceCount": 3,
+    "AvailableInstanceCount": 1,
+    "State": "active",
+}
+
+
+def reservations(**differently: Any) -> list[Resource]:
+    return seen("capacity reservation", {"CapacityReservations": [RESERVATION | differently]})
+
+
+def test_of_a_reservation_only_what_nothing_runs_in_is_billed_by_itself() -> None:
+    (one,) = reservations()
+    assert [(item.product, item.quantity) for item in one.charge.items] == [("on-demand", 1)]
+
+
+def test_a_capacity_block_was_paid_when_it_was_bought() -> None:
+    (one,) = reservations(ReservationType="capacity-block")
+    assert (one.charge.items, one.charge.note) == ((), "paid when it was bought")
+
+
+def test_a_reservation_that_has_ended_is_gone() -> None:
+    assert reservations(State="expired") == []
+
+
+def test_a_job_that_runs_is_listed_with_an_unknown_price() -> None:
+    job = {"TrainingJobName": "j", "TrainingJobArn": "arn:aws:sagemaker:r:1:training-job/j"}
+    listed = job | {"TrainingJobStatus": "InProgress", "CreationTime": "2026-11-21T00:00:00Z"}
+    (one,) = seen("SageMaker training job", {"TrainingJobSummaries": [listed]})
+    assert one.charge.unpriced
+    assert LISTING["SageMaker training job"].arguments == {"StatusEquals": "InProgress"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        ("NAT gateway", {"NatGateways": [{"NatGatewayId": "nat-1", "VpcId": "vpc-1", "State": "deleted"}]}),
+        ("EventBridge rule", {"Rules": [{"Name": "r", "Arn": "arn:x", "ManagedBy": "autoscaling.amazonaws.com"}]}),
+        ("route table", {"RouteTables": [{"RouteTableId": "r", "VpcId": "v", "Associations": [{"Main": True}]}]}),
+        ("network ACL", {"NetworkAcls": [{"NetworkAclId": "a", "VpcId": "v", "IsDefault": True}]}),
+        ("security group", {"SecurityGroups": [{"GroupId": "sg", "VpcId": "v", "GroupName": "default"}]}),
+        ("VPC", {"Vpcs": [{"VpcId": "v", "IsDefault": True, "State": "available", "CidrBlock": "10.0.0.0/16"}]}),
+    ],
+)
+def test_what_is_gone_or_comes_with_something_else_is_not_listed(kind: str, answer: dict[str, Any]) -> None:
+    assert seen(kind, answer) == []
+
+
+def test_a_key_that_is_to_be_deleted_is_gone() -> None:
+    with stubbed(LISTING["KMS key"]) as (look, stub):
+        stub.add_response("describe_key", {"KeyMetadata": {"KeyId": "k", "KeyState": "PendingDeletion"}})
+        assert look.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
+
+
+def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainium_core.adapters.audit.s3.PAGES", 1)
+    version = {"Key": "k", "VersionId": "v", "Size": 2**30, "IsLatest": True, "StorageClass": "STANDARD"}
+    page = {"Versions": [version], "IsTruncated": True, "NextKeyMarker": "k", "NextVersionIdMarker": "v"}
+    with stubbed(LISTING["S3 bucket"]) as (look, stub):
+        stub.add_response("list_object_versions", page)
+        stub.add_response("list_object_versions", {"Versions": [version], "IsTruncated": False})
+        stub.add_response("list_multipart_uploads", {})
+        measured = look.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+    assert measured is not None
+    assert measured.detail == "more than 1 object versions (0 old), 1 GiB"
+    assert measured.charge.unpriced == "more versions than were counted"
+
+
+def test_unfinished_uploads_are_told_and_have_no_price() -> None:
+    with stubbed(LISTING["S3 bucket"]) as (look, stub):
+        stub.add_response("list_object_versions", {"IsTruncated": False})
+        stub.add_response("list_multipart_uploads", {"Uploads": [{"Key": "k", "UploadId": "1"}]})
+        measured = look.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+    assert measured is not None
+    assert measured.detail.endswith("1 unfinished uploads")
+    assert measured.charge.unpriced == "unfinished uploads"
+
+
+LUSTRE: dict[str, Any] = {"FileSystemId": "fs-0123456789abcdef0", "FileSystemType": "LUSTRE", "StorageCapacity": 1200}
+
+
+@pytest.mark.parametrize(
+    ("lustre", "priced"),
+    [
+        ({"LustreConfiguration": {"DeploymentType": "SCRATCH_2"}, "StorageType": "SSD"}, True),
+        ({"LustreConfiguration": {"DeploymentType": "PERSISTENT_2"}, "StorageType": "SSD"}, False),
+        ({"LustreConfiguration": {"DeploymentType": "SCRATCH_2"}, "StorageType": "HDD"}, False),
+        ({}, False),
+    ],
+)
+def test_of_file_systems_for_lustre_only_scratch_on_ssd_has_a_price(lustre: dict[str, Any], priced: bool) -> None:
+    (one,) = seen("FSx file system", {"FileSystems": [LUSTRE | lustre]})
+    assert (bool(one.charge.items), bool(one.charge.unpriced)) == (priced, not priced)
+
+
+def test_what_efs_moved_to_cheaper_storage_makes_its_price_unknown() -> None:
+    size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
+    file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}
+    more = {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose", "Tags": []}
+    (one,) = seen("EFS file system", {"FileSystems": [file_system | more | {"SizeInBytes": size}]})
+    assert [item.quantity for item in one.charge.items] == [2]
+    assert one.charge.unpriced
+
+
+@pytest.mark.parametrize(
+    ("volume", "priced"),
+    [
+        ({"VolumeType": "gp3", "Iops": 3000, "Throughput": 125}, True),
+        ({"VolumeType": "gp3", "Iops": 16000, "Throughput": 125}, False),
+        ({"VolumeType": "gp3", "Iops": 3000, "Throughput": 1000}, False),
+        ({"VolumeType": "io2", "Iops": 3000}, False),
+    ],
+)
+def test_a_volume_has_a_price_if_it_is_gp3_as_every_gp3_is(volume: dict[str, Any], priced: bool) -> None:
+    (one,) = seen("EBS volume", {"Volumes": [{"VolumeId": "vol-1", "Size": 10, "State": "in-use"} | volume]})
+    assert bool(one.charge.unpriced) != priced
+
+
+class Stacks:
+    """CloudFormation's answers about one stack."""
+
+    def __init__(self, status: str, events: list[dict[str, Any]] | None = None) -> None:
+        created = datetime(2026, 11, 20, tzinfo=UTC)
+        stack = {"StackName": "TrnClusterStack", "StackId": "arn:stack", "StackStatus": status}
+        self.account = AwsAuditedAccount("us-west-2")
+        self.stub = Stubber(self.account.client("cloudformation"))
+        self.stub.activate()
+        self.stub.add_response(
+            "describe_stacks",
+            {"Stacks": [stack | {"CreationTime": created, "DeletionTime": created, "Tags": []}]},
+        )
+        self.stub.add_response("list_stacks", {"StackSummaries": []})
+        whole = {"StackId": "arn:stack", "EventId": "1", "StackName": "TrnClusterStack", "Timestamp": created}
+        self.stub.add_response("describe_stack_events", {"StackEvents": [whole | event for event in events or ()]})
+
+    @property
+    def record(self) -> StackRecord:
+        (found,) = self.account.stack_records(["TrnClusterStack"])
+        return found
+
+
+def test_a_stack_that_could_not_be_deleted_still_stands() -> None:
+    assert Stacks("DELETE_FAILED").record.stands
+
+
+def test_of_the_events_of_a_stack_the_newest_about_each_thing_counts() -> None:
+    bucket = {"ResourceType": "AWS::S3::Bucket", "PhysicalResourceId": "b"}
+    itself = {"ResourceType": "AWS::CloudFormation::Stack", "PhysicalResourceId": "arn:stack"}
+    unborn = {"ResourceType": "AWS::S3::Bucket", "ResourceStatus": "CREATE_IN_PROGRESS"}
+    statuses = [{"ResourceStatus": "DELETE_SKIPPED"}, {"ResourceStatus": "CREATE_COMPLETE"}]
+    events = [itself | statuses[0], *(bucket | status for status in statuses), unborn]
+    assert Stacks("CREATE_COMPLETE", events).record.made == {("AWS::S3::Bucket", "b"): "DELETE_SKIPPED"}
+
+
+def test_arns_that_are_made_here_are_of_the_type_they_are_looked_up_by() -> None:
+    (one,) = instances()
+    assert arn_type(one.arn) == LISTING["EC2 instance"].arn_type
+
+
+def test_a_profile_that_does_not_exist_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "none-such")
+    with pytest.raises(CannotTellError, match="none-such"):
+        AwsAuditedAccount("us-west-2").identity()

@@ -1,0 +1,134 @@
+"""What is asked about the nodes of a stack: moto has the services, a stub the stack and the refusals."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.nodes import AwsNodes
+from trainium_core.node_record import NodeRecord
+from trainium_core.roster import Roster
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+STACK, GROUP, BUCKET = "TrnClusterStack", "the-group", "the-records"
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsNodes]:
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    with mock_aws():
+        yield AwsNodes(REGION)
+
+
+@pytest.fixture
+def stack(account: AwsNodes) -> Iterator[Stubber]:
+    with Stubber(account.client("cloudformation")) as stub:
+        yield stub
+
+
+def with_outputs(stub: Stubber, **outputs: str) -> None:
+    listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+    answer = {"StackName": STACK, "CreationTime": "2026-11-21", "StackStatus": "CREATE_COMPLETE", "Outputs": listed}
+    stub.add_response("describe_stacks", {"Stacks": [answer]}, {"StackName": STACK})
+
+
+@pytest.fixture
+def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
+    """Two instances of a group, of which the first has written its record."""
+    ec2, scaling = boto3.client("ec2", REGION), boto3.client("autoscaling", REGION)
+    data = {"ImageId": "ami-0123456789abcdef0"}
+    ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)
+    scaling.create_auto_scaling_group(
+        AutoScalingGroupName=GROUP,
+        LaunchTemplate={"LaunchTemplateName": "node", "Version": "$Latest"},
+        MinSize=0,
+        MaxSize=2,
+        DesiredCapacity=2,
+        VPCZoneIdentifier=ec2.describe_subnets()["Subnets"][0]["SubnetId"],
+    )
+    (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    ids = sorted(instance["InstanceId"] for instance in group["Instances"])
+    s3 = boto3.client("s3", REGION)
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    record = NodeRecord(instance_id=ids[0], state="proven", time="2026-11-21T12:00:00Z")
+    s3.put_object(Bucket=BUCKET, Key=f"nodes/{ids[0]}.json", Body=record.to_json())
+    return ids
+
+
+def test_the_nodes_are_the_instances_of_the_group_with_what_they_wrote(
+    account: AwsNodes, stack: Stubber, nodes: list[str]
+) -> None:
+    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
+    found = account.nodes(STACK)
+    assert found is not None
+    assert found.wanted == 2
+    assert [node.instance_id for node in found.instances] == nodes
+    assert all(node.address and node.zone and node.launched and node.state == "running" for node in found.instances)
+    assert {instance: stored.record.state for instance, stored in found.records.items()} == {nodes[0]: "proven"}
+    assert found.roster == Roster()
+
+
+def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:
+    scaling = boto3.client("autoscaling", REGION)
+    scaling.set_instance_health(InstanceId=nodes[1], HealthStatus="Unhealthy")
+    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
+    found = account.nodes(STACK)
+    assert found is not None
+    assert [node.leaving for node in found.instances] == [False, True]
+
+
+def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:
+    stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
+    assert account.nodes(STACK) is None
+
+
+def test_a_stack_of_something_else_is_told(account: AwsNodes, stack: Stubber) -> None:
+    with_outputs(stack, Other="x")
+    with pytest.raises(CannotTellError, match="has no outputs Group and NodeRecords"):
+        account.nodes(STACK)
+
+
+def test_a_group_that_somebody_deleted_is_told(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
+    with_outputs(stack, Group="gone", NodeRecords=BUCKET)
+    with pytest.raises(CannotTellError, match="no Auto Scaling group gone, though the stack has one"):
+        account.nodes(STACK)
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize(
+    ("service", "call", "code", "permission"),
+    [
+        ("cloudformation", "describe_stacks", "AccessDenied", "cloudformation:DescribeStacks"),
+        (
+            "autoscaling",
+            "describe_auto_scaling_groups",
+            "AccessDenied",
+            "autoscaling:DescribeAutoScalingGroups",
+        ),
+        ("s3", "list_objects_v2", "AccessDenied", "s3:ListBucket or s3:GetObject on the bucket the-records"),
+        ("ec2", "describe_instances", "UnauthorizedOperation", "ec2:DescribeInstances"),
+    ],
+)
+def test_what_is_denied_is_told_with_the_permission_that_is_missing(
+    account: AwsNodes,
+    service: str,
+    call: str,
+    code: str,
+    permission: str,
+) -> None:
+    stubs: dict[str, Any] = {"cloudformation": Stubber(account.client("cloudformation"))}
+    if service != "cloudformation":
+        with_outputs(stubs["cloudformation"], Group=GROUP, NodeRecords=BUCKET)
+        stubs[service] = Stubber(account.client(service))
+    stubs[service].add_client_error(call, code)
+    for stub in stubs.values():
+        stub.activate()
+    with pytest.raises(CannotTellError) as told:
+        account.nodes(STACK)
+    assert str(told.value) == f"not allowed to look: the permission {permission} is missing"

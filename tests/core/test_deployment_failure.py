@@ -1,0 +1,85 @@
+"""Why a deployment failed: the first cause, in plain words, with the next step."""
+
+import pytest
+
+from trainium_core.account.stack_events import StackEvent
+from trainium_core.deployment_failure import DeploymentFailure, deployment_failure
+
+GATE = (
+    "Received response status [FAILED] from custom resource. Message returned: node i-0: neuron-ls shows 15 of 16 "
+    "Neuron devices (missing 7). See the details in CloudWatch Log Stream: x (RequestId: 1)"
+)
+
+
+def event(status: str, reason: str = "", *, of_stack: bool = False, logical_id: str = "Gate") -> StackEvent:
+    kind = "AWS::CloudFormation::Stack" if of_stack else "Custom::TrnFleetGate"
+    return StackEvent(
+        event_id=f"{logical_id}-{status}",
+        kind=kind,
+        logical_id=logical_id,
+        status=status,
+        reason=reason,
+        of_stack=of_stack,
+    )
+
+
+def failed_with(reason: str, *, status: str = "ROLLBACK_COMPLETE") -> DeploymentFailure:
+    failure = deployment_failure([event("CREATE_FAILED", reason), event(status, of_stack=True)])
+    assert failure is not None
+    return failure
+
+
+def test_a_deployment_without_a_failure_has_none() -> None:
+    assert deployment_failure([event("CREATE_COMPLETE"), event("CREATE_COMPLETE", of_stack=True)]) is None
+
+
+def test_what_a_gate_said_is_told_without_what_cloudformation_wraps_it_in() -> None:
+    (reason,) = failed_with(GATE).reasons
+    assert reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing 7)."
+
+
+def test_what_was_cancelled_because_of_a_failure_is_no_reason() -> None:
+    events = [
+        event("CREATE_FAILED", "it broke"),
+        event("CREATE_FAILED", "Resource creation cancelled", logical_id="Other"),
+        event("ROLLBACK_COMPLETE", of_stack=True),
+    ]
+    failure = deployment_failure(events)
+    assert failure is not None
+    assert failure.reasons == ("Gate (Custom::TrnFleetGate): it broke",)
+
+
+def test_a_stack_that_failed_without_a_resource_says_so_itself() -> None:
+    events = [
+        event("ROLLBACK_IN_PROGRESS", "no such template", of_stack=True),
+        event("ROLLBACK_COMPLETE", of_stack=True),
+    ]
+    failure = deployment_failure(events)
+    assert failure is not None
+    assert failure.reasons == ("no such template",)
+
+
+@pytest.mark.parametrize(
+    ("reason", "command"),
+    [
+        ("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed", "trn quota request"),
+        ("We currently do not have sufficient capacity (InsufficientInstanceCapacity)", "trn capacity"),
+        (GATE, "trn nodes --node ID"),
+        ("something else", "trn preflight"),
+    ],
+)
+def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
+    assert f"`{command}" in failed_with(reason).advice
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("ROLLBACK_COMPLETE", "nothing runs"),
+        ("UPDATE_ROLLBACK_COMPLETE", "as it was before"),
+        ("ROLLBACK_FAILED", "trn destroy"),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"),
+    ],
+)
+def test_how_the_stack_was_left_is_told(status: str, told: str) -> None:
+    assert told in failed_with("x", status=status).state

@@ -1,0 +1,79 @@
+"""What `trn nodes` tells of each node."""
+
+from datetime import UTC, datetime
+
+from trainium_core.account.nodes import DeployedNodes, NodeInstance
+from trainium_core.node_record import NodeRecord, State
+from trainium_core.node_report import NodesReport, nodes_report
+from trainium_core.roster import Roster
+from trainium_core.stored_record import StoredRecord
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ROSTER = Roster.of({"i-a": "10.0.0.1", "i-b": "10.0.0.2"})
+
+
+def instance(instance_id: str, state: str = "running", *, leaving: bool = False) -> NodeInstance:
+    return NodeInstance(
+        instance_id=instance_id, zone="usw2-az4", address="10.0.0.1", state=state, launched=NOON, leaving=leaving
+    )
+
+
+def stored(instance_id: str, state: State = "proven", reason: str = "", roster: str = ROSTER.version) -> StoredRecord:
+    record = NodeRecord(instance_id=instance_id, state=state, reason=reason, roster=roster, time="2026-11-21T12:00:00Z")
+    return StoredRecord(record=record, written=NOON)
+
+
+def report(
+    *records: StoredRecord, instances: tuple[NodeInstance, ...] = (instance("i-a"), instance("i-b")), limit: int = 0
+) -> NodesReport:
+    deployed = DeployedNodes(
+        wanted=2, instances=instances, records={one.record.instance_id: one for one in records}, roster=ROSTER
+    )
+    return nodes_report(deployed, replacements=limit)
+
+
+def told(shown: NodesReport) -> list[tuple[str, str]]:
+    return [(node.state, node.problem) for node in shown.nodes]
+
+
+def test_proven_nodes_that_have_met_are_ready() -> None:
+    shown = report(stored("i-a"), stored("i-b"))
+    assert told(shown) == [("proven", ""), ("proven", "")]
+    assert shown.verdict.state == "ready"
+
+
+def test_a_node_that_has_not_met_the_others_says_so() -> None:
+    assert told(report(stored("i-a"), stored("i-b", roster="")))[1] == ("proven", "has not yet reached all others")
+
+
+def test_a_node_without_a_word_is_booting() -> None:
+    assert told(report(stored("i-a")))[1] == ("booting", "")
+
+
+def test_an_instance_that_does_not_run_is_in_the_state_that_ec2_tells() -> None:
+    assert told(report(stored("i-a"), instances=(instance("i-a"), instance("i-b", "stopped"))))[1] == ("stopped", "")
+
+
+def test_a_failed_node_tells_its_reason_and_what_becomes_of_it() -> None:
+    shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
+    assert told(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
+    assert not shown.final
+
+
+def test_a_node_failed_beyond_replacement_is_the_end() -> None:
+    shown = report(stored("i-a"), stored("i-b", "failed", "no driver"))
+    assert told(shown)[1] == ("failed", "no driver")
+    assert shown.verdict.state == "failed"
+    assert shown.final
+
+
+def test_a_proven_node_that_auto_scaling_replaces_is_leaving() -> None:
+    shown = report(stored("i-a"), stored("i-b"), instances=(instance("i-a"), instance("i-b", leaving=True)))
+    assert told(shown)[1] == ("leaving", "Auto Scaling replaces it")
+
+
+def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:
+    shown = nodes_report(DeployedNodes(wanted=0, instances=(), records={}, roster=ROSTER), replacements=2)
+    assert shown.verdict.state == "waiting"
+    assert shown.asleep
+    assert shown.final

@@ -1,0 +1,99 @@
+"""When a pilot ends: every way to say it means one instant, and what would mean two, or none, is refused."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.forms import UnreadableError
+from trainium_core.pilot_end import PilotEnd, read_pilot_end, utc_text
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC", "America/Sao_Paulo")
+instants = st.datetimes(datetime(2026, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("40h", 40), ("5d", 120), ("2w", 336), ("1 h", 1), ("366d", 8784), ("8784h", 8784)]
+)
+def test_a_duration_counts_from_the_deployment_in_hours_that_pass(text: str, hours: int) -> None:
+    assert read_pilot_end(text).instant(NOON) == NOON + timedelta(hours=hours)
+
+
+def test_a_day_has_24_hours_also_where_the_clocks_change() -> None:
+    deployed = datetime(2026, 10, 24, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))  # an hour longer, that night
+    assert read_pilot_end("1d").instant(deployed) == datetime(2026, 10, 25, 10, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2026-12-01T18:00Z", "2026-12-01T18:00Z"),
+        ("2026-12-01T18:00+05:30", "2026-12-01T12:30Z"),
+        ("2026-12-01T18:00 Europe/Berlin", "2026-12-01T17:00Z"),
+        ("2026-07-01T18:00 Europe/Berlin", "2026-07-01T16:00Z"),
+        ("2026-03-29T03:00 Europe/Berlin", "2026-03-29T01:00Z"),  # the first minute after the skipped hour
+        ("2026-10-25T03:00 Europe/Berlin", "2026-10-25T02:00Z"),  # the first after the hour that comes twice
+        ("2026-12-01T18:00:30Z", "2026-12-01T18:00:30Z"),
+    ],
+)
+def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
+    assert str(read_pilot_end(text)) == utc
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2026-03-29T02:30 Europe/Berlin", "skip 02:30 that day"),
+        ("2026-10-25T02:30 Europe/Berlin", "write 2026-10-25T00:30Z for the first, 2026-10-25T01:30Z for the second"),
+        ("2026-04-05T01:45 Australia/Lord_Howe", "comes twice"),  # by half an hour
+        ("2026-12-01T18:00", "say in which zone: write 2026-12-01T18:00Z"),
+        ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
+        ("2026-12-01T18:00 ../../etc/passwd", "is no time zone"),
+        ("2026-12-01T18:00Z Europe/Berlin", "not both"),
+        ("2026-12-01", "say in which zone"),
+        ("2026-13-01T18:00Z", "give a duration"),
+        ("0h", "more than nothing"),
+        ("367d", "at most 366d"),
+        ("soon", "give a duration"),
+        ("", "give a duration"),
+        ("40", "give a duration"),
+        ("-5d", "give a duration"),
+        ("0001-01-01T00:00+23:00", "give a duration"),
+    ],
+)
+def test_what_means_no_single_instant_is_refused_with_what_to_write(text: str, says: str) -> None:
+    with pytest.raises(UnreadableError) as error:
+        read_pilot_end(text)
+    assert says in str(error.value)
+
+
+@given(instant=instants, zone=st.sampled_from(ZONES))
+def test_the_time_on_any_wall_is_read_as_the_instant_it_shows_or_refused_when_it_shows_two(
+    instant: datetime, zone: str
+) -> None:
+    local = instant.astimezone(ZoneInfo(zone))
+    text = f"{local.replace(tzinfo=None).isoformat()} {zone}"
+    both = {local.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
+    if len(both) == 1:
+        assert read_pilot_end(text).at == instant
+    else:
+        with pytest.raises(UnreadableError, match="comes twice") as error:
+            read_pilot_end(text)
+        assert all(utc_text(one) in str(error.value) for one in both)
+
+
+@given(hours=st.integers(1, 366 * 24), deployed=instants)
+def test_an_end_that_is_written_down_is_read_as_the_same(hours: int, deployed: datetime) -> None:
+    for end in (PilotEnd(after=timedelta(hours=hours)), PilotEnd(at=deployed)):
+        assert read_pilot_end(str(end)) == end
+
+
+@given(text=st.text(max_size=40))
+def test_no_text_does_worse_than_to_be_refused(text: str) -> None:
+    try:
+        read_pilot_end(text)
+    except UnreadableError:
+        return

@@ -1,0 +1,62 @@
+"""The settings of a pilot's end, and what must hold between them."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.plans import RESERVATION, from_settings, problems_of, the_problem
+
+BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
+
+
+def test_without_settings_nothing_ends_by_itself() -> None:
+    assert not from_settings().ends_by_itself
+
+
+@pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, BLOCK], ids=str)
+def test_an_end_a_budget_that_stops_and_a_capacity_block_need_a_clock(settings: dict[str, Any]) -> None:
+    assert from_settings(**settings).ends_by_itself
+
+
+def test_a_budget_that_only_notifies_needs_no_clock() -> None:
+    assert not from_settings(budget_usd="500").ends_by_itself
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "needs"),
+    [
+        ("ends_action", "destroy", "trn:ends"),
+        ("warning_hours", "12", "trn:ends"),
+        ("notify_email", "someone@example.com", "trn:ends"),
+        ("budget_action", "stop", "trn:budget_usd"),
+    ],
+)
+def test_what_happens_at_an_end_needs_one(key: str, value: str, needs: str) -> None:
+    problem = the_problem(**{key: value})
+    assert problem.key == key
+    assert problem.fix == f"give {needs} too, or remove it"
+
+
+@pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "1"}, BLOCK], ids=str)
+def test_mail_is_of_use_with_anything_to_tell(settings: dict[str, Any]) -> None:
+    assert from_settings(notify_email="someone@example.com", **settings).notify_email
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("ends", "2026-12-01T18:00"),
+        ("ends_action", "stop"),
+        ("warning_hours", "0"),
+        ("notify_email", "someone"),
+        ("budget_usd", "99.50"),
+        ("budget_action", "sleep"),
+    ],
+)
+def test_a_value_without_its_form_is_refused(key: str, value: str) -> None:
+    assert key in [problem.key for problem in problems_of(**{key: value})]
+
+
+def test_no_budget_is_promised_where_cloudformation_makes_none() -> None:
+    problem = the_problem(instance_type="trn2.48xlarge", region="ap-south-2", budget_usd="500")
+    assert "trn:cluster=trn-pilot" in problem.fix

@@ -1,0 +1,249 @@
+"""What a cluster has cost: what was billed, what is estimated, and what nobody knows."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from tests.core.fake_audit import CLUSTER, NOW, FakeLook, thing
+from tests.core.fake_spending import (
+    FIRST,
+    SECOND,
+    FakeSpendingAccount,
+    cluster_stack,
+    launched,
+    terminated,
+)
+from tests.core.plans import from_settings
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.spending import COST_EXPLORER_REGION, AwsSpendingAccount
+from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_core.naming import STACK_NAME
+from trainium_core.spending.runner import spending
+from trainium_core.spending.spending import Line, Spending
+
+HOURLY = Decimal("21.5") + Decimal(512) * Decimal("0.08") / 730
+"""A node of the default plan, with its volume."""
+
+
+def instance(name: str) -> Resource:
+    item = ChargedItem(product="on-demand", quantity=Decimal(1), instance_type="trn1.32xlarge")
+    return thing(name, cluster=CLUSTER, charge=Charge(items=(item,)))
+
+
+def running(*names: str) -> FakeLook:
+    return FakeLook(found=[instance(name) for name in names], kind="EC2 instance", arn_type="ec2:instance")
+
+
+def spent(account: FakeSpendingAccount, *, ask: bool = True, **settings: Any) -> Spending:
+    plan = from_settings(cluster_name=CLUSTER, **settings)
+    return spending(plan, account, stack_names=(STACK_NAME,), now=NOW, ask_cost_explorer=ask)
+
+
+def account(**answers: Any) -> FakeSpendingAccount:
+    return FakeSpendingAccount(**{"stacks": [cluster_stack()], **answers})
+
+
+def cents(usd: Decimal) -> Decimal:
+    return round(usd, 2)
+
+
+def test_nodes_cost_from_their_launch_to_their_termination_or_until_now() -> None:
+    activities = [launched(FIRST, 10), terminated(FIRST, 6), launched(SECOND, 3)]
+    found = spent(account(activities=activities, look=running(SECOND)))
+    assert cents(found.estimated_total.usd) == cents(7 * HOURLY)
+    assert found.estimated_total.unknown == 0
+
+
+def test_a_launch_that_failed_costs_nothing() -> None:
+    found = spent(account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], look=running(SECOND)))
+    assert cents(found.estimated_total.usd) == cents(HOURLY)
+    assert found.estimated_total.unknown == 0
+
+
+def test_the_price_is_of_one_node_however_many_the_plan_has() -> None:
+    found = spent(account(activities=[launched(FIRST, 10), terminated(FIRST, 9)]), nodes=3)
+    assert cents(found.estimated_total.usd) == cents(HOURLY)
+
+
+def test_what_still_runs_after_its_stack_was_deleted_costs_until_now() -> None:
+    stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
+    found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)], look=running(FIRST)))
+    assert cents(found.estimated_total.usd) == cents(10 * HOURLY)
+
+
+def test_what_is_shared_with_other_apps_is_no_cost_of_the_cluster() -> None:
+    bootstrap = replace(
+        cluster_stack(), name="CDKToolkit", cluster=None, stack_id="arn:b", made={("AWS::EC2::Volume", "b"): "CREATE"}
+    )
+    shared = thing("b", charge=Charge(unpriced="a thing"))
+    found = spent(account(stacks=[cluster_stack(), bootstrap], look=FakeLook(found=[shared], kind="S3 bucket")))
+    assert [one.group for one in found.audit.resources if one.resource.name == "b"] == ["shared"]
+    assert (found.now, found.estimated) == ((), ())
+
+
+def test_what_a_group_still_had_ran_until_its_stack_was_deleted() -> None:
+    stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
+    found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)]))
+    assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
+
+
+def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> None:
+    found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], look=running(SECOND)))
+    assert cents(found.estimated_total.usd) == cents(HOURLY)
+    assert found.estimated_total.unknown == 1
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"activities": None},
+        {"activities": (), "stacks": [cluster_stack(deleted=NOW)]},
+        {"activities": (), "stacks": [cluster_stack(hours_ago=24 * 50)]},
+        {"look": FakeLook(found=None)},
+    ],
+    ids=["denied", "a group that is gone and forgotten", "older than Auto Scaling remembers", "instances denied"],
+)
+def test_what_nobody_remembers_is_unknown_and_not_nothing(answers: dict[str, Any]) -> None:
+    found = spent(account(**answers))
+    assert found.estimated_total.unknown
+    assert not found.could_tell
+
+
+def test_what_stands_costs_since_it_was_made() -> None:
+    endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
+    made = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
+    found = spent(account(look=FakeLook(found=[made], kind="VPC endpoint")))
+    assert found.estimated == (
+        Line(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
+    )
+
+
+def test_every_estimated_line_says_that_it_is_estimated_or_unknown() -> None:
+    odd = thing("vol-1", cluster=CLUSTER, charge=Charge(unpriced="a volume of another kind"))
+    look = FakeLook(found=[odd], kind="FSx file system")
+    lines = spent(account(activities=[launched(FIRST, 10), terminated(FIRST, 1)], look=look)).estimated
+    assert len(lines) == 3
+    assert all(line.how.startswith("unknown: " if line.usd is None else "estimated: ") for line in lines)
+
+
+def test_the_hour_costs_what_is_there() -> None:
+    found = spent(account(activities=[launched(FIRST, 1)], look=running(FIRST, SECOND)))
+    assert found.now == (
+        Line(what=f"EC2 instance {FIRST}", usd=Decimal("21.5"), how="list price"),
+        Line(what=f"EC2 instance {SECOND}", usd=Decimal("21.5"), how="list price"),
+    )
+
+
+def test_cost_explorer_is_asked_once_from_the_first_deployment_to_today() -> None:
+    asked = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
+    found = spent(asked)
+    assert asked.asked == [(CLUSTER, (NOW - timedelta(hours=10)).date(), NOW.date() + timedelta(days=1))]
+    assert (found.billed_total, found.not_billed) == (13, "")
+
+
+def test_cost_explorer_is_not_asked_when_it_is_not_wanted_or_nobody_knows_since_when() -> None:
+    unwanted, unknown = account(), account(stacks=[])
+    assert spent(unwanted, ask=False).not_billed == "not asked"
+    assert "no stack" in spent(unknown).not_billed
+    assert unwanted.asked == unknown.asked == []
+
+
+@pytest.mark.parametrize(
+    ("bill", "why"), [({}, "cost allocation tag"), ({"Tax": Decimal(0)}, "too early"), (None, "ce:GetCostAndUsage")]
+)
+def test_a_bill_without_an_amount_is_unknown_and_not_zero(bill: dict[str, Decimal] | None, why: str) -> None:
+    found = spent(account(bill=bill))
+    assert found.billed_total is None
+    assert why in found.not_billed
+
+
+def test_the_forecast_goes_on_as_now_until_the_end_of_the_plan() -> None:
+    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST)), ends="40h")
+    forecast = found.forecast
+    assert forecast is not None
+    assert (forecast.ends, forecast.hours) == (NOW + timedelta(hours=30), 30)
+    assert cents(forecast.total.usd) == cents(10 * HOURLY + 30 * Decimal("21.5"))
+
+
+def test_the_forecast_starts_from_the_bill_where_that_is_more() -> None:
+    bill = {"EC2": Decimal(5000)}
+    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST), bill=bill), ends="40h")
+    assert found.forecast is not None
+    assert cents(found.forecast.total.usd) == 5000 + 30 * Decimal("21.5")
+
+
+def test_after_its_end_a_pilot_is_forecast_to_cost_what_it_has() -> None:
+    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST)), ends="1h")
+    assert found.forecast is not None
+    assert found.forecast.total == found.estimated_total
+
+
+@pytest.mark.parametrize("answers", [{}, {"stacks": [cluster_stack(deleted=NOW)]}])
+def test_without_an_end_or_a_stack_there_is_no_forecast(answers: dict[str, Any]) -> None:
+    assert spent(account(**answers), **({"ends": "40h"} if answers else {})).forecast is None
+
+
+@pytest.fixture
+def aws(credentials_of_nobody: None) -> AwsSpendingAccount:  # noqa: ARG001
+    return AwsSpendingAccount("us-west-2")
+
+
+def cost_explorer(aws: AwsSpendingAccount) -> Stubber:
+    stub = Stubber(aws._clients.client("ce", COST_EXPLORER_REGION))
+    stub.activate()
+    return stub
+
+
+def answer(*groups: tuple[str, str], unit: str = "USD", **more: Any) -> dict[str, Any]:
+    told = [{"Keys": [k], "Metrics": {"UnblendedCost": {"Amount": v, "Unit": unit}}} for k, v in groups]
+    return {"ResultsByTime": [{"Groups": [one]} for one in told], **more}
+
+
+def billed(aws: AwsSpendingAccount) -> Any:
+    return aws.billed(CLUSTER, NOW.date(), NOW.date() + timedelta(days=1))
+
+
+def test_the_bill_is_asked_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
+    asked = {
+        "TimePeriod": {"Start": "2026-11-21", "End": "2026-11-22"},
+        "Granularity": "MONTHLY",
+        "Metrics": ["UnblendedCost"],
+        "Filter": {"Tags": {"Key": "trn:cluster", "Values": [CLUSTER]}},
+        "GroupBy": [{"Type": "DIMENSION", "Key": "SERVICE"}],
+    }
+    cost_explorer(aws).add_response("get_cost_and_usage", answer(("EC2", "1.5"), ("EC2", "2"), ("VPC", "1")), asked)
+    assert billed(aws) == {"EC2": Decimal("3.5"), "VPC": Decimal(1)}
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (answer(("EC2", "1"), unit="EUR"), "counts in EUR"),
+        (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
+    ],
+)
+def test_a_bill_in_another_form_is_no_answer(aws: AwsSpendingAccount, told: dict[str, Any], says: str) -> None:
+    cost_explorer(aws).add_response("get_cost_and_usage", told)
+    with pytest.raises(CannotTellError, match=says):
+        billed(aws)
+
+
+def test_a_denied_bill_names_the_permission(aws: AwsSpendingAccount) -> None:
+    cost_explorer(aws).add_client_error("get_cost_and_usage", "AccessDeniedException", "no")
+    with pytest.raises(CannotTellError, match="ce:GetCostAndUsage is missing"):
+        billed(aws)
+
+
+def test_activities_of_a_deleted_group_are_asked_for_too(aws: AwsSpendingAccount) -> None:
+    stub = Stubber(aws.client("autoscaling"))
+    stub.activate()
+    began = datetime(2026, 11, 20, tzinfo=UTC)
+    one = {"ActivityId": "1", "AutoScalingGroupName": "g", "Cause": "x", "StartTime": began, "StatusCode": "Successful"}
+    asked = {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True}
+    stub.add_response("describe_scaling_activities", {"Activities": [one | {"Description": "Launching"}]}, asked)
+    (activity,) = aws.scaling_activities("g")
+    assert (activity.description, activity.began, activity.succeeded) == ("Launching", began, True)

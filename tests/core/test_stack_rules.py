@@ -1,0 +1,105 @@
+"""What is refused for the stacks beside the cluster, and only when they are asked for."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.plans import OWN_VPC, from_settings, problems_of, the_problem
+
+EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"
+TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
+KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+TRN2_3XLARGE: dict[str, Any] = {"instance_type": "trn2.3xlarge", "region": "sa-east-1"}
+TRN2U: dict[str, Any] = {"instance_type": "trn2u.48xlarge", "region": "ap-south-2"}
+
+
+@pytest.mark.parametrize(
+    ("stacks", "settings"),
+    [
+        ("sagemaker", TRN2_3XLARGE),
+        ("sagemaker", TRN2U),
+        ("hyperpod", TRN2U),
+        ("hyperpod", {"instance_type": "trn1.2xlarge"}),
+    ],
+)
+def test_a_type_that_the_asked_service_does_not_have_is_refused(stacks: str, settings: dict[str, Any]) -> None:
+    problem = the_problem(stacks=stacks, **settings)
+    assert (problem.key, problem.got) == ("instance_type", settings["instance_type"])
+    assert problem.allowed.startswith(f"with {stacks} in trn:stacks: trn1.")
+
+
+@pytest.mark.parametrize("settings", [TRN2_3XLARGE, TRN2U])
+def test_a_cluster_takes_every_type(settings: dict[str, Any]) -> None:
+    assert problems_of(**settings) == []
+
+
+def test_hyperpod_has_a_type_that_training_jobs_do_not_have() -> None:
+    assert problems_of(stacks="hyperpod", **TRN2_3XLARGE) == []
+
+
+@pytest.mark.parametrize("raw", ["cluster,sagemaker", "cluster, sagemaker", ["cluster", "sagemaker"]])
+def test_stacks_are_names_with_commas_or_a_list(raw: Any) -> None:
+    assert from_settings(stacks=raw).stacks == ("cluster", "sagemaker")
+
+
+def test_an_unknown_stack_is_refused_with_the_nearest() -> None:
+    problem = the_problem(stacks="sagemaker,hyperpods")
+    assert (problem.key, problem.got) == ("stacks", "sagemaker,hyperpods")
+    assert "write hyperpod" in problem.fix
+
+
+def test_an_app_without_a_stack_is_refused() -> None:
+    assert the_problem(stacks="").key == "stacks"
+
+
+def test_a_budget_longer_than_a_job_may_run_is_refused() -> None:
+    problem = the_problem(stacks="sagemaker", sagemaker_budget_hours=673)
+    assert (problem.key, problem.got) == ("sagemaker_budget_hours", 673)
+    assert "up to 672" in problem.allowed
+    assert problems_of(stacks="sagemaker", sagemaker_budget_hours=672) == []
+
+
+def test_eks_needs_the_cluster_that_orchestrates() -> None:
+    problem = the_problem(hyperpod_orchestrator="eks")
+    assert (problem.key, problem.got) == ("hyperpod_eks_cluster", None)
+
+
+def test_slurm_has_no_use_for_an_eks_cluster() -> None:
+    assert the_problem(hyperpod_eks_cluster=EKS_CLUSTER).allowed == "nothing with trn:hyperpod_orchestrator=slurm"
+
+
+def test_eks_nodes_need_the_network_of_their_cluster_since_they_cannot_move_later() -> None:
+    eks = {"stacks": "hyperpod", "hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER}
+    problem = the_problem(**eks)
+    assert problem.key == "vpc_id"
+    assert "cannot move later" in problem.fix
+    assert problems_of(**eks, **OWN_VPC) == []
+
+
+def test_a_training_plan_for_a_type_that_is_not_sold_so_is_refused() -> None:
+    problem = the_problem(hyperpod_training_plan=TRAINING_PLAN, instance_type="trn1n.32xlarge")
+    assert (problem.key, problem.got) == ("hyperpod_training_plan", TRAINING_PLAN)
+    assert problem.allowed.endswith("training plans are sold for trn1.32xlarge, trn2.48xlarge")
+
+
+@pytest.mark.parametrize(("key", "arn"), [("hyperpod_training_plan", TRAINING_PLAN), ("sagemaker_kms_key", KMS_KEY)])
+def test_an_arn_of_another_region_is_refused(key: str, arn: str) -> None:
+    problem = the_problem(**{key: arn.replace("us-west-2", "us-east-1")})
+    assert (problem.key, problem.allowed) == (key, "something in us-west-2, the plan's region")
+
+
+@pytest.mark.parametrize(
+    ("key", "raw"),
+    [
+        ("sagemaker_data", "corpus/wiki"),
+        ("sagemaker_image", "team/training:1.0"),
+        ("sagemaker_report_email", "somebody"),
+        ("sagemaker_kms_key", "alias/mine"),
+        ("sagemaker_budget_hours", 0),
+        ("sagemaker_capacity_retries", 21),
+        ("hyperpod_controller_type", "ml.p5.48xlarge"),
+    ],
+)
+def test_a_malformed_value_is_refused(key: str, raw: Any) -> None:
+    problem = the_problem(**{key: raw})
+    assert (problem.key, problem.got) == (key, raw)

@@ -1,0 +1,254 @@
+"""Taking a cluster down: the order, what is left alone, and that it can be begun again at any point."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_teardown import (
+    CACHE,
+    CONSENT,
+    FUNCTION,
+    GROUP,
+    OURS,
+    RECORDS,
+    THEIRS,
+    FakeTeardown,
+    KilledError,
+    cluster_stack,
+    leftover,
+)
+from trainium_core.account.teardown import NodeGroup, Work
+from trainium_core.naming import STACK_NAME
+from trainium_core.teardown import Outcome, scope_of, take_down, verdict
+
+NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
+
+
+def run(account: FakeTeardown) -> Sequence[Outcome]:
+    return take_down(account, scope_of(account, OURS), tell=lambda *_: None, pause=lambda _: None)
+
+
+def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
+    """The last outcome of the steps of a name."""
+    return [outcome for outcome in outcomes if outcome.step == step][-1]
+
+
+def is_gone(account: FakeTeardown) -> bool:
+    """Whether nothing of ours is left, but for what was told to stay."""
+    ours = [*account.stacks, *account.work, *account.leftovers, *account.group.instances]
+    return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
+
+
+def test_nothing_is_left_but_what_was_told_to_stay_and_what_is_not_ours() -> None:
+    account = FakeTeardown()
+    assert verdict(run(account)) == "gone"
+    assert is_gone(account)
+    assert len(account.foreign) == len(FakeTeardown().foreign)
+
+
+def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_before_the_rest() -> None:
+    account = FakeTeardown()
+    run(account)
+    kinds = list(dict.fromkeys(order.partition(" ")[0] for order in account.orders if "eni-1" not in order))
+    assert kinds == ["stop", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
+
+
+def test_what_does_not_say_that_it_is_stopping_is_told_once() -> None:
+    class Slow(FakeTeardown):
+        looked = 0
+
+        def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:  # noqa: ARG002
+            self.looked += 1
+            return [Work(kind="warm pool", work_id="pool")] if self.looked <= 5 else []
+
+        def stop(self, work: Work) -> None:
+            self.orders.append(f"stop {work.work_id}")
+
+    account = Slow()
+    assert verdict(run(account)) == "gone"
+    assert account.orders.count("stop pool") == 1
+
+
+def test_a_free_interface_goes_before_the_stack_whose_subnet_it_keeps() -> None:
+    account = FakeTeardown()
+    run(account)
+    assert account.orders.index("delete_leftover eni-1") < account.orders.index("delete_stack stack/cluster")
+
+
+def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
+    account = FakeTeardown()
+    told: list[str] = []
+    scope = scope_of(account, OURS)
+    take_down(account, scope, tell=lambda step, now: told.append(f"{step}: {now.told}"), pause=lambda _: None)
+    assert any("nodes: 2 shutting-down" in line for line in told)
+    assert told.index("nodes: none is left") < min(i for i, line in enumerate(told) if line.startswith("stacks"))
+
+
+def orders_of_a_whole_teardown() -> int:
+    account = FakeTeardown(failing=1)
+    run(account)
+    return len(account.orders)
+
+
+@given(st.lists(st.integers(1, orders_of_a_whole_teardown()), max_size=4))
+def test_killed_at_any_orders_and_begun_again_it_ends_at_nothing_left(fatal: list[int]) -> None:
+    account = FakeTeardown(failing=1)
+    for number in fatal:
+        account.orders, account.fatal = [], number
+        try:
+            run(account)
+        except KilledError:
+            continue
+    account.fatal = 0
+    assert verdict(run(account)) == "gone"
+    assert is_gone(account)
+
+
+def test_taking_down_what_is_gone_orders_nothing() -> None:
+    account = FakeTeardown()
+    run(account)
+    account.orders.clear()
+    assert verdict(run(account)) == "gone"
+    assert account.orders == []
+
+
+def test_a_group_that_something_sets_up_again_is_set_to_0_again() -> None:
+    account = FakeTeardown()
+    scope, told = scope_of(account, OURS), False
+
+    def meanwhile(_: float) -> None:
+        nonlocal told
+        if not told and account.group.instances == {"shutting-down": 2}:
+            told, account.group = True, FakeTeardown().group
+
+    assert verdict(take_down(account, scope, tell=lambda *_: None, pause=meanwhile)) == "gone"
+    assert account.orders.count(f"empty_group {GROUP}") == 2
+
+
+def test_a_stack_that_failed_to_go_is_deleted_again() -> None:
+    account = FakeTeardown(failing=2)
+    assert verdict(run(account)) == "gone"
+    assert account.orders.count("delete_stack stack/cluster") + account.orders.count("delete_stack stack/sm") == 4
+
+
+def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
+    account = FakeTeardown(failing=100)
+    outcomes = run(account)
+    assert verdict(outcomes) == "left"
+    assert of(outcomes, "stacks").state == "stuck"
+    assert "AWS::EC2::VPC vpc-1: it has dependencies" in of(outcomes, "stacks").told
+
+
+def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
+    account = FakeTeardown(failing=100)
+    assert of(run(account), "snapshots").state == "not tried"
+    assert "delete_leftover snap-1" not in account.orders
+
+
+def test_a_protected_stack_is_not_deleted_and_the_way_to_lift_it_is_told() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(protected=True)])
+    outcomes = run(account)
+    assert "update-termination-protection" in of(outcomes, "stacks").told
+    assert not [order for order in account.orders if order.startswith("delete_stack")]
+
+
+def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=THEIRS)], leftovers=[], work=[])
+    assert scope_of(account, OURS).foreign
+    run(account)
+    assert account.orders == []
+
+
+def test_a_stack_without_the_tag_is_left_alone() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=None)], leftovers=[], work=[])
+    run(account)
+    assert account.orders == []
+
+
+def test_a_stack_that_has_nothing_but_change_sets_goes() -> None:
+    bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
+    account = FakeTeardown(stacks=[bare], leftovers=[], work=[])
+    run(account)
+    assert account.orders == ["delete_stack stack/cluster"]
+
+
+def test_what_a_living_stack_has_is_no_leftover_whatever_its_tags_are() -> None:
+    account = FakeTeardown(owned={"snap-1": "Other"})
+    run(account)
+    assert account.leftovers == [leftover("snapshot", "snap-1")]
+
+
+def test_a_bucket_that_a_deleted_stack_left_is_emptied_and_deleted() -> None:
+    account = FakeTeardown(stacks=[], deleted=[cluster_stack(status="DELETE_COMPLETE")], leftovers=[], work=[])
+    assert verdict(run(account)) == "gone"
+    assert RECORDS not in account.objects
+    assert CACHE in account.objects
+
+
+def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
+    deleted = [cluster_stack(status="DELETE_COMPLETE")]
+    tags = {RECORDS: {k: v for k, v in CONSENT.items() if v == OURS}}
+    account = FakeTeardown(stacks=[], deleted=deleted, tags=dict(tags), leftovers=[], work=[])
+    run(account)
+    assert account.orders == []
+
+
+@pytest.mark.parametrize("look", ["snapshot", "log group", "SSM parameter"])
+def test_what_cannot_be_looked_at_is_unknown_and_everything_else_goes(look: str) -> None:
+    account = FakeTeardown(denied=frozenset({look}))
+    outcomes = run(account)
+    assert verdict(outcomes) == "could not tell"
+    assert of(outcomes, f"{look}s").told == f"not allowed: {look}"
+    assert {one.kind for one in account.leftovers} == {look}
+
+
+def test_nodes_that_cannot_be_looked_at_do_not_count_once_the_stack_is_gone() -> None:
+    account = FakeTeardown(denied=frozenset({"node_groups"}))
+    outcomes = run(account)
+    assert of(outcomes, "nodes").state == "unknown"
+    assert verdict(outcomes) == "gone"
+
+
+def test_jobs_that_cannot_be_looked_at_count_even_when_the_stack_is_gone() -> None:
+    assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "could not tell"
+
+
+def test_a_refused_order_is_told_and_something_is_left() -> None:
+    outcomes = run(FakeTeardown(refused=frozenset({"delete_leftover"})))
+    assert verdict(outcomes) == "left"
+    assert of(outcomes, "snapshots").told == "snap-1: refused: delete_leftover snap-1"
+
+
+def test_one_look_without_an_answer_is_asked_again() -> None:
+    account = FakeTeardown(work=[], group=NO_NODES, leftovers=[], denied=frozenset({"stack_progress"}))
+
+    def mend(_: float) -> None:
+        account.denied = frozenset()
+
+    scope = scope_of(account, OURS)
+    told: list[str] = []
+    outcomes = take_down(account, scope, tell=lambda step, now: told.append(f"{step}: {now.told}"), pause=mend)
+    assert verdict(outcomes) == "gone"
+    assert "stacks: no answer, asking again: not allowed: stack_progress" in told
+
+
+def test_a_group_that_wants_instances_and_has_none_yet_is_not_empty() -> None:
+    account = FakeTeardown(group=NodeGroup(name=GROUP, wanted=2, instances={}))
+    run(account)
+    assert f"empty_group {GROUP}" in account.orders
+
+
+def test_a_log_group_of_another_clusters_deleted_stack_is_not_ours() -> None:
+    theirs = cluster_stack(status="DELETE_COMPLETE", cluster=THEIRS)
+    account = FakeTeardown(stacks=[], deleted=[theirs], work=[])
+    run(account)
+    assert [one.resource_id for one in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
+
+
+def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> None:
+    account = FakeTeardown()
+    run(account)
+    assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
+    assert not [order for order in account.orders if f"{STACK_NAME}-dev" in order]

@@ -1,0 +1,202 @@
+"""What a teardown asks AWS and orders, against moto; what moto cannot answer truly is tested in tests/deploy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import OrderRefusedError, StoredBytes, Work
+from trainium_core.adapters.teardown import AwsTeardown
+from trainium_core.naming import CLUSTER_TAG
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
+ROLE = "arn:aws:iam::123456789012:role/states"
+
+
+@pytest.fixture
+def aws() -> Iterator[AwsTeardown]:
+    with mock_aws():
+        yield AwsTeardown(REGION)
+
+
+def client(service: str) -> Any:
+    return boto3.client(service, REGION)
+
+
+def stubbed(service: str) -> tuple[AwsTeardown, Stubber]:
+    aws = AwsTeardown(REGION)
+    stub = Stubber(aws.client(service))
+    stub.activate()
+    return aws, stub
+
+
+def start_execution() -> tuple[str, str]:
+    states = client("stepfunctions")
+    machine = states.create_state_machine(name="m", definition='{"StartAt": "S"}', roleArn=ROLE)["stateMachineArn"]
+    return machine, states.start_execution(stateMachineArn=machine)["executionArn"]
+
+
+def listed_jobs(status: str, *names: str) -> dict[str, Any]:
+    arn = "arn:aws:sagemaker:us-west-2:123456789012:training-job/"
+    return {
+        "TrainingJobSummaries": [
+            {
+                "TrainingJobName": name,
+                "TrainingJobArn": arn + name,
+                "CreationTime": 0,
+                "TrainingJobStatus": status,
+            }
+            for name in names
+        ]
+    }
+
+
+def of_cluster(cluster: str) -> dict[str, Any]:
+    return {"Tags": [{"Key": CLUSTER_TAG, "Value": cluster}]}
+
+
+def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> None:
+    aws, stub = stubbed("sagemaker")
+    stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot-a", "trn-pilot-2-b", "x-trn-pilot-c"))
+    stub.add_response("list_tags", of_cluster(OURS))
+    stub.add_response("list_tags", of_cluster(THEIRS))
+    stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot-d"))
+    stub.add_response("list_tags", of_cluster(OURS))
+    stub.add_response("list_training_jobs", NO_JOBS)
+    found = aws.running_work(cluster=OURS, state_machines=[])
+    assert found == [
+        Work(kind="training job", work_id="trn-pilot-a"),
+        Work(kind="training job", work_id="trn-pilot-d", stopping=True),
+    ]
+
+
+def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
+    aws, stub = stubbed("sagemaker")
+    warm = listed_jobs("Completed", "trn-pilot-a", "trn-pilot-b")
+    warm["TrainingJobSummaries"][0]["WarmPoolStatus"] = {"Status": "Available"}
+    for answer in (NO_JOBS, NO_JOBS, warm):
+        stub.add_response("list_training_jobs", answer)
+    stub.add_response("list_tags", of_cluster(OURS))
+    stub.add_response("list_tags", of_cluster(OURS))
+    (pool,) = aws.running_work(cluster=OURS, state_machines=[])
+    assert pool == Work(kind="warm pool", work_id="trn-pilot-a")
+    no_longer = {"TrainingJobName": "trn-pilot-a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+    stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
+    aws.stop(pool)
+    stub.assert_no_pending_responses()
+
+
+def test_a_job_is_stopped_by_its_name() -> None:
+    aws, stub = stubbed("sagemaker")
+    stub.add_response("stop_training_job", {}, {"TrainingJobName": "trn-pilot-a"})
+    aws.stop(Work(kind="training job", work_id="trn-pilot-a"))
+    stub.assert_no_pending_responses()
+
+
+def test_stopping_a_job_that_is_over_is_no_failure() -> None:
+    aws, stub = stubbed("sagemaker")
+    told = "The request was rejected because the training job is in status Completed."
+    stub.add_client_error("stop_training_job", "ValidationException", told)
+    aws.stop(Work(kind="training job", work_id="trn-pilot-a"))
+
+
+def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
+    machine, execution = start_execution()
+    assert aws.running_work(cluster=OURS, state_machines=[machine]) == [Work(kind="execution", work_id=execution)]
+    aws.stop(Work(kind="execution", work_id=execution))
+    assert aws.running_work(cluster=OURS, state_machines=[machine]) == []
+
+
+def test_a_state_machine_that_is_gone_runs_nothing(aws: AwsTeardown) -> None:
+    machine, _ = start_execution()
+    client("stepfunctions").delete_state_machine(stateMachineArn=machine)
+    assert aws.running_work(cluster=OURS, state_machines=[machine]) == []
+
+
+def test_jobs_that_may_not_be_listed_are_not_none() -> None:
+    aws, stub = stubbed("sagemaker")
+    stub.add_client_error("list_training_jobs", "AccessDeniedException")
+    with pytest.raises(CannotTellError, match="sagemaker:ListTrainingJobs"):
+        aws.running_work(cluster=OURS, state_machines=[])
+
+
+def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: AwsTeardown) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"1", b"2"):
+        s3.put_object(Bucket="cache", Key="graph", Body=body)
+    s3.delete_object(Bucket="cache", Key="graph")
+    s3.create_multipart_upload(Bucket="cache", Key="large")
+    assert [aws.delete_some("cache") for _ in range(3)] == [3, 1, 0]
+    aws.delete_bucket("cache")
+    assert s3.list_buckets()["Buckets"] == []
+
+
+def test_an_object_that_s3_does_not_delete_is_told() -> None:
+    aws, stub = stubbed("s3")
+    stub.add_response("list_object_versions", {"Versions": [{"Key": "graph", "VersionId": "1"}]})
+    stub.add_response("delete_objects", {"Errors": [{"Key": "graph", "Message": "it is locked"}]})
+    with pytest.raises(OrderRefusedError, match="graph: it is locked"):
+        aws.delete_some("cache")
+
+
+def test_emptying_and_deleting_a_bucket_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
+    assert aws.delete_some("gone") == 0
+    aws.delete_bucket("gone")
+    assert aws.bucket_tags("gone") == {}
+
+
+def test_a_bucket_holds_the_bytes_of_all_its_versions(aws: AwsTeardown) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"123", b"45"):
+        s3.put_object(Bucket="cache", Key="graph", Body=body)
+    assert aws.stored("AWS::S3::Bucket", "cache") == StoredBytes(count=5)
+
+
+def test_what_does_not_exist_holds_nothing_that_could_be_named(aws: AwsTeardown) -> None:
+    assert aws.stored("AWS::S3::Bucket", "gone") is None
+    assert aws.stored("AWS::EFS::FileSystem", "fs-01234567") is None
+
+
+def test_an_fsx_file_system_is_billed_for_its_capacity() -> None:
+    aws, stub = stubbed("fsx")
+    stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
+    assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)
+
+
+@pytest.mark.parametrize("order", ["delete_stack", "delete_bucket", "empty_group"])
+def test_deleting_what_is_gone_is_no_failure(aws: AwsTeardown, order: str) -> None:
+    getattr(aws, order)("gone")
+
+
+def test_an_order_that_is_not_allowed_names_the_permission() -> None:
+    aws, stub = stubbed("autoscaling")
+    stub.add_client_error("update_auto_scaling_group", "AccessDenied")
+    with pytest.raises(OrderRefusedError, match="the permission autoscaling:UpdateAutoScalingGroup is missing"):
+        aws.empty_group("group")
+
+
+def test_a_resource_in_no_stack_has_none() -> None:
+    aws, stub = stubbed("cloudformation")
+    stub.add_client_error("describe_stack_resources", "ValidationError", "Stack for eni-1 does not exist")
+    assert aws.stack_that_has("eni-1") is None
+
+
+def test_a_template_that_is_not_json_is_not_ours_to_judge() -> None:
+    aws, stub = stubbed("cloudformation")
+    stack = {"StackName": "TrnClusterStack", "StackId": "id", "CreationTime": 0, "StackStatus": "CREATE_COMPLETE"}
+    stub.add_response("describe_stacks", {"Stacks": [stack]})
+    stub.add_response("get_template", {"TemplateBody": "Resources:\n  A: {}"})
+    with pytest.raises(CannotTellError, match="is not JSON"):
+        aws.living_stacks(["TrnClusterStack"])

@@ -1,0 +1,32 @@
+"""`trn` as a user runs it, with an embedded AWS behind it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.constructs.synth import ROOT
+from tests.deploy.account import Account, Run
+from trainium_local.environment import safe_environment, tool_folders
+
+
+def run_trn(
+    account: Account, *arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Run:
+    """Run a `trn` command; its two streams come as one. folder: default the account's."""
+    safe = safe_environment(
+        os.environ, endpoint=account.aws.endpoint, region=account.aws.region, tools=tool_folders(ROOT)
+    )
+    run = subprocess.run(
+        [str(Path(sys.executable).with_name("trn")), *arguments],
+        cwd=folder or account.folder,
+        env=safe | {"CDK_HOME": str(account.folder)} | dict(environment or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    return Run(code=run.returncode, said=run.stdout)

@@ -1,0 +1,125 @@
+"""A proxy before an embedded AWS that kills the process that uses it at a given order, and denies what it may not."""
+
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+_LOOKS = ("Describe", "Get", "List", "Head")
+
+
+@dataclass
+class KillingProxy:
+    """Passes requests on. `victim` is killed (SIGKILL) at order number `fatal`, which is carried out before, if at all.
+
+    `orders`: every request so far that changes something, by its operation. 0 as `fatal`: nobody is killed.
+    `denied`: operations that are answered as IAM answers whoever may not.
+    """
+
+    endpoint: str
+    url: str = ""
+    victim: int = 0
+    fatal: int = 0
+    carried_out: bool = True
+    denied: frozenset[str] = frozenset()
+    orders: list[str] = field(default_factory=list[str])
+    lock: Lock = field(default_factory=Lock)
+
+    def is_fatal(self, operation: str) -> bool:
+        with self.lock:
+            if operation.startswith(_LOOKS):
+                return False
+            self.orders.append(operation)
+            return len(self.orders) == self.fatal
+
+    def arm(self, *, fatal: int, carried_out: bool = True, denied: frozenset[str] = frozenset()) -> None:
+        self.fatal, self.carried_out, self.denied, self.orders = fatal, carried_out, denied, []
+
+
+@contextmanager
+def killing_proxy(endpoint: str) -> Generator[KillingProxy]:
+    proxy = KillingProxy(endpoint)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy))
+    proxy.url = f"http://127.0.0.1:{server.server_port}"
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def operation(method: str, target: str | None, body: bytes) -> str:
+    """What a request asks for, in the name of its operation; for S3 and other REST interfaces its method."""
+    if target is not None:
+        return target.rpartition(".")[2]
+    actions = parse_qs(body.decode(errors="replace")).get("Action") if method == "POST" else None
+    return actions[0] if actions else method.capitalize()
+
+
+def _denial(target: str | None) -> bytes:
+    if target is not None:
+        return b'{"__type": "AccessDeniedException", "message": "no"}'
+    error = "<Error><Code>{}</Code><Message>no</Message></Error>"
+    # EC2 says it in a word and a form of its own.
+    return f"<Response><Errors>{error.format('UnauthorizedOperation')}</Errors></Response>".encode()
+
+
+def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
+    host = urlsplit(proxy.endpoint).netloc
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def pass_on(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.headers.get("Transfer-Encoding") == "chunked":
+                raise NotImplementedError("a request in chunks")
+            target = self.headers.get("X-Amz-Target")
+            asked = operation(self.command, target, body)
+            if asked in proxy.denied:
+                self._answer(403 if target is None else 400, {}, _denial(target))
+                return
+            fatal = proxy.is_fatal(asked)
+            if fatal and not proxy.carried_out:
+                self._kill()
+                return
+            status, headers, content = self._ask(body)
+            if fatal:
+                self._kill()
+            else:
+                self._answer(status, headers, content)
+
+        def _kill(self) -> None:
+            os.kill(proxy.victim, signal.SIGKILL)
+            self.close_connection = True
+
+        def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                if name.lower() not in ("transfer-encoding", "content-length", "connection", "server", "date"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+            connection = HTTPConnection(host, timeout=120)
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "expect")}
+            connection.request(self.command, self.path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = pass_on  # noqa: N815
+
+    return Handler

@@ -1,0 +1,26 @@
+"""One thing of every kind an audit looks for, made by hand: what a cluster may leave, or what is somebody else's."""
+
+from collections.abc import Mapping
+
+from tests.deploy.leftovers.computers import COMPUTERS
+from tests.deploy.leftovers.identity import IDENTITY
+from tests.deploy.leftovers.maker import Client, Maker, Plant
+from tests.deploy.leftovers.network import NETWORK
+from tests.deploy.leftovers.services import SERVICES
+from tests.deploy.leftovers.storage import STORAGE
+from tests.deploy.leftovers.training import TRAINING
+
+ALWAYS_ENDED = "SageMaker training job"
+"""The one kind that cannot be planted: in the emulator a job has ended when it is made."""
+
+PLANTS: Mapping[str, Plant] = {**COMPUTERS, **STORAGE, **NETWORK, **TRAINING, **SERVICES, **IDENTITY}
+
+_FIRST_NUMBER = 100
+
+
+def plant_all(client: Client, *, cluster: str, stack: str) -> Mapping[str, str]:
+    """One of each kind, in the name of a cluster and a stack; gives their names."""
+    return {
+        kind: plant(Maker(client=client, cluster=cluster, stack=stack, number=number))
+        for number, (kind, plant) in enumerate(PLANTS.items(), start=_FIRST_NUMBER)
+    }

@@ -1,0 +1,47 @@
+"""Instances and what they are launched from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.deploy.leftovers.maker import Maker, Plant
+
+
+def _instance(maker: Maker) -> str:
+    asked: dict[str, Any] = {"InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1, "SubnetId": maker.subnet()}
+    (image, *_) = maker.client("ec2").describe_images(Owners=["amazon"])["Images"]
+    asked |= {"ImageId": image["ImageId"], "TagSpecifications": maker.specification("instance")}
+    return maker.client("ec2").run_instances(**asked)["Instances"][0]["InstanceId"]
+
+
+def _reservation(maker: Maker) -> str:
+    asked = {"InstanceType": "trn1.2xlarge", "InstancePlatform": "Linux/UNIX", "AvailabilityZone": "us-west-2d"}
+    asked |= {"InstanceCount": 1, "TagSpecifications": maker.specification("capacity-reservation")}
+    return maker.client("ec2").create_capacity_reservation(**asked)["CapacityReservation"]["CapacityReservationId"]
+
+
+def _placement_group(maker: Maker) -> str:
+    asked = {"GroupName": maker.name("placement"), "Strategy": "cluster"}
+    maker.client("ec2").create_placement_group(**asked, TagSpecifications=maker.specification("placement-group"))
+    return maker.name("placement")
+
+
+def _template(maker: Maker) -> str:
+    asked = {"LaunchTemplateName": maker.name("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
+    made = maker.client("ec2").create_launch_template(**asked, TagSpecifications=maker.specification("launch-template"))
+    return made["LaunchTemplate"]["LaunchTemplateId"]
+
+
+def _key_pair(maker: Maker) -> str:
+    made = maker.client("ec2").create_key_pair(
+        KeyName=maker.name("key"), TagSpecifications=maker.specification("key-pair")
+    )
+    return made["KeyPairId"]
+
+
+COMPUTERS: Mapping[str, Plant] = {
+    "EC2 instance": _instance,
+    "capacity reservation": _reservation,
+    "placement group": _placement_group,
+    "launch template": _template,
+    "key pair": _key_pair,
+}

@@ -1,0 +1,60 @@
+"""In whose name leftovers are made by hand."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trainium_core.naming import CLUSTER_TAG
+
+Client = Callable[[str], Any]
+
+TRUST = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+        ],
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maker:
+    """Makes things in the name of a cluster, and of a stack; `number` keeps addresses apart."""
+
+    client: Client
+    cluster: str
+    stack: str
+    number: int
+
+    def name(self, kind: str) -> str:
+        return f"{self.stack}-{kind}"
+
+    @property
+    def tags(self) -> list[dict[str, str]]:
+        return [{"Key": CLUSTER_TAG, "Value": self.cluster}]
+
+    @property
+    def tag_map(self) -> dict[str, str]:
+        return {CLUSTER_TAG: self.cluster}
+
+    def specification(self, resource_type: str) -> list[dict[str, Any]]:
+        return [{"ResourceType": resource_type, "Tags": self.tags}]
+
+    def vpc(self) -> str:
+        """A VPC of nobody, for what has to be in one."""
+        return self.client("ec2").create_vpc(CidrBlock=f"10.{self.number}.0.0/16")["Vpc"]["VpcId"]
+
+    def subnet(self) -> str:
+        vpc = self.vpc()
+        asked = {"VpcId": vpc, "CidrBlock": f"10.{self.number}.1.0/24"}
+        return self.client("ec2").create_subnet(**asked)["Subnet"]["SubnetId"]
+
+    def role(self) -> str:
+        role = self.client("iam").create_role(RoleName=self.name("Helper"), AssumeRolePolicyDocument=TRUST)["Role"]
+        return role["Arn"]
+
+
+Plant = Callable[[Maker], str]
+"""Makes one thing, and gives the name that an audit shows."""

@@ -1,0 +1,101 @@
+"""What runs beside the nodes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.deploy.leftovers.maker import Maker, Plant
+from trainium_core.naming import CLUSTER_TAG
+
+DEFINITION = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
+
+
+def _group(maker: Maker) -> str:
+    name = maker.name("group")
+    data = {"InstanceType": "t3.micro", "ImageId": "ami-12345678"}
+    maker.client("ec2").create_launch_template(LaunchTemplateName=f"for-{name}", LaunchTemplateData=data)
+    tag = {"Key": CLUSTER_TAG, "Value": maker.cluster, "PropagateAtLaunch": False}
+    maker.client("autoscaling").create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        MinSize=0,
+        MaxSize=0,
+        LaunchTemplate={"LaunchTemplateName": f"for-{name}", "Version": "$Latest"},
+        VPCZoneIdentifier=maker.subnet(),
+        Tags=[tag],
+    )
+    return name
+
+
+def _function(maker: Maker) -> str:
+    name = maker.name("function")
+    maker.client("lambda").create_function(
+        FunctionName=name,
+        Runtime="python3.13",
+        Role=maker.role(),
+        Handler="index.handler",
+        Code={"ZipFile": b"code"},
+        Tags=maker.tag_map,
+    )
+    return name
+
+
+def _log_group(maker: Maker) -> str:
+    """As Lambda makes it by itself: without a tag."""
+    name = f"/aws/lambda/{maker.name('Gate')}"
+    maker.client("logs").create_log_group(logGroupName=name)
+    return name
+
+
+def _parameter(maker: Maker) -> str:
+    name = f"/{maker.name('parameter')}"
+    maker.client("ssm").put_parameter(Name=name, Type="String", Value="x", Tags=maker.tags)
+    return name
+
+
+def _state_machine(maker: Maker) -> str:
+    name = maker.name("machine")
+    asked = {"name": name, "definition": DEFINITION, "roleArn": "arn:aws:iam::123456789012:role/x"}
+    tags = [{"key": CLUSTER_TAG, "value": maker.cluster}]
+    maker.client("stepfunctions").create_state_machine(**asked, tags=tags)
+    return name
+
+
+def _rule(maker: Maker) -> str:
+    name = maker.name("rule")
+    maker.client("events").put_rule(Name=name, ScheduleExpression="rate(1 hour)", Tags=maker.tags)
+    return name
+
+
+def _schedule(maker: Maker) -> str:
+    name = maker.name("clock")
+    target = {"Arn": "arn:aws:lambda:us-west-2:123456789012:function:x", "RoleArn": "arn:aws:iam::123456789012:role/x"}
+    maker.client("scheduler").create_schedule(
+        Name=name, ScheduleExpression="rate(5 minutes)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
+    )
+    return name
+
+
+def _topic(maker: Maker) -> str:
+    maker.client("sns").create_topic(Name=maker.name("topic"), Tags=maker.tags)
+    return maker.name("topic")
+
+
+def _budget(maker: Maker) -> str:
+    name = maker.name("budget")
+    budget: dict[str, Any] = {"BudgetName": name, "BudgetType": "COST", "TimeUnit": "MONTHLY"}
+    budget["BudgetLimit"] = {"Amount": "100", "Unit": "USD"}
+    maker.client("budgets").create_budget(AccountId="123456789012", Budget=budget)
+    return name
+
+
+SERVICES: Mapping[str, Plant] = {
+    "Auto Scaling group": _group,
+    "Lambda function": _function,
+    "log group": _log_group,
+    "SSM parameter": _parameter,
+    "state machine": _state_machine,
+    "EventBridge rule": _rule,
+    "schedule": _schedule,
+    "SNS topic": _topic,
+    "budget": _budget,
+}

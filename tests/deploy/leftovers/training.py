@@ -1,0 +1,53 @@
+"""What SageMaker has, and repositories of images."""
+
+from collections.abc import Mapping
+
+from tests.deploy.leftovers.maker import Maker, Plant
+
+
+def _cluster(maker: Maker) -> str:
+    group = {
+        "InstanceGroupName": "nodes",
+        "InstanceType": "ml.trn1.32xlarge",
+        "InstanceCount": 1,
+        "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-x", "OnCreate": "on_create.sh"},
+        "ExecutionRole": "arn:aws:iam::123456789012:role/x",
+    }
+    maker.client("sagemaker").create_cluster(ClusterName=maker.name("pod"), InstanceGroups=[group], Tags=maker.tags)
+    return maker.name("pod")
+
+
+def _sagemaker_endpoint(maker: Maker) -> str:
+    sagemaker, name = maker.client("sagemaker"), maker.name("endpoint")
+    model = {"ModelName": f"of-{name}", "ExecutionRoleArn": "arn:aws:iam::123456789012:role/x"}
+    sagemaker.create_model(**model, PrimaryContainer={"Image": "image"})
+    variant = {
+        "VariantName": "v",
+        "ModelName": f"of-{name}",
+        "InitialInstanceCount": 1,
+        "InstanceType": "ml.trn1.2xlarge",
+    }
+    variant |= {"InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name, Tags=maker.tags)
+    return name
+
+
+def _model(maker: Maker) -> str:
+    asked = {"ModelName": maker.name("model"), "ExecutionRoleArn": "arn:aws:iam::123456789012:role/x"}
+    maker.client("sagemaker").create_model(**asked, PrimaryContainer={"Image": "image"}, Tags=maker.tags)
+    return maker.name("model")
+
+
+def _repository(maker: Maker) -> str:
+    name = maker.name("images").lower()
+    maker.client("ecr").create_repository(repositoryName=name, tags=maker.tags)
+    return name
+
+
+TRAINING: Mapping[str, Plant] = {
+    "HyperPod cluster": _cluster,
+    "SageMaker endpoint": _sagemaker_endpoint,
+    "SageMaker model": _model,
+    "ECR repository": _repository,
+}

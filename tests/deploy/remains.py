@@ -1,0 +1,106 @@
+"""What a cluster may leave outside its stacks, and what others have that looks like it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.deploy.account import Account, outputs
+from trainium_core.naming import CACHE_PREFIX, CLUSTER_TAG, CONSENT_TAG, STACK_NAME
+
+OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+FOREIGN_STACK = f"{STACK_NAME}-dev"
+FOREIGN_BUCKET, FOREIGN_KEY = "their-trn-pilot-data", "weights.bin"
+FOREIGN_GROUPS = (f"/aws/lambda/{FOREIGN_STACK}-Gate-1A2B", f"{STACK_NAME}-theirs")
+_FOREIGN_TEMPLATE = {
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "their-topic"}}},
+}
+
+
+def _tags(cluster: str) -> list[dict[str, str]]:
+    return [{"Key": CLUSTER_TAG, "Value": cluster}]
+
+
+def leave_remains(account: Account) -> None:
+    """Everything that a cluster has been seen to leave: in its buckets, and beside its stack."""
+    cluster = account.cluster()
+    s3, logs, ssm = (account.aws.client(name) for name in ("s3", "logs", "ssm"))
+    cache = outputs(cluster)["CompileCache"].split("/")[2]
+    s3.put_bucket_versioning(Bucket=cache, VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"first", b"second"):
+        s3.put_object(Bucket=cache, Key=f"{CACHE_PREFIX}/graph.neff", Body=body)
+    s3.delete_object(Bucket=cache, Key=f"{CACHE_PREFIX}/graph.neff")
+    s3.create_multipart_upload(Bucket=cache, Key=f"{CACHE_PREFIX}/large.neff")
+    (function, *_) = cluster.ids("AWS::Lambda::Function")
+    logs.create_log_group(logGroupName=f"/aws/lambda/{function}")
+    logs.create_log_group(logGroupName=f"{STACK_NAME}-nodes", tags={CLUSTER_TAG: OURS})
+    ssm.put_parameter(Name="/pilot/note", Value="x", Type="String", Tags=_tags(OURS))
+    _snapshot(account, _tags(OURS))
+    (subnet,) = cluster.ids("AWS::EC2::Subnet")
+    _interface(account, subnet, _tags(OURS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """What is not ours, by its ids; `state` is all that its services say of it."""
+
+    account: Account
+    snapshot_ids: tuple[str, ...]
+    interface_ids: tuple[str, ...]
+
+    def state(self) -> str:
+        client = self.account.aws.client
+        s3, logs = client("s3"), client("logs")
+        groups = [
+            group for name in FOREIGN_GROUPS for group in logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        ]
+        stacks = client("cloudformation").describe_stacks(StackName=FOREIGN_STACK)["Stacks"]
+        interfaces = client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(self.interface_ids))
+        told = [
+            s3.get_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY)["Body"].read().hex(),
+            s3.get_bucket_tagging(Bucket=FOREIGN_BUCKET)["TagSet"],
+            groups,
+            client("ssm").get_parameter(Name="/theirs/note")["Parameter"],
+            client("ec2").describe_snapshots(SnapshotIds=list(self.snapshot_ids))["Snapshots"],
+            interfaces["NetworkInterfaces"],
+            stacks,
+            client("sns").list_topics()["Topics"],
+        ]
+        return json.dumps(told, default=str, sort_keys=True, indent=1)
+
+
+def foreign_things(account: Account) -> Foreign:
+    """Of every kind that a teardown deletes, one of somebody else's: of another cluster, or without any tag."""
+    client = account.aws.client
+    s3 = client("s3")
+    s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})
+    consent = [*_tags(THEIRS), {"Key": CONSENT_TAG, "Value": "true"}]
+    s3.put_bucket_tagging(Bucket=FOREIGN_BUCKET, Tagging={"TagSet": consent})
+    s3.put_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY, Body=bytes(range(256)))
+    client("cloudformation").create_stack(
+        StackName=FOREIGN_STACK, TemplateBody=json.dumps(_FOREIGN_TEMPLATE), Tags=_tags(THEIRS)
+    )
+    untagged, tagged = FOREIGN_GROUPS
+    client("logs").create_log_group(logGroupName=untagged)
+    client("logs").create_log_group(logGroupName=tagged, tags={CLUSTER_TAG: THEIRS})
+    client("ssm").put_parameter(Name="/theirs/note", Value="y", Type="String", Tags=_tags(THEIRS))
+    subnet = client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
+    return Foreign(
+        account=account,
+        snapshot_ids=(_snapshot(account, _tags(THEIRS)), _snapshot(account, [])),
+        interface_ids=(_interface(account, subnet, _tags(THEIRS)), _interface(account, subnet, [])),
+    )
+
+
+def _snapshot(account: Account, tags: list[dict[str, str]]) -> str:
+    ec2 = account.aws.client("ec2")
+    volume: str = ec2.create_volume(AvailabilityZone=f"{account.aws.region}a", Size=1)["VolumeId"]
+    given: dict[str, Any] = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]} if tags else {}
+    snapshot_id: str = ec2.create_snapshot(VolumeId=volume, **given)["SnapshotId"]
+    ec2.delete_volume(VolumeId=volume)
+    return snapshot_id
+
+
+def _interface(account: Account, subnet: str, tags: list[dict[str, str]]) -> str:
+    given: dict[str, Any] = {"TagSpecifications": [{"ResourceType": "network-interface", "Tags": tags}]} if tags else {}
+    made = account.aws.client("ec2").create_network_interface(SubnetId=subnet, **given)
+    return made["NetworkInterface"]["NetworkInterfaceId"]

@@ -1,0 +1,183 @@
+"""An audit of an embedded AWS: everything that is left is found, and nothing of anybody else's."""
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import cluster_template
+from tests.core.plans import from_settings
+from tests.deploy.account import Account
+from tests.deploy.leftovers import ALWAYS_ENDED, PLANTS, plant_all
+from tests.local.conftest import EmbeddedAws
+from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
+from trainium_core.audit import Audit, Audited, audit
+from trainium_core.naming import STACK_NAME
+from trainium_local.environment import safe_environment
+from trainium_local.server import Settings
+
+OWN, OTHER = "trn-pilot", "somebody-else"
+
+
+def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
+    """An audit by an account object of its own, as the command makes it. denied: a call that is answered with 403."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in safe_environment(os.environ, endpoint=aws.endpoint, region=aws.region).items():
+            environment.setenv(name, value)
+        account = AwsAuditedAccount(aws.region)
+        if denied:
+            account.session.events.register(f"before-call.{denied}", refuse)
+        return audit(
+            from_settings(cluster_name=OWN),
+            account,
+            stack_names=(STACK_NAME,),
+            now=datetime.now(UTC),
+        )
+
+
+class Forbidden:
+    """What botocore takes for an answer over HTTP."""
+
+    status_code = 403
+
+
+def refuse(**_: Any) -> tuple[Forbidden, dict[str, Any]]:
+    return Forbidden(), {"Error": {"Code": "AccessDenied", "Message": "no"}, "ResponseMetadata": {}}
+
+
+def names(audited: Audit, kind: str) -> set[str]:
+    return {one.resource.name for one in audited.of("left") if one.kind == kind}
+
+
+class Planted:
+    """An account without any stack, in which one thing of each kind is the cluster's, and one is not."""
+
+    def __init__(self, aws: EmbeddedAws) -> None:
+        self.own: Mapping[str, str] = plant_all(aws.client, cluster=OWN, stack=STACK_NAME)
+        self.foreign: Mapping[str, str] = plant_all(aws.client, cluster=OTHER, stack="OtherStack")
+        self.audit = audit_of(aws)
+
+
+@pytest.fixture(scope="module")
+def planted(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> Planted:
+    return Planted(start_embedded_aws(Settings()))
+
+
+def test_something_is_planted_of_every_kind_that_is_looked_for() -> None:
+    assert [*PLANTS, ALWAYS_ENDED] == sorted((listing.kind for listing in LISTINGS), key=[*PLANTS, ALWAYS_ENDED].index)
+
+
+@pytest.mark.parametrize("kind", PLANTS)
+def test_what_is_left_of_each_kind_is_found(planted: Planted, kind: str) -> None:
+    assert planted.own[kind] in names(planted.audit, kind)
+
+
+@pytest.mark.parametrize("kind", PLANTS)
+def test_what_is_somebody_elses_is_never_listed(planted: Planted, kind: str) -> None:
+    assert planted.foreign[kind] not in {one.resource.name for one in planted.audit.resources}
+
+
+def test_everything_could_be_read(planted: Planted) -> None:
+    assert planted.audit.not_read == ()
+    assert planted.audit.verdict == "something left"
+
+
+def one_of(audited: Audit, kind: str) -> Audited:
+    return next(one for one in audited.of("left") if one.kind == kind)
+
+
+def test_a_bucket_tells_its_old_versions_and_what_hides_them(planted: Planted) -> None:
+    assert one_of(planted.audit, "S3 bucket").resource.detail == "2 object versions (2 old), 11 bytes, 1 delete markers"
+
+
+def test_a_price_that_is_not_known_is_not_zero(planted: Planted) -> None:
+    assert one_of(planted.audit, "EBS snapshot").usd_per_month is None
+    volume = planted.own["EBS volume"]
+    (price,) = [one.usd_per_month for one in planted.audit.of("left") if one.resource.name == volume]
+    assert f"{price:.2f}" == "0.80"
+
+
+@pytest.fixture(scope="module")
+def life(account: Account) -> tuple[Audit, Audit, Audit]:
+    """Audits of one account: before a cluster, with it, and after it, all but its cache, which goes then too."""
+    template = cluster_template(nodes=1, cache_at_destroy="retain")
+    audit_of(account.aws)  # the emulator loads a service when it is first asked, which takes long on a busy machine
+    before = audit_of(account.aws)
+    account.deploy(template)
+    buckets = account.cluster().ids("AWS::S3::Bucket")
+    during = audit_of(account.aws)
+    account.destroy(template)
+    after = audit_of(account.aws)
+    s3 = account.aws.client("s3")
+    for name in set(buckets) & {one["Name"] for one in s3.list_buckets()["Buckets"]}:
+        s3.delete_bucket(Bucket=name)
+    return before, during, after
+
+
+def test_the_account_of_nobodys_cluster_has_nothing_left_of_it(life: tuple[Audit, Audit, Audit]) -> None:
+    before, _, _ = life
+    assert before.not_read == ()
+    assert (before.verdict, before.of("left"), before.of("kept")) == ("nothing left", (), ())
+
+
+def test_what_the_bootstrap_made_is_listed_apart(life: tuple[Audit, Audit, Audit]) -> None:
+    kinds = {one.kind for one in life[0].of("shared")}
+    assert kinds == {"S3 bucket", "ECR repository", "SSM parameter", "IAM role"}
+
+
+def test_a_cluster_that_stands_is_listed_with_its_stack_and_all_it_has(life: tuple[Audit, Audit, Audit]) -> None:
+    _, during, _ = life
+    kinds = {one.kind for one in during.of("left")}
+    assert {"stack", "EC2 instance", "EBS volume", "Auto Scaling group", "VPC", "IAM role", "log group"} <= kinds
+    assert during.not_read == ()
+
+
+def test_an_instance_has_the_price_of_its_type(life: tuple[Audit, Audit, Audit]) -> None:
+    assert f"{one_of(life[1], 'EC2 instance').usd_per_month:.0f}" == "15695"
+
+
+def test_after_its_destruction_only_what_it_was_told_to_keep_is_there(life: tuple[Audit, Audit, Audit]) -> None:
+    _, _, after = life
+    assert [one.resource.name for one in after.of("left")] == []
+    assert [one.kind for one in after.of("kept")] == ["S3 bucket"]
+    assert after.verdict == "nothing left"
+
+
+@pytest.mark.parametrize(
+    ("call", "what", "permission"),
+    [
+        ("ec2.DescribeVolumes", "EBS volume", "ec2:DescribeVolumes"),
+        ("s3.ListBuckets", "S3 bucket", "s3:ListAllMyBuckets"),
+        ("resource-groups-tagging-api.GetResources", "the index of tags", "tag:GetResources"),
+        (
+            "cloudformation.DescribeStackEvents",
+            "the stacks, and what they made",
+            "cloudformation:DescribeStackEvents",
+        ),
+    ],
+)
+def test_with_one_call_denied_an_empty_account_is_not_said_to_be_empty(
+    account: Account, call: str, what: str, permission: str
+) -> None:
+    found = audit_of(account.aws, denied=call)
+    assert found.verdict == "could not tell"
+    assert [one.what for one in found.not_read] == [what]
+    assert f"the permission {permission} is missing" in found.not_read[0].reason
+
+
+def test_what_another_stack_makes_now_is_no_leftover_of_the_first(account: Account) -> None:
+    logs = account.aws.client("logs")
+    logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
+    try:
+        assert audit_of(account.aws).of("left") == ()
+    finally:
+        logs.delete_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
+
+
+def test_an_audit_changes_nothing(account: Account) -> None:
+    before = account.inventory()
+    called = audit_of(account.aws).calls
+    assert account.inventory() == before
+    assert {call.split(":")[1][:4].rstrip("s") for call in called} <= {"Desc", "List", "Get", "GetC", "GetR", "GetA"}

@@ -1,0 +1,176 @@
+"""Pilots that end by themselves: the schedule runs its function for real, and the clock is put forward."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import Template, cluster_template
+from tests.deploy.account import Account, Run, differences, instance_ids, outputs
+from tests.deploy.clock import MovableClock
+from trainium_core.naming import STACK_NAME, STOPPED_TAG
+from trainium_core.pilot_end import utc_text
+from trainium_local.server import Settings
+
+WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
+LOOK = 6
+"""Minutes in which the schedule looks at least once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pilot:
+    """A deployed cluster, its clock, and a queue that hears what the topic is told."""
+
+    account: Account
+    clock: MovableClock
+    template: Template
+    run: Run
+    queue: str
+    heard: list[str] = field(default_factory=list[str])
+
+    @property
+    def nodes(self) -> int:
+        return len(instance_ids(self.account.cluster()))
+
+    @property
+    def subjects(self) -> list[str]:
+        """Of everything that the topic was told so far."""
+        sqs = self.account.aws.client("sqs")
+        while found := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
+            for message in found:
+                self.heard.append(json.loads(message["Body"])["Subject"])
+                sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        return self.heard
+
+    @property
+    def tags(self) -> dict[str, str]:
+        (group,) = self.account.aws.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        return {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+
+    def destroy(self) -> None:
+        self.account.destroy(self.template)
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    return start_account(Settings())
+
+
+@pytest.fixture(scope="module")
+def clock(account: Account) -> MovableClock:
+    return MovableClock(endpoint=account.aws.endpoint)
+
+
+def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
+    template = cluster_template(**settings)
+    run = account.deploy(template)
+    queue = account.aws.client("sqs").create_queue(QueueName="heard")["QueueUrl"]
+    arn = f"arn:aws:sqs:{account.aws.region}:123456789012:heard"
+    account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
+    return Pilot(account=account, clock=clock, template=template, run=run, queue=queue)
+
+
+def status(account: Account) -> str | None:
+    """Of the stack; None once it is gone."""
+    client = account.aws.client("cloudformation")
+    there = [stack for stack in client.describe_stacks()["Stacks"] if stack["StackName"] == STACK_NAME]
+    return there[0]["StackStatus"] if there else None
+
+
+def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, clock: MovableClock) -> None:
+    foreign = json.dumps({"Resources": {"Kept": {"Type": "AWS::SNS::Topic"}}})
+    account.aws.client("cloudformation").create_stack(StackName="Foreign", TemplateBody=foreign)
+    before = account.inventory()
+    pilot = a_pilot(account, clock, ends="40h", ends_action="destroy", notify_email="someone@example.com")
+    assert pilot.nodes == 2
+
+    clock.forward(hours=19)
+    assert pilot.subjects == []
+    clock.forward(hours=2)  # shorter than twice 24 h: at half time
+    assert pilot.subjects == ["trn-pilot ends in 18 h"]
+    clock.forward(minutes=LOOK)
+    assert pilot.subjects == ["trn-pilot ends in 18 h"]
+    assert pilot.nodes == 2
+
+    clock.forward(hours=19)
+    assert pilot.nodes == 0
+    assert pilot.subjects[1:] == ["trn-pilot nodes stopped"]
+    assert status(account) == "CREATE_COMPLETE"
+    clock.forward(minutes=LOOK)
+    deadline = time.monotonic() + 60
+    while status(account) is not None and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert status(account) is None
+    assert pilot.subjects[2:] == ["trn-pilot is being deleted"]
+    assert differences(before, account.inventory()) == []
+
+
+def test_a_pilot_that_ended_stands_without_nodes_until_it_is_extended(account: Account, clock: MovableClock) -> None:
+    pilot = a_pilot(account, clock, ends="10h")
+    clock.forward(hours=11)
+    assert pilot.nodes == 0
+    assert pilot.tags[STOPPED_TAG].startswith("end ")
+
+    account.deploy(cluster_template(ends="10h", node_timeout_minutes=20))
+    assert pilot.nodes == 0  # a deployment does not bring back what has ended
+    assert outputs(account.cluster())["Fleet"].startswith("no nodes, as wanted: the pilot ended at ")
+
+    account.deploy(cluster_template(ends=utc_text(clock.now + timedelta(hours=8))))
+    assert outputs(account.cluster())["Fleet"] == "2 of 2 nodes proven"
+    assert STOPPED_TAG not in pilot.tags
+    pilot.destroy()
+
+
+def test_a_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock: MovableClock) -> None:
+    pilot = a_pilot(account, clock, budget_usd=500, budget_action="stop")
+    sns = account.aws.client("sns")
+    (topic,) = [arn for arn in account.cluster().ids("AWS::SNS::Topic") if "Spent" in arn]
+    sns.publish(TopicArn=topic, Message="Budget Name: another one")
+    assert pilot.nodes == 2
+    sns.publish(TopicArn=topic, Message="Budget Name: TrnClusterStack-trn-pilot-us-west-2-stop\nAlert Type: ACTUAL")
+    assert pilot.nodes == 0
+    clock.forward(minutes=LOOK)
+    assert pilot.nodes == 0
+
+    account.deploy(cluster_template(budget_usd=600, budget_action="stop"))
+    assert pilot.nodes == 2
+    pilot.destroy()
+
+
+def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Settings], Account]) -> None:
+    account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
+    clock, ec2 = MovableClock(endpoint=account.aws.endpoint), account.aws.client("ec2")
+    asked = {"InstanceType": "trn1.32xlarge", "InstanceCount": 2, "CapacityDurationHours": 24}
+    offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
+    offering = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]
+    bought = ec2.purchase_capacity_block(CapacityBlockOfferingId=offering, InstancePlatform="Linux/UNIX")
+    block = bought["CapacityReservation"]
+    begins, ends, name = block["StartDate"], block["EndDate"], block["CapacityReservationId"]
+    neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
+    pilot = a_pilot(
+        account,
+        clock,
+        region=account.aws.region,
+        ami=ec2.describe_images(Filters=neuron)["Images"][0]["ImageId"],
+        capacity="capacity-block",
+        reservation_id=name,
+        availability_zone_id=block["AvailabilityZoneId"],
+    )
+    assert pilot.nodes == 0
+    assert outputs(account.cluster())["Fleet"] == (
+        f"no nodes, as wanted: Capacity Block {name} begins at {utc_text(begins)}; the nodes come up by themselves then"
+    )
+    clock.forward_to(begins - timedelta(minutes=1))
+    assert pilot.nodes == 0
+    clock.forward_to(begins + timedelta(minutes=LOOK))
+    assert pilot.nodes == 2
+    clock.forward_to(ends - timedelta(minutes=46))
+    assert pilot.nodes == 2
+    clock.forward_to(ends - timedelta(minutes=45 - LOOK))
+    assert pilot.nodes == 0
+    assert pilot.subjects == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
+    pilot.destroy()

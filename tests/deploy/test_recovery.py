@@ -1,0 +1,80 @@
+"""Nodes that fail are replaced during a deployment, as often as the plan says, and the cluster is told who is in."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, Run, instance_ids, outputs
+from trainium_core.naming import ROSTER_KEY
+from trainium_core.roster import Roster
+from trainium_local.server import Settings
+
+
+@pytest.fixture(scope="module")
+def faulty(start_account: Callable[[Settings], Account]) -> Account:
+    """An account whose first three nodes are missing a device."""
+    return start_account(Settings(fail_nodes=3))
+
+
+@pytest.fixture(scope="module")
+def given_up(faulty: Account) -> Run:
+    """A deployment that meets the first two."""
+    return faulty.try_to_deploy(cluster_template(nodes=1, node_replacements=1))
+
+
+@pytest.fixture(scope="module")
+def healed(faulty: Account, given_up: Run) -> Account:  # noqa: ARG001
+    """The account after another deployment, which meets the third."""
+    faulty.deploy(cluster_template(nodes=2))
+    return faulty
+
+
+def kept(account: Account) -> list[dict[str, Any]]:
+    """What the keeper logged."""
+    logs = account.aws.client("logs")
+    (group,) = [name for name in account.cluster().ids("AWS::Logs::LogGroup") if "Keeper" in name]
+    messages = [event["message"] for event in logs.filter_log_events(logGroupName=group)["events"]]
+    return [json.loads(message) for message in messages if message.startswith("{")]
+
+
+def test_a_node_that_fails_after_the_last_replacement_fails_the_deployment(given_up: Run) -> None:
+    assert given_up.code == 1
+    said = " ".join(given_up.said.split())
+    assert (
+        "neuron-ls shows 15 of 16 Neuron devices (missing 15); not replaced: 1 of 1 replacements within 24 hours are "
+        "used" in said
+    )
+
+
+def test_a_node_that_fails_is_replaced_and_the_deployment_succeeds(healed: Account) -> None:
+    assert outputs(healed.cluster())["Fleet"] == "2 of 2 nodes proven"
+
+
+def test_the_node_that_was_replaced_is_gone_and_its_record_is_kept(healed: Account) -> None:
+    (failed,) = [record.instance_id for record in healed.cluster().records if record.state == "failed"]
+    assert failed not in instance_ids(healed.cluster())
+    assert {line["replaced"]: line["how"] for line in kept(healed) if "replaced" in line} == {
+        failed: "being replaced (1 of 2)"
+    }
+
+
+def test_every_record_is_in_the_log_of_the_keeper(healed: Account) -> None:
+    written = {record.instance_id for record in healed.cluster().records}
+    deadline = time.monotonic() + 10  # the last of its invocations may still run
+    while time.monotonic() < deadline:
+        logged = {line["record"]["instance_id"] for line in kept(healed) if "record" in line}
+        if logged == written:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"logged {logged}, written {written}")
+
+
+def test_the_roster_is_of_the_nodes_that_are_there_with_the_addresses_that_ec2_gave(healed: Account) -> None:
+    bucket = outputs(healed.cluster())["NodeRecords"]
+    text = healed.aws.client("s3").get_object(Bucket=bucket, Key=ROSTER_KEY)["Body"].read().decode()
+    there = {node["InstanceId"]: node["PrivateIpAddress"] for node in healed.cluster().instances}
+    assert Roster.from_json(text) == Roster.of(there)

@@ -1,0 +1,109 @@
+"""`trn sleep`, `trn wake` and `trn extend`, on a cluster that the real CDK CLI has deployed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, Run, differences
+from tests.deploy.command import run_trn
+from trainium_local.server import Settings
+
+PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2}
+OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
+GONE_WHILE_ASLEEP = ("VPC endpoints", "network interfaces", "instances", "volumes", "anything tagged")
+"""Kinds of which some go while the cluster sleeps; nothing else may."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """How a command ended, and the account right after it."""
+
+    run: Run
+    inventory: Inventory
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    return start_account(Settings())
+
+
+@pytest.fixture(scope="module")
+def awake(account: Account) -> Inventory:
+    account.deploy(cluster_template(nodes=2))
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def asleep(account: Account, awake: Inventory) -> Moment:  # noqa: ARG001
+    return Moment(run=run_trn(account, "sleep", "--yes", *OPTIONS), inventory=account.inventory())
+
+
+@pytest.fixture(scope="module")
+def asleep_already(account: Account, asleep: Moment) -> Run:  # noqa: ARG001
+    return run_trn(account, "sleep", *OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def redeployed(account: Account, asleep_already: Run) -> Inventory:  # noqa: ARG001
+    """After a deployment of the sleeping cluster."""
+    account.deploy(cluster_template(nodes=2))
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def woken(account: Account, redeployed: Inventory) -> Moment:  # noqa: ARG001
+    return Moment(run=run_trn(account, "wake", "--yes", *OPTIONS), inventory=account.inventory())
+
+
+def test_sleep_ends_the_nodes_and_what_costs_money_without_them(asleep: Moment) -> None:
+    assert asleep.run.code == 0, asleep.run.said
+    assert asleep.inventory["instances"] == frozenset()
+    assert asleep.inventory["volumes"] == frozenset()
+
+
+def test_sleep_takes_nothing_else(awake: Inventory, asleep: Moment) -> None:
+    lost = [line for line in differences(awake, asleep.inventory) if line.startswith("- ")]
+    assert [line for line in lost if not line[2:].startswith(GONE_WHILE_ASLEEP)] == []
+
+
+def test_sleep_says_what_it_saves(asleep: Moment) -> None:
+    assert "asleep: $" in asleep.run.said
+    assert "per month" in asleep.run.said
+
+
+def test_a_sleeping_cluster_is_asleep_already_and_nobody_is_asked(asleep_already: Run) -> None:
+    assert asleep_already.code == 0
+    assert "asleep already" in asleep_already.said
+
+
+def test_a_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> None:
+    assert redeployed["instances"] == frozenset()
+
+
+def test_wake_brings_everything_back(awake: Inventory, woken: Moment) -> None:
+    assert woken.run.code == 0, woken.run.said
+    counts = {kind: len(ids) for kind, ids in woken.inventory.items() if kind != "S3 objects"}
+    assert counts == {kind: len(ids) for kind, ids in awake.items() if kind != "S3 objects"}
+
+
+def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) -> None:
+    assert "every node is proven" in woken.run.said
+    instances = {instance["InstanceId"] for instance in account.cluster().instances}
+    assert instances <= {record.instance_id for record in account.cluster().records}
+
+
+def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Moment, tmp_path: Path) -> None:
+    assert woken.run.code == 0
+    app = str(cluster_template(nodes=2).file.parent)
+    settings = {f"trn:{name}": value for name, value in PLAN.items()} | {"trn:ends": "2030-01-01T00:00Z"}
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": app, "context": settings}))
+    run = run_trn(account, "extend", "8h", "--yes", folder=tmp_path)
+    assert run.code == 0, run.said
+    assert "ends at 2030-01-01T08:00Z, and not at 2030-01-01T00:00Z" in run.said
+    assert "8 hours more cost $" in run.said
+    assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"

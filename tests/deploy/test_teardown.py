@@ -1,0 +1,152 @@
+"""`trn destroy`, killed at any order it gives and run again, leaves nothing of the cluster and everything of others."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import ROOT, cluster_template
+from tests.constructs.training import training_template
+from tests.deploy.account import Account, Run, differences, outputs
+from tests.deploy.killing_proxy import KillingProxy, killing_proxy
+from tests.deploy.remains import Foreign, foreign_things, leave_remains
+from trainium_core.naming import TRAINING_STACK_NAME
+from trainium_local.environment import safe_environment, tool_folders
+from trainium_local.server import Settings
+
+PLAN = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2", "-c", "trn:nodes=2")
+KILLED = -9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """An account with others in it, and a proxy before it."""
+
+    account: Account
+    proxy: KillingProxy
+    foreign: Foreign
+    before: Inventory
+
+    def destroy(self, *options: str) -> Run:
+        """Run `trn destroy` by way of the proxy."""
+        environment = safe_environment(
+            os.environ, endpoint=self.proxy.url, region=self.account.aws.region, tools=tool_folders(ROOT)
+        )
+        program = str(Path(sys.executable).with_name("trn"))
+        with subprocess.Popen(
+            [program, "destroy", *PLAN, *options],
+            cwd=self.account.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self.proxy.victim = process.pid
+            said, _ = process.communicate(timeout=120)
+        return Run(code=process.returncode, said=said)
+
+    def deploy(self) -> None:
+        self.account.deploy(cluster_template(nodes=2))
+        leave_remains(self.account)
+
+
+@pytest.fixture(scope="module")
+def shared(start_account: Callable[[Settings], Account]) -> Iterator[Shared]:
+    account = start_account(Settings())
+    foreign = foreign_things(account)
+    with killing_proxy(account.aws.endpoint) as proxy:
+        yield Shared(account=account, proxy=proxy, foreign=foreign, before=account.inventory())
+
+
+ORDERS = (
+    "UpdateAutoScalingGroup",
+    "Post",
+    "Delete",
+    "Post",
+    "DeleteNetworkInterface",
+    "DeleteStack",
+    "DeleteLogGroup",
+    "DeleteLogGroup",
+    "DeleteParameter",
+    "DeleteSnapshot",
+)
+"""What destroying a cluster with its remains orders: Post and Delete are S3's, objects of a bucket and an upload."""
+
+
+def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
+    state = shared.foreign.state()
+    shared.deploy()
+    shared.proxy.arm(fatal=0)
+    run = shared.destroy("--yes")
+    assert run.code == 0, run.said
+    assert tuple(shared.proxy.orders) == ORDERS
+    assert differences(shared.before, shared.account.inventory()) == []
+    assert shared.foreign.state() == state
+
+
+def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(shared: Shared) -> None:
+    """Each order is lost once, before it arrives, and its answer is lost once, after it was carried out."""
+    state = shared.foreign.state()
+    shared.deploy()
+    carried_out: list[str] = []
+    while True:
+        shared.proxy.arm(fatal=1, carried_out=False)
+        lost = shared.destroy("--yes")
+        shared.proxy.arm(fatal=1, carried_out=True)
+        run = shared.destroy("--yes")
+        if run.code != KILLED:
+            break
+        assert lost.code == KILLED
+        carried_out += shared.proxy.orders
+    assert run.code == 0, run.said
+    assert tuple(carried_out) == ORDERS
+    assert differences(shared.before, shared.account.inventory()) == []
+    assert shared.foreign.state() == state
+
+
+def test_what_may_not_be_looked_at_is_unknown_and_keeps_nothing_else_from_going(shared: Shared) -> None:
+    state = shared.foreign.state()
+    shared.deploy()
+    shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))
+    run = shared.destroy("--yes")
+    assert run.code == 3, run.said
+    assert "snapshots: unknown: not allowed to look: the permission ec2:DescribeSnapshots is missing" in run.said
+    shared.proxy.arm(fatal=0)
+    assert shared.destroy("--yes").code == 0
+    assert shared.proxy.orders == ["DeleteSnapshot"]
+    assert differences(shared.before, shared.account.inventory()) == []
+    assert shared.foreign.state() == state
+
+
+def test_a_cache_that_was_told_to_stay_stays_and_is_shown_with_its_price_each_time(shared: Shared) -> None:
+    shared.account.deploy(cluster_template(nodes=2, cache_at_destroy="retain"))
+    cache = outputs(shared.account.cluster())["CompileCache"].split("/")[2]
+    s3 = shared.account.aws.client("s3")
+    s3.put_object(Bucket=cache, Key="neuron-compile-cache/graph.neff", Body=b"compiled")
+    shared.proxy.arm(fatal=0)
+    runs = [shared.destroy("--yes"), shared.destroy("--yes")]
+    assert [run.code for run in runs] == [0, 0]
+    assert all(re.search(rf"{cache} +8 bytes +< \$0.01", run.said.partition("stays:")[2]) for run in runs)
+    assert "Nothing of trn-pilot is in us-west-2 to destroy." in runs[1].said
+    assert s3.get_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")["Body"].read() == b"compiled"
+    s3.delete_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")
+    s3.delete_bucket(Bucket=cache)
+    assert differences(shared.before, shared.account.inventory()) == []
+
+
+def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shared) -> None:
+    shared.account.deploy(training_template(), TRAINING_STACK_NAME)
+    machine = outputs(shared.account.cluster(TRAINING_STACK_NAME))["StateMachineArn"]
+    shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
+    shared.proxy.arm(fatal=0)
+    run = shared.destroy("--yes")
+    assert run.code == 0, run.said
+    assert shared.proxy.orders == ["StopExecution", "DeleteStack"]
+    assert differences(shared.before, shared.account.inventory()) == []

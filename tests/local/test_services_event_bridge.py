@@ -1,0 +1,189 @@
+"""Services tell EventBridge what happens, and rules call functions."""
+
+import io
+import json
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.local.conftest import EmbeddedAws
+from tests.local.ec2_network import Network, clear, make_network
+from tests.local.stacks import Stacks
+
+KEEP = """
+import json, boto3, os
+def handler(event, context):
+    boto3.client("s3").put_object(Bucket=os.environ["SEEN"], Key=context.aws_request_id, Body=json.dumps(event))
+"""
+SOON_S = 10
+A_WHILE_S = 1.5
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
+    made = make_network(embedded_aws, zone_id="usw2-az4")
+    clear(made)
+    yield made
+    clear(made)
+
+
+class Listener:
+    """A function that keeps every event it is called with, and rules that call it."""
+
+    def __init__(self, aws: EmbeddedAws, name: str) -> None:
+        self._s3, self._events, self._seen, self._name = aws.client("s3"), aws.client("events"), f"seen-{name}", name
+        self._s3.create_bucket(Bucket=self._seen, CreateBucketConfiguration={"LocationConstraint": aws.region})
+        iam = aws.client("iam")
+        if not any(role["RoleName"] == "lambda" for role in iam.list_roles()["Roles"]):
+            iam.create_role(RoleName="lambda", AssumeRolePolicyDocument="{}")
+        code = io.BytesIO()
+        with zipfile.ZipFile(code, "w") as archive:
+            archive.writestr("index.py", KEEP)
+        made = aws.client("lambda").create_function(
+            FunctionName=name,
+            Role="arn:aws:iam::123456789012:role/lambda",
+            Runtime="python3.14",
+            Handler="index.handler",
+            Code={"ZipFile": code.getvalue()},
+            Environment={"Variables": {"SEEN": self._seen}},
+        )
+        self.arn = made["FunctionArn"]
+
+    def listen(self, state: str = "ENABLED", **rule: Any) -> None:
+        if "EventPattern" in rule:
+            rule["EventPattern"] = json.dumps(rule["EventPattern"])
+        self._events.put_rule(Name=self._name, State=state, **rule)
+        self._events.put_targets(Rule=self._name, Targets=[{"Id": "1", "Arn": self.arn}])
+
+    def heard(self, number: int = 1) -> list[dict[str, Any]]:
+        """The events, waited for until there are so many."""
+        deadline = time.monotonic() + (SOON_S if number else A_WHILE_S)
+        while len(events := self._read()) < (number or 1) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return events
+
+    def _read(self) -> list[dict[str, Any]]:
+        keys = [item["Key"] for item in self._s3.list_objects_v2(Bucket=self._seen).get("Contents", [])]
+        return [json.loads(self._s3.get_object(Bucket=self._seen, Key=key)["Body"].read()) for key in keys]
+
+
+@pytest.fixture
+def listener(embedded_aws: EmbeddedAws, name: str) -> Listener:
+    return Listener(embedded_aws, name)
+
+
+def bucket(aws: EmbeddedAws, name: str, *, tells: bool = True) -> str:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": aws.region})
+    if tells:
+        told: dict[str, Any] = {"EventBridgeConfiguration": {}}
+        s3.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=told)
+    return name
+
+
+def objects_under(bucket_name: str, prefix: str) -> dict[str, Any]:
+    return {
+        "source": ["aws.s3"],
+        "detail-type": ["Object Created"],
+        "detail": {"bucket": {"name": [bucket_name]}, "object": {"key": [{"prefix": prefix}]}},
+    }
+
+
+def test_an_object_in_a_bucket_that_tells_event_bridge_calls_the_function(
+    embedded_aws: EmbeddedAws, listener: Listener, name: str
+) -> None:
+    bucket(embedded_aws, name)
+    listener.listen(EventPattern=objects_under(name, "nodes/"))
+    embedded_aws.client("s3").put_object(Bucket=name, Key="nodes/i-1.json", Body=b"{}")
+    (event,) = listener.heard()
+    assert (event["source"], event["detail-type"]) == ("aws.s3", "Object Created")
+    assert event["detail"]["bucket"] == {"name": name}
+    assert event["detail"]["object"] == {"key": "nodes/i-1.json", "size": 2, "etag": "99914b932bd37a50b983c5e7c90ae93b"}
+
+
+@pytest.mark.parametrize(
+    ("tells", "key", "state"),
+    [(False, "nodes/x", "ENABLED"), (True, "logs/x", "ENABLED"), (True, "nodes/x", "DISABLED")],
+    ids=["bucket that tells nothing", "other prefix", "rule that is off"],
+)
+def test_nothing_else_calls_it(
+    embedded_aws: EmbeddedAws, listener: Listener, name: str, tells: bool, key: str, state: str
+) -> None:
+    bucket(embedded_aws, name, tells=tells)
+    listener.listen(EventPattern=objects_under(name, "nodes/"), state=state)
+    embedded_aws.client("s3").put_object(Bucket=name, Key=key, Body=b"")
+    assert listener.heard(0) == []
+
+
+def test_a_rule_with_a_schedule_is_called_by_no_event(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
+    bucket(embedded_aws, name)
+    listener.listen(ScheduleExpression="rate(1 day)")
+    embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
+    assert listener.heard(0) == []
+
+
+def test_a_template_can_make_a_bucket_that_tells_event_bridge(
+    embedded_aws: EmbeddedAws, listener: Listener, name: str
+) -> None:
+    told = {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+    properties = {"BucketName": name, "NotificationConfiguration": told}
+    Stacks(embedded_aws).deploy({"Resources": {"B": {"Type": "AWS::S3::Bucket", "Properties": properties}}})
+    listener.listen(EventPattern=objects_under(name, ""))
+    embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
+    assert len(listener.heard()) == 1
+
+
+def test_an_instance_that_leaves_its_group_is_told(network: Network, listener: Listener, name: str) -> None:
+    (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
+    listener.listen(
+        EventPattern={
+            "source": ["aws.autoscaling"],
+            "detail-type": ["EC2 Instance Terminate Successful"],
+            "detail": {"AutoScalingGroupName": [name]},
+        }
+    )
+    network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, DesiredCapacity=0)
+    (event,) = listener.heard()
+    assert event["detail"]["EC2InstanceId"] == state["InstanceId"]
+
+
+def until(holds: Callable[[], bool], seconds: float = SOON_S) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
+
+
+def ids(network: Network, name: str) -> set[str]:
+    return {state["InstanceId"] for state in network.group_named(name)["Instances"]}
+
+
+def test_an_unhealthy_instance_is_replaced(network: Network, name: str) -> None:
+    (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
+    network.autoscaling.set_instance_health(InstanceId=state["InstanceId"], HealthStatus="Unhealthy")
+    assert network.group_named(name)["Instances"][0]["HealthStatus"] == "Unhealthy"
+    assert until(lambda: len(ids(network, name) - {state["InstanceId"]}) == 1)
+
+
+def test_an_unhealthy_instance_is_replaced_only_when_that_is_not_suspended(network: Network, name: str) -> None:
+    (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
+    replacing = {"AutoScalingGroupName": name, "ScalingProcesses": ["ReplaceUnhealthy"]}
+    network.autoscaling.suspend_processes(**replacing)
+    network.autoscaling.set_instance_health(InstanceId=state["InstanceId"], HealthStatus="Unhealthy")
+    assert not until(lambda: ids(network, name) != {state["InstanceId"]}, seconds=A_WHILE_S)
+    network.autoscaling.resume_processes(**replacing)
+    assert until(lambda: len(ids(network, name) - {state["InstanceId"]}) == 1)
+
+
+def test_the_health_of_an_instance_of_no_group_cannot_be_set(network: Network) -> None:
+    with pytest.raises(network.autoscaling.exceptions.ClientError, match="Instance Id not found"):
+        network.autoscaling.set_instance_health(InstanceId="i-0123456789abcdef0", HealthStatus="Unhealthy")

@@ -1,0 +1,124 @@
+"""EventBridge Scheduler of the embedded AWS: functions are called, by a clock that tests put forward."""
+
+import io
+import json
+import time
+import urllib.error
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.deploy.clock import MovableClock
+from tests.local.conftest import EmbeddedAws
+from trainium_local.environment import ACCOUNT_ID
+from trainium_local.server import Settings
+from trainium_local.services.schedules import next_run
+
+Scheduled = Callable[[str, str], Callable[[], list[float]]]
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CODE = """
+import json, time
+import boto3
+
+def handle(event, context):
+    body = json.dumps({"event": event, "time": time.time()})
+    boto3.client("sqs").send_message(QueueUrl=event["queue"], MessageBody=body)
+"""
+
+
+@pytest.fixture(scope="module")
+def aws(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
+    return start_embedded_aws(Settings())
+
+
+@pytest.fixture(scope="module")
+def clock(aws: EmbeddedAws) -> MovableClock:
+    return MovableClock(endpoint=aws.endpoint)
+
+
+@pytest.fixture(scope="module")
+def function(aws: EmbeddedAws) -> str:
+    """The ARN of a function that tells a queue what it was called with, and when it thinks it was."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as package:
+        package.writestr("index.py", CODE)
+    role = f"arn:aws:iam::{ACCOUNT_ID}:role/r"
+    aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")
+    return aws.client("lambda").create_function(
+        FunctionName="told",
+        Runtime="python3.14",
+        Role=role,
+        Handler="index.handle",
+        Code={"ZipFile": archive.getvalue()},
+        Timeout=30,
+    )["FunctionArn"]
+
+
+@pytest.fixture
+def calls_of(aws: EmbeddedAws, function: str) -> Scheduled:
+    """Make a schedule. What it returns gives the times at which its function was called since it was last asked."""
+    return lambda name, expression: _schedule(aws, function, name, expression)
+
+
+def _schedule(aws: EmbeddedAws, function: str, name: str, expression: str) -> Callable[[], list[float]]:
+    queue = aws.client("sqs").create_queue(QueueName=name)["QueueUrl"]
+    aws.client("scheduler").create_schedule(
+        Name=name,
+        ScheduleExpression=expression,
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
+    )
+    time.sleep(1.5)  # until it has been seen: from then on it counts
+
+    def times() -> list[float]:
+        sqs = aws.client("sqs")
+        found = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
+        for message in found:
+            sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        return [json.loads(message["Body"])["time"] for message in found]
+
+    return times
+
+
+def test_a_rate_runs_once_its_time_has_passed_and_once_however_long_that_was(
+    clock: MovableClock, calls_of: Scheduled
+) -> None:
+    called = calls_of("often", "rate(5 minutes)")
+    clock.forward(minutes=4)
+    assert called() == []
+    clock.forward(minutes=2)
+    assert len(called()) == 1
+    clock.forward(hours=3)
+    assert len(called()) == 1
+
+
+def test_a_function_sees_the_time_of_the_embedded_aws(clock: MovableClock, calls_of: Scheduled) -> None:
+    called = calls_of("seldom", "rate(1 hour)")
+    clock.forward(days=40)
+    (at,) = called()
+    assert abs(at - clock.now.timestamp()) < 30
+
+
+def test_a_clock_is_not_put_back(clock: MovableClock) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        clock.forward(hours=-1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "after"),
+    [("rate(1 minute)", timedelta(minutes=1)), ("rate(12 hours)", timedelta(hours=12)), ("rate(2 days)", timedelta(2))],
+)
+def test_rates_are_counted_from_the_last_run(expression: str, after: timedelta) -> None:
+    assert next_run(expression, NOON) == NOON + after
+
+
+def test_a_moment_comes_once() -> None:
+    assert next_run("at(2026-11-21T13:00:00)", NOON) == NOON + timedelta(hours=1)
+    assert next_run("at(2026-11-21T12:00:00)", NOON) == datetime.max.replace(tzinfo=UTC)
+
+
+def test_an_expression_that_is_not_known_never_runs() -> None:
+    assert next_run("cron(0 12 * * ? *)", NOON) is None

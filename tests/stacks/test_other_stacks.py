@@ -1,0 +1,129 @@
+"""What holds for TrnClusterStack holds for the other stacks too: the checks, the tags, and that all of it goes."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import boto3
+import pytest
+from aws_cdk import Validations
+from cdk_nag import AwsSolutionsChecks
+from cfnlint.api import lint_file
+from cfnlint.config import ManualArgs
+
+from tests.constructs.synth import REGION, Json, a_plan, new_app, synthesize
+from tests.stacks.other_stacks import EVERY, HYPERPOD, TRAINING, other_template, settings_of, stack_of
+from tests.stacks.test_api_models import refused
+from tests.stacks.test_cdk_validation import findings
+from tests.stacks.test_cfn_lint import CDK_WRITES_NEEDLESS_DEPENDENCIES
+from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
+from trainium_core.naming import CLUSTER_TAG
+
+SNAPSHOT = Path(__file__).parent / "other_logical_ids.txt"
+
+every_stack = pytest.mark.parametrize("name", EVERY)
+
+
+@every_stack
+def test_no_finding_of_cfn_lint(name: str) -> None:
+    region = settings_of(name).get("region", REGION)
+    found = Counter(match.rule.id for match in lint_file(other_template(name).file, ManualArgs(regions=[region])))
+    found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
+    assert found == {}
+
+
+@every_stack
+def test_no_finding_of_cloudformation_validate(name: str) -> None:
+    assert findings(other_template(name).file.parent) == []
+
+
+@every_stack
+def test_no_finding_of_cdk_nag_without_a_reason(name: str) -> None:
+    app = new_app()
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    template = synthesize(stack_of(name)(app, "Stack", plan=a_plan(**settings_of(name))))
+    assert findings(template.file.parent) == []
+
+
+@every_stack
+def test_everything_that_takes_tags_has_the_clusters(name: str) -> None:
+    template = other_template(name)
+    taggable = {key: r for key, r in template.resources().items() if is_taggable(r["Type"])}
+    assert {key: one_tag(r) for key, r in taggable.items()} == dict.fromkeys(taggable, "trn-pilot")
+
+
+def one_tag(resource: Json) -> str | None:
+    return tags(resource).get(CLUSTER_TAG)
+
+
+@every_stack
+def test_nothing_is_let_in_from_elsewhere(name: str) -> None:
+    for rule in rules(other_template(name), "Ingress"):
+        itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
+        assert itself or (rule.get("CidrIp"), rule.get("FromPort")) == ("10.42.0.0/16", 443), rule
+
+
+@every_stack
+def test_every_function_is_pythons_and_every_log_group_belongs_to_the_stack(name: str) -> None:
+    template = other_template(name)
+    functions = template.resources("AWS::Lambda::Function").values()
+    assert all(one["Properties"]["Runtime"].startswith("python3.") for one in functions)
+    owned = {r["DeletionPolicy"] for r in template.resources("AWS::Logs::LogGroup").values()}
+    assert owned <= {"Delete"}
+
+
+def test_logical_ids_stay_what_they_are() -> None:
+    """Another id makes CloudFormation replace the resource. UPDATE_SNAPSHOTS=1 renews the file."""
+    every = {
+        f"{stack_of(name).__name__} {key} {kind}" for name in EVERY for key, kind in kinds(other_template(name)).items()
+    }
+    now = "".join(f"{line}\n" for line in sorted(every))
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        SNAPSHOT.write_text(now)
+    assert SNAPSHOT.read_text() == now
+
+
+@pytest.mark.parametrize("names", [TRAINING, HYPERPOD], ids=["training", "hyperpod"])
+def test_a_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> None:
+    name = next(iter(names))
+    app = new_app()
+    many = synthesize(stack_of(name)(app, stack_of(name).__name__, plan=a_plan(nodes=1000)))
+    assert kinds(many) == kinds(other_template(name))
+
+
+@pytest.mark.parametrize("name", HYPERPOD)
+def test_create_cluster_accepts_the_cluster(name: str) -> None:
+    operation = boto3.client("sagemaker", "us-west-2").meta.service_model.operation_model("CreateCluster")
+    cluster = other_template(name).properties("AWS::SageMaker::Cluster")
+    values = {
+        "ExecutionRole": "arn:aws:iam::123456789012:role/execution",
+        "SourceS3Uri": "s3://sagemaker-trn-pilot-0123456789ab/lifecycle",
+        "SecurityGroupIds": "sg-0123456789abcdef0",
+        "Subnets": "subnet-0123456789abcdef0",
+    }
+    assert refused(operation, {"ClusterName": "c", **with_values(cluster, values)}) == []
+
+
+def with_values(value: object, values: dict[str, str], name: str = "") -> object:
+    """The properties with something plausible where CloudFormation would fill in."""
+    match value:
+        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Join": _}:
+            return values[name]
+        case dict():
+            return {key: with_values(part, values, key) for key, part in value.items()}
+        case list():
+            return [with_values(part, values, name) for part in value]
+        case _:
+            return value
+
+
+def test_the_model_would_refuse_a_wrong_cluster() -> None:
+    operation = boto3.client("sagemaker", "us-west-2").meta.service_model.operation_model("CreateCluster")
+    group = {
+        "InstanceGroupName": "w",
+        "InstanceCount": 1,
+        "ExecutionRole": "r" * 20,
+        "InstanceType": "ml.trn2u.48xlarge",
+    }
+    (refusal,) = refused(operation, {"ClusterName": "c", "InstanceGroups": [group]})
+    assert "'ml.trn2u.48xlarge' is none of" in refusal
