@@ -96,6 +96,9 @@ class NeuronFleet(Construct):
         self.group.node.add_dependency(self.role, self.security_group, cache, records, *file_systems)
         if isinstance(vpc, ec2.Vpc):
             self.group.node.add_dependency(*(sleep.always_there(vpc) if sleep else [vpc]))
+        else:
+            # An S3 endpoint may have been added to it.
+            self.group.node.add_dependency(vpc)
         if plan.quota_gate == "on":
             self.group.node.add_dependency(QuotaGate(self, "QuotaGate", plan=plan))
         self.keeper = NodeKeeper(

@@ -70,3 +70,9 @@ def test_what_the_plan_warns_of_is_said_at_synth() -> None:
     told = [str(message.entry.data) for message in said]
     for warning in plan_warnings(plan).values():
         assert any(warning in text for text in told), warning
+
+
+def test_nodes_in_ones_own_network_wait_for_the_endpoint_that_is_added_to_it() -> None:
+    _, template = cluster(**OWN_NETWORK)
+    group = template.resources("AWS::AutoScaling::AutoScalingGroup")
+    assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]

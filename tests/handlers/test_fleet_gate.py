@@ -5,7 +5,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from tests.handlers.conftest import CloudFormation, Run
 from tests.handlers.fleet import (
@@ -15,6 +15,7 @@ from tests.handlers.fleet import (
     Fleet,
     Lambda,
 )
+from trainium_cdk.handlers import fleet_gate
 
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
 NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (InsufficientInstanceCapacity)."
@@ -276,6 +277,22 @@ def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, c
     functions.refusal = ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "Invoke")
     gate()
     assert "lambda:InvokeFunction" in cloudformation.answer["Reason"]
+
+
+def test_a_network_that_stumbles_is_waited_out(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.prove(*fleet.instances)
+    look, stumbles = fleet_gate.look_at_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+
+    def stumble_once(*arguments: Any) -> Any:
+        if error := next(stumbles, None):
+            raise error
+        return look(*arguments)
+
+    monkeypatch.setattr(fleet_gate, "look_at_group", stumble_once)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
 
 
 def test_delete_is_answered_without_a_look(

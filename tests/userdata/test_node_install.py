@@ -65,9 +65,7 @@ def test_a_script_that_is_not_there_is_reported(node_for: NodeMaker, aws: AwsSta
     del aws.records[SCRIPT_OBJECT]
     run = node.install()
     assert (run.exit_code, run.calls) == (1, []), run.output
-    assert reason(aws) == (
-        "the node script could not be fetched: there is no s3://cluster-assets/node-script.sh"
-    )
+    assert reason(aws) == ("the node script could not be fetched: there is no s3://cluster-assets/node-script.sh")
 
 
 def test_a_script_that_is_another_is_not_run(node_for: NodeMaker, aws: AwsStandIn):

@@ -65,7 +65,7 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
 
     since: launches that failed before are of an earlier deployment.
     """
-    from botocore.exceptions import ClientError
+    from botocore.exceptions import BotoCoreError, ClientError
 
     watch = _Watch(properties, since)
     pause, refusals = 0.5, 0
@@ -73,7 +73,7 @@ def wait(properties: dict[str, Any], *, since: datetime | None, until: float) ->
         try:
             verdict = watch.look()
             refusals = 0
-        except (ClientError, ClockError) as error:
+        except (BotoCoreError, ClientError, ClockError) as error:
             refusals += 1
             if refusals > _REFUSALS_IN_A_ROW:
                 raise
@@ -153,7 +153,7 @@ def failed_launches(activities: list[dict[str, Any]], since: datetime | None) ->
     """
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
     failed = takewhile(lambda launch: launch["StatusCode"] == "Failed", launches)
-    return [launch["StatusMessage"] for launch in failed if since is None or launch["StartTime"] >= since]
+    return [launch.get("StatusMessage", "") for launch in failed if since is None or launch["StartTime"] >= since]
 
 
 def _call_again(event: dict[str, Any], context: Any) -> None:
