@@ -11,7 +11,7 @@ import trainium_cdk.handlers
 from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
 from trainium_cdk.handler_function import HandlerFunction
 
-HANDLERS = ("bucket_files", "empty_bucket", "fleet_gate", "node_keeper", "quota_gate")
+HANDLERS = ("bucket_files", "empty_bucket", "fleet_gate", "node_keeper", "pilot_clock", "quota_gate")
 
 
 @cache

@@ -26,6 +26,10 @@ PLAUSIBLE = {
 
 def filled_in(value: Any, name: str = "") -> Any:
     match value:
+        case {"Fn::If": [_, when_awake, _]}:
+            return filled_in(when_awake, name)
+        case {"Fn::Select": [index, choices]}:
+            return filled_in(choices[int(index)], name)
         case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Base64": _}:
             return PLAUSIBLE[name]
         case dict():
@@ -92,7 +96,7 @@ def test_create_auto_scaling_group_accepts_the_group(name: str) -> None:
     """CloudFormation itself turns the texts and the list of the template into numbers and a text."""
     client = boto3.client("autoscaling", region_name="us-west-2")
     group = filled_in(cluster_template(**VARIANTS[name]).properties("AWS::AutoScaling::AutoScalingGroup"))
-    sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity")}
+    sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity") if size in group}
     subnets = ",".join(group["VPCZoneIdentifier"])
     parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
     assert refused(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []
