@@ -26,6 +26,8 @@ PLAUSIBLE = {
 
 def filled_in(value: Any, name: str = "") -> Any:
     match value:
+        case {"Ref": "AWS::NoValue"}:
+            return None
         case {"Fn::If": [_, when_awake, _]}:
             return filled_in(when_awake, name)
         case {"Fn::Select": [index, choices]}:
@@ -33,7 +35,8 @@ def filled_in(value: Any, name: str = "") -> Any:
         case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Base64": _}:
             return PLAUSIBLE[name]
         case dict():
-            return {key: filled_in(part, key) for key, part in value.items()}
+            parts = {key: filled_in(part, key) for key, part in value.items()}
+            return {key: part for key, part in parts.items() if part is not None}
         case list():
             return [filled_in(part, name) for part in value]
         case _:
