@@ -7,6 +7,7 @@ from typing import Any
 import jmespath
 
 from trainium_core.naming import CLUSTER_TAG
+from trainium_local.environment import ACCOUNT_ID
 
 Client = Callable[[str], Any]
 """Gives the boto3 client of a service."""
@@ -63,6 +64,16 @@ KINDS = (
     Kind(name="EFS file systems", service="efs", operation="describe_file_systems", ids="FileSystems[].FileSystemId"),
     Kind(name="Lambda functions", service="lambda", operation="list_functions", ids="Functions[].FunctionName"),
     Kind(name="log groups", service="logs", operation="describe_log_groups", ids="logGroups[].logGroupName"),
+    Kind(name="EventBridge rules", service="events", operation="list_rules", ids="Rules[].Name"),
+    Kind(name="schedules", service="scheduler", operation="list_schedules", ids="Schedules[].Name"),
+    Kind(name="SNS topics", service="sns", operation="list_topics", ids="Topics[].TopicArn"),
+    Kind(
+        name="budgets",
+        service="budgets",
+        operation="describe_budgets",
+        ids="Budgets[].BudgetName",
+        arguments={"AccountId": ACCOUNT_ID},
+    ),
     Kind(name="IAM roles", service="iam", operation="list_roles", ids="Roles[].RoleName"),
     Kind(
         name="own IAM policies",
@@ -116,9 +127,11 @@ def added(before: Inventory, after: Inventory) -> list[str]:
 
 def _ids(client: Any, kind: Kind) -> Iterator[str]:
     if client.can_paginate(kind.operation):
-        yield from client.get_paginator(kind.operation).paginate(**kind.arguments).search(kind.ids)
+        yield from (
+            one for one in client.get_paginator(kind.operation).paginate(**kind.arguments).search(kind.ids) if one
+        )
     else:
-        yield from jmespath.search(kind.ids, getattr(client, kind.operation)(**kind.arguments))
+        yield from jmespath.search(kind.ids, getattr(client, kind.operation)(**kind.arguments)) or ()
 
 
 def _objects(s3: Any, buckets: Iterable[str]) -> Iterator[str]:

@@ -296,6 +296,15 @@ def test_a_budget_is_seen_by_its_account(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
+def test_a_budget_goes_under_the_name_it_was_given(stacks: Stacks) -> None:
+    limit = {"Amount": 5, "Unit": "USD"}
+    budget = {"BudgetName": "mine", "BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit}
+    name = stacks.deploy(one("AWS::Budgets::Budget", Budget=budget))
+    assert stacks.physical_id(name, "X") == "mine"
+    stacks.delete(name)
+    assert not stacks.aws.client("budgets").describe_budgets(AccountId="123456789012").get("Budgets")
+
+
 def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks: Stacks) -> None:
     def budget(limit: int, email: str) -> dict[str, Any]:
         notification = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}

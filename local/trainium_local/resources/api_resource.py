@@ -63,9 +63,8 @@ class ApiResource:
     ec2_tag_type: str = ""
 
     def create(self, request: Request) -> Provisioned:
-        name = str(request.properties.get(self.name_property) or "") if self.name_property else ""
         generated = request.generated_name(self.name_limit)
-        name = name or (generated.lower() if self.lowercase_name else generated)
+        name = self.given_name(request) or (generated.lower() if self.lowercase_name else generated)
         facts = _facts(request) | {"name": name}
         answer = api.call(self.service, self.create_call, request.region, self._create_arguments(request, facts))
         facts |= {"answer": answer}
@@ -78,6 +77,10 @@ class ApiResource:
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
         return created
+
+    def given_name(self, request: Request) -> str:
+        """The name in the properties; empty when they give none."""
+        return str(request.properties.get(self.name_property) or "") if self.name_property else ""
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
         arguments = self._arguments(request) | _fill(self.arguments, facts)

@@ -34,6 +34,9 @@ class _Schedule(ApiResource):
 
 
 class _Budget(ApiResource):
+    def given_name(self, request: Request) -> str:
+        return request.properties["Budget"].get("BudgetName", "")
+
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
         arguments = super()._create_arguments(request, facts)
         return {**arguments, "Budget": {"BudgetName": facts["name"], **arguments["Budget"]}}
