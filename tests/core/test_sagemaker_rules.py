@@ -81,3 +81,8 @@ def test_all_mistakes_are_told_at_once_those_of_the_plan_by_their_setting() -> N
     assert told.startswith("The training job has 3 problems; nothing was started.")
     assert "\n  trn:instance_type: got 'trn2.3xlarge'" in told
     assert "\n  --max-hours: got 0" in told
+
+
+def test_a_line_break_in_a_hyperparameter_is_refused_as_sagemaker_would() -> None:
+    problem = the_job_problem(PLAN, hyperparameters={"lr": "0.1\n"})
+    assert (problem.key, problem.allowed) == ("hyperparameter lr", "text of one line")

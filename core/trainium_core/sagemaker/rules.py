@@ -129,6 +129,13 @@ def _urls_are_of_s3(_: Plan, job: TrainingJob) -> Iterator[Problem]:
             yield JobProblem(key=key, got=url, allowed="an S3 URL, such as s3://bucket/folder", fix=fix)
 
 
+def _hyperparameters_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    for name, value in job.hyperparameters.items():
+        if "\n" in name + value:
+            fix = "SageMaker takes no line break in a hyperparameter: put the text into a file of the source folder"
+            yield JobProblem(key=f"hyperparameter {name}", got=value, allowed="text of one line", fix=fix)
+
+
 def _source_channel_is_ours(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     if SOURCE_CHANNEL in job.inputs:
         fix = "choose another name: the packed source is in the channel of that name"
@@ -146,5 +153,6 @@ _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _warm_pool_is_allowed,
     _network_is_whole,
     _urls_are_of_s3,
+    _hyperparameters_are_lines,
     _source_channel_is_ours,
 )
