@@ -84,7 +84,17 @@ def test_a_file_that_is_named_must_be_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"3", b'{"context": []}', b'{"context": 3}', b'{"context": null}', b"\xff\xfe"]
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b'{"context": []}',
+        b'{"context": 3}',
+        b'{"context": null}',
+        pytest.param(b"\xff\xfe", id="not text"),
+    ],
 )
 def test_a_file_that_is_not_usable_is_a_problem_and_not_a_traceback(folder: Path, content: bytes) -> None:
     (folder / "cdk.json").write_bytes(content)

@@ -32,12 +32,17 @@ def multipart(script: bytes) -> bytes:
         multipart(gzip.compress(SCRIPT)),
         b"TRN_REPORT_URL=s3://bucket/prefix",
     ],
+    ids=["plain", "compressed", "part", "compressed part", "unquoted"],
 )
 def test_the_report_url_is_found_however_the_user_data_is_packed(user_data: bytes) -> None:
     assert report_url(user_data) == "s3://bucket/prefix"
 
 
-@pytest.mark.parametrize("user_data", [b"", b"#!/bin/bash\n", b"# TRN_REPORT_URL=s3://b/p\n", b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "user_data",
+    [b"", b"#!/bin/bash\n", b"# TRN_REPORT_URL=s3://b/p\n", b"\xff\xfe\x00"],
+    ids=["nothing", "no line", "a comment", "not text"],
+)
 def test_user_data_without_the_line_has_no_report_url(user_data: bytes) -> None:
     assert report_url(user_data) is None
 
