@@ -15,9 +15,8 @@ from trainium_userdata.expectations import node_expectations
 PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
 RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"
 START = [
-    "systemctl daemon-reload",
+    "systemctl enable --quiet --no-reload trn-node.service",
     "systemctl daemon-reexec",
-    "systemctl enable --quiet trn-node.service",
     "systemctl restart trn-node.service",
 ]
 
@@ -37,6 +36,13 @@ def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
     assert "Restart=always" in node.read("etc/systemd/system/trn-node-watch.service")
     assert "WantedBy=multi-user.target" in node.read("etc/systemd/system/trn-node.service")
     assert (node.root / "opt/trn/trn_node/watch.py").exists()
+
+
+def test_a_setup_script_that_looks_like_the_end_of_files_or_the_begin_of_one_is_put_as_it_is(node_for: NodeMaker):
+    script = "cat <<'X'\n@@FILE /etc/other 644\nEND @@FILE\nEND @@FILE_\nX\n"
+    node = node_for(plan_for("trn1.2xlarge", setup_script=script)).installed()
+    assert node.read("var/lib/trn/setup.sh") == script
+    assert not (node.root / "etc/other").exists()
 
 
 def test_what_is_run_is_executable(node_for: NodeMaker):
@@ -91,9 +97,9 @@ def test_a_node_without_python_says_so_on_its_console(node_for: NodeMaker):
     assert "trn-node FAILED: python3 is not installed" in node.read("dev/console")
 
 
-def test_a_disk_that_takes_nothing_is_told_on_the_console(node_for: NodeMaker):
+def test_a_disk_that_takes_no_files_is_told_on_the_console(node_for: NodeMaker):
     node = node_for(PLAN)
-    node.program("install", 'echo "No space left on device" >&2; exit 1')
+    node.write("opt/trn", "no folder")
     run = node.install()
     assert run.exit_code != 0
     assert "disk full?" in node.read("dev/console")

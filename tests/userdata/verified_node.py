@@ -113,9 +113,14 @@ while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/nccom.
         )
 
     def limits(self, memlock: str, nofile: str, *, of_services: tuple[str, str] = ("infinity", "65536")) -> None:
-        self.program("su", f'case "$*" in "- ubuntu -c ulimit -S -l") echo {memlock};; *-n) echo {nofile};; esac')
+        asked = "- ubuntu -c ulimit -S -l; ulimit -S -n"
+        self.program("su", f"""[ "$*" != {shlex.quote(asked)} ] || printf '%s\\n' Welcome {memlock} {nofile}""")
         memlock, nofile = of_services
-        self.program("systemctl", f'case "$*" in *MEMLOCKSoft*) echo {memlock};; *NOFILESoft*) echo {nofile};; esac')
+        self.program(
+            "systemctl",
+            f"""[[ "$*" != *--property=DefaultLimitMEMLOCKSoft,DefaultLimitNOFILESoft* ]] ||
+printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}""",
+        )
 
     def disk(self, number: int) -> None:
         """With the two links and the partition that udev makes."""

@@ -1,7 +1,7 @@
 """What is put onto a node: path, mode and text of each file."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -14,19 +14,19 @@ _REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFile:
-    """One file. `text` has no line feed at its end: the here-document that carries it adds one."""
+    """One file. `text` has no line feed at its end: the node adds one."""
 
     path: str
     mode: str
     text: str
 
-    @property
-    def end(self) -> str:
-        """A word to end a here-document with: no line of the text."""
-        word, lines = "END", self.text.splitlines()
-        while word in lines:
-            word += "_"
-        return word
+
+def mark(files: Sequence[NodeFile]) -> str:
+    """A word that is in none of the files, to tell them apart in one here-document."""
+    word = "@@FILE"
+    while any(word in file.text for file in files):
+        word += "_"
+    return word
 
 
 def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:

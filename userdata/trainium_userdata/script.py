@@ -10,7 +10,7 @@ from trainium_core.neuron_packages import neuron_packages
 from trainium_core.plan import Plan
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations
-from trainium_userdata.node_files import all_files, reporting_files
+from trainium_userdata.node_files import all_files, mark, reporting_files
 from trainium_userdata.places import NodePlaces
 
 # No delimiter occurs in bash, where {{, {%, {#, << and [[ all do.
@@ -50,7 +50,8 @@ def node_user_data(plan: Plan, places: NodePlaces) -> str:
     A small script fetches the plan's `node_script` from the places' node_script_url and runs it if its digest is right.
     """
     digest = hashlib.sha256(node_script(plan).encode()).hexdigest()
-    script = _render("fetch_node_script.sh", files=reporting_files(constant_text=_render), digest=digest)
+    files = reporting_files(constant_text=_render)
+    script = _render("fetch_node_script.sh", files=files, mark=mark(files), digest=digest)
     return user_data(cloud_config(places.lines), script)
 
 
@@ -61,7 +62,7 @@ def node_script(plan: Plan) -> str:
     it can be an asset.
     """
     files = all_files(plan, boot_script=boot_script(plan), constant_text=_render)
-    return _render("node_script.sh", files=files, limits=facts()["process_limits"])
+    return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
 def boot_script(plan: Plan) -> str:

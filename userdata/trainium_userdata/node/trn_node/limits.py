@@ -7,7 +7,7 @@ from typing import Any
 
 from . import files
 from .check import Check
-from .programs import run
+from .programs import Run, run
 
 SECONDS = 30
 LOGIN_UID = "1000"
@@ -17,17 +17,27 @@ UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "D
 
 def check_limits(plan: dict[str, Any]) -> list[Check]:
     """What a process gets today whom nobody helps: of a user who logs in, and of a service."""
-    return [check_limit(name, str(plan[name])) for name in UNITS]
+    flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
+    logins = answers(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
+    properties = ",".join(setting for _, setting, _ in UNITS.values())
+    asked = run("systemctl", "show", f"--property={properties}", seconds=SECONDS)
+    told = dict(line.partition("=")[::2] for line in asked.out.splitlines())
+    checks: list[Check] = []
+    for place, (name, (_, setting, unit)) in enumerate(UNITS.items()):
+        service = asked.trouble or told.get(setting, "").replace("infinity", "unlimited") or "unknown"
+        if service.isdecimal():
+            service = str(int(service) // unit)
+        checks.append(check_limit(name, str(plan[name]), logins[place], service))
+    return checks
 
 
-def check_limit(name: str, expected: str) -> Check:
-    flag, setting, unit = UNITS[name]
-    asked = run("su", "-", login_user(), "-c", f"ulimit -S {flag}", seconds=SECONDS)
-    login = asked.trouble or (asked.out.split() or ["unknown"])[-1]
-    asked = run("systemctl", "show", f"--property={setting}", "--value", seconds=SECONDS)
-    service = asked.trouble or asked.out.strip().replace("infinity", "unlimited") or "unknown"
-    if service.isdecimal():
-        service = str(int(service) // unit)
+def answers(asked: Run) -> list[str]:
+    """The last lines, one for each limit: before them stands what a login says."""
+    lines = asked.out.split()[-len(UNITS) :]
+    return [asked.trouble or "unknown"] * len(UNITS) if asked.trouble or len(lines) < len(UNITS) else lines
+
+
+def check_limit(name: str, expected: str, login: str, service: str) -> Check:
     wrong = [
         f"{found} for {whom}"
         for found, whom in ((login, "who logs in"), (service, "services"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from . import clock, collectives, disks, driver, efa, files, limits, neuron, record, self_test
@@ -74,6 +75,14 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
 
 def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     """The checks, as they count, and the number of NeuronCores. Raises BusyError."""
+    with ThreadPoolExecutor() as side_by_side:
+        others = side_by_side.map(lambda check: guarded(*check), other_cheap_checks(plan))
+        checks, cores = device_checks(plan)
+        checks += [check for found in others for check in found]
+    return [check.counted(plan["suppress_checks"]) for check in checks], cores
+
+
+def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     checks, cores = guarded("driver", lambda: [driver.check_driver(plan)]), 0
     if checks[0].counted(plan["suppress_checks"]).ok:
         devices, trouble = neuron.list_devices()
@@ -83,13 +92,19 @@ def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
         cores = neuron.core_count(devices)
     else:
         checks += [not_made(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
-    checks += guarded("efa-devices", lambda: efa.check_efa(plan))
-    checks += guarded("framework", lambda: [self_test.check_framework(plan)])
-    checks += guarded("memlock", lambda: limits.check_limits(plan))
-    checks += guarded("reserved-ports", lambda: [limits.check_reserved_ports(plan)])
-    checks += guarded("time-sync", lambda: [clock.check_time()])
-    checks += guarded("nvme", lambda: disks.check_nvme(plan))
-    return [check.counted(plan["suppress_checks"]) for check in checks], cores
+    return checks, cores
+
+
+def other_cheap_checks(plan: dict[str, Any]) -> list[tuple[str, Callable[[], list[Check]]]]:
+    """Each with the name of its first check."""
+    return [
+        ("efa-devices", lambda: efa.check_efa(plan)),
+        ("framework", lambda: [self_test.check_framework(plan)]),
+        ("memlock", lambda: limits.check_limits(plan)),
+        ("reserved-ports", lambda: [limits.check_reserved_ports(plan)]),
+        ("time-sync", lambda: [clock.check_time()]),
+        ("nvme", lambda: disks.check_nvme(plan)),
+    ]
 
 
 def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
