@@ -21,7 +21,7 @@ def check_limits(plan: dict[str, Any]) -> list[Check]:
     logins = answers(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())
     asked = run("systemctl", "show", f"--property={properties}", seconds=SECONDS)
-    told = dict(line.partition("=")[::2] for line in asked.out.splitlines())
+    told = dict(re.findall(r"^(\w+)=(.*)$", asked.out, re.MULTILINE))
     checks: list[Check] = []
     for place, (name, (_, setting, unit)) in enumerate(UNITS.items()):
         service = asked.trouble or told.get(setting, "").replace("infinity", "unlimited") or "unknown"

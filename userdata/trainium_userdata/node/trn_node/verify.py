@@ -76,7 +76,7 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
 def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     """The checks, as they count, and the number of NeuronCores. Raises BusyError."""
     with ThreadPoolExecutor() as side_by_side:
-        others = side_by_side.map(lambda check: guarded(*check), other_cheap_checks(plan))
+        others = side_by_side.map(guarded, *other_cheap_checks(plan))
         checks, cores = device_checks(plan)
         checks += [check for found in others for check in found]
     return [check.counted(plan["suppress_checks"]) for check in checks], cores
@@ -95,16 +95,17 @@ def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     return checks, cores
 
 
-def other_cheap_checks(plan: dict[str, Any]) -> list[tuple[str, Callable[[], list[Check]]]]:
-    """Each with the name of its first check."""
-    return [
-        ("efa-devices", lambda: efa.check_efa(plan)),
-        ("framework", lambda: [self_test.check_framework(plan)]),
-        ("memlock", lambda: limits.check_limits(plan)),
-        ("reserved-ports", lambda: [limits.check_reserved_ports(plan)]),
-        ("time-sync", lambda: [clock.check_time()]),
-        ("nvme", lambda: disks.check_nvme(plan)),
-    ]
+def other_cheap_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:
+    """The names of the first check of each, and what makes them."""
+    made: dict[str, Callable[[], list[Check]]] = {
+        "efa-devices": lambda: efa.check_efa(plan),
+        "framework": lambda: [self_test.check_framework(plan)],
+        "memlock": lambda: limits.check_limits(plan),
+        "reserved-ports": lambda: [limits.check_reserved_ports(plan)],
+        "time-sync": lambda: [clock.check_time()],
+        "nvme": lambda: disks.check_nvme(plan),
+    }
+    return list(made), list(made.values())
 
 
 def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
