@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench checkov-env bench-env torch-env lab lab-bench pins
+.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -15,6 +15,9 @@ demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it
 
 test: setup checkov-env torch-env ## Run every check, and every test that needs no root
 	@scripts/check.sh test
+
+coverage: setup checkov-env torch-env ## The same as test, with the lines listed that no test of the same process runs
+	@scripts/check.sh coverage
 
 lab: setup ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
 	@scripts/lab.sh lab

@@ -87,7 +87,7 @@ class Demo:
             # From a folder without an app, which it would synthesise for nothing.
             commands.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", cwd=aws.folder)
             moments["bootstrapped"] = take_inventory(aws.client)
-            commands.trn_again("preflight")
+            commands.trn_in_a_line("preflight")
 
             self._title("Deploy")
             output = ("--output", str(aws.folder / "cdk.out"))
@@ -102,7 +102,9 @@ class Demo:
             self._title("Destroy")
             commands.cdk("destroy", STACK_NAME, unasked=("--force", *output), cwd=PROJECT)
 
-            self._title("Prove that it is gone: everything in the account, counted")
+            self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")
+            commands.trn_in_a_line("audit", unasked=("--folder", str(aws.folder)))
+            self._say("")
             moments["destroyed"] = take_inventory(aws.client)
             show_counts(self._terminal, moments)
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")

@@ -1,15 +1,11 @@
 """Commands as a user types them, run in the environment of this process, their progress in few lines."""
 
-import re
 import subprocess
 from pathlib import Path
 
 from rich.console import Console
 
-_EVENT = re.compile(
-    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
-)
-"""One event of a stack, as the CDK CLI prints it."""
+from trainium_cli.cdk_events import CdkEvent, cdk_event, run_cdk
 
 _OUTCOMES = ("✅", "❌", "✨")
 _EVENTS_A_LINE = 12
@@ -34,10 +30,10 @@ class Commands:
             raise CommandFailedError(f"trn {' '.join(arguments)} ended with exit code {code}")
         return code
 
-    def trn_again(self, *arguments: str) -> None:
-        """Run a `trn` command whose tables were seen before: the last line is enough unless it fails."""
+    def trn_in_a_line(self, *arguments: str, unasked: tuple[str, ...] = ()) -> None:
+        """Run a `trn` command whose last line is enough unless it fails. `unasked`: as for cdk."""
         self._show("trn", *arguments)
-        run = subprocess.run(["trn", *arguments], stdout=subprocess.PIPE, text=True, check=False)
+        run = subprocess.run(["trn", *arguments, *unasked], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode:
             raise CommandFailedError(f"{run.stdout}trn {' '.join(arguments)} ended with exit code {run.returncode}")
         self._console.print(run.stdout.splitlines()[-1])
@@ -45,26 +41,16 @@ class Commands:
     def cdk(self, *arguments: str, unasked: tuple[str, ...] = (), cwd: Path) -> None:
         """Run the CDK CLI. `unasked`: options that only spare it questions and keep it out of the repository."""
         self._show("cdk", *arguments)
-        command = ["cdk", *arguments, *unasked, "--no-color", "--no-notices", "--progress", "events"]
         said: list[str] = []
-        with (
-            subprocess.Popen(
-                command,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            ) as process,
-            _Progress(self._console) as progress,
-        ):
-            assert process.stdout is not None
-            for line in process.stdout:
-                said.append(line.rstrip())
-                progress.tell(line.rstrip())
-        if process.returncode:
-            raise CommandFailedError("\n".join([*said, f"cdk ended with exit code {process.returncode}"]))
+        with _Progress(self._console) as progress:
+
+            def hear(line: str) -> None:
+                said.append(line)
+                progress.tell(line)
+
+            code = run_cdk(["cdk", *arguments, *unasked], cwd, hear)
+        if code:
+            raise CommandFailedError("\n".join([*said, f"cdk ended with exit code {code}"]))
 
     def _show(self, *words: str) -> None:
         self._console.print(f"\n$ {' '.join(words)}", style="bold cyan")
@@ -88,24 +74,21 @@ class _Progress:
             self._status.stop()
 
     def tell(self, line: str) -> None:
-        event = _EVENT.match(line)
+        event = cdk_event(line)
         if event is None:
             if line.startswith(_OUTCOMES):
                 self._console.print(f"  {line}", style="dim")
             elif line and self._status:
                 self._status.update(line[: self._console.width - 4], spinner_style="cyan")
-        elif event["status"].endswith("FAILED"):
-            self._console.print(f"  {event['status']} {event['what']}", style="red")
+        elif event.failed:
+            self._console.print(f"  {event.status} {event.what}", style="red")
         else:
             self._count(event)
 
-    def _count(self, event: re.Match[str]) -> None:
-        total = f" of {event['all']}" if event["all"] else ""
-        done = int(event["done"])
-        verb = event["status"].rpartition("_")[0].removesuffix("_IN").lower()
+    def _count(self, event: CdkEvent) -> None:
         if self._status:
-            counted = f"{done}{total} done; {verb} {event['type']} {event['what']}"
+            counted = f"{event.counted}; {event.verb} {event.kind} {event.what}"
             self._status.update(counted[: self._console.width - 4])
-        elif done >= self._told + _EVENTS_A_LINE:
-            self._told = done
-            self._console.print(f"  {done}{total} done, last: {verb} {event['type']}", style="dim")
+        elif event.done >= self._told + _EVENTS_A_LINE:
+            self._told = event.done
+            self._console.print(f"  {event.counted}, last: {event.verb} {event.kind}", style="dim")

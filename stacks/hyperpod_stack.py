@@ -29,3 +29,6 @@ class HyperPodStack(Stack):
             ("Destroy", "Removes everything", f"cdk destroy {construct_id}"),
         ):
             CfnOutput(self, name, description=meaning, value=value)
+        if pod.pilot is not None:
+            topic = pod.pilot.topic.topic_arn
+            CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)

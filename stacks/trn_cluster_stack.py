@@ -5,7 +5,7 @@ from constructs import Construct
 
 from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG, GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import CLUSTER_TAG, FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.next_steps import next_steps
 
 
@@ -33,4 +33,4 @@ class TrnClusterStack(Stack):
         if cluster.fleet.pilot is not None:
             topic = cluster.fleet.pilot.topic.topic_arn
             CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
-        CfnOutput(self, "Fleet", description="What the nodes reported", value=cluster.fleet.gate.summary)
+        CfnOutput(self, FLEET_OUTPUT, description="What the nodes reported", value=cluster.fleet.gate.summary)

@@ -1,6 +1,20 @@
 """What holds for every test."""
 
+import gc
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Invariants are judged by their outcome: on a busy machine an example may take any time. What Hypothesis itself chooses
+# where CI is set stays: there every run tries the same examples.
+settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any time")
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the collector need not go over it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> None:

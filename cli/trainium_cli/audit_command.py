@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
@@ -50,7 +50,7 @@ def audit_command(
 
     Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
         found = _ask(plan, stacks or tuple(STACK_NAMES.values()))
     except CannotTellError as error:
@@ -59,12 +59,18 @@ def audit_command(
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     told = audit_as_json(found)
-    report = _write(found, told, folder)
+    code = _EXIT_CODES[found.verdict]
+    try:
+        report = str(_write(found, told, folder))
+    except OSError as error:
+        report = None
+        click.echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
+        code = code or ExitCode.COULD_NOT_TELL
     if as_json:
-        print_json({**told, "report": str(report)})
+        print_json({**told, "report": report})
     else:
         _show(found, report)
-    raise click.exceptions.Exit(_EXIT_CODES[found.verdict])
+    raise click.exceptions.Exit(code)
 
 
 def _ask(plan: Plan, stacks: Sequence[str]) -> Audit:
@@ -87,7 +93,7 @@ def _write(found: Audit, told: object, folder: Path) -> Path:
     return page
 
 
-def _show(found: Audit, report: Path) -> None:
+def _show(found: Audit, report: str | None) -> None:
     out = console()
     for group, heading in HEADINGS.items():
         if found.of(group):
@@ -102,6 +108,6 @@ def _show(found: Audit, report: Path) -> None:
     for reason in found.prices_silence:
         out.print(f"AWS was not heard about prices: {reason}")
     elsewhere = f", answered by {found.identity.endpoint} and not by AWS" if found.identity.endpoint else ""
-    out.print(f"Account {found.identity.account}{elsewhere}. Report: {report}")
+    out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))
     style = {"nothing left": "bold green", "something left": "bold red", "could not tell": "bold magenta"}
     out.print(verdict_line(found), style=style[found.verdict])

@@ -1,7 +1,7 @@
 """`trn capacity buy`: buys one Capacity Block, after a person has said so twice."""
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +17,7 @@ from trainium_core.account.capacity import BlockOffering, Capacity
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.adapters.capacity_purchase import AwsCapacityPurchase, NotSoldError, SaleUnknownError
 from trainium_core.capacity import CapacityOption
-from trainium_core.facts import facts
+from trainium_core.pilot_clock import stops_before_block_end
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
 
@@ -79,7 +79,7 @@ def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
 
 
 def _termination() -> str:
-    return f"instances are terminated from {facts()['capacity_blocks']['minutes_of_termination']} minutes before"
+    return f"nodes stop {stops_before_block_end() // timedelta(minutes=1)} minutes before"
 
 
 def _price(offering: BlockOffering) -> str:

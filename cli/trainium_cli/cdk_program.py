@@ -8,13 +8,9 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.course import Course
 from trainium_cli.exit_codes import ExitCode
-
-_EVENT = re.compile(
-    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
-)
-"""One event of a stack, as the CDK CLI prints it."""
 
 _LAST_LINES = 30  # of what the CLI said, when it failed without a stack that could tell why
 
@@ -49,25 +45,14 @@ class CdkRun:
 
     def in_few_lines(self) -> int:
         """Run it without a terminal, and show how far it is. The exit code."""
-        command = [*self._command, "--no-color", "--no-notices", "--progress", "events"]
-        with (
-            subprocess.Popen(
-                command,
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            ) as process,
-            Course() as course,
-        ):
-            assert process.stdout is not None
+        with Course() as course:
+
+            def hear(line: str) -> None:
+                self.said.append(line)
+                _tell(course, line)
+
             course.tell("cdk", "making the template")
-            for line in process.stdout:
-                self.said.append(line.rstrip())
-                self._tell(course, line.rstrip())
-        return process.returncode
+            return run_cdk(self._command, self._folder, hear)
 
     @property
     def last_words(self) -> str:
@@ -78,13 +63,12 @@ class CdkRun:
         """The outputs of the stacks, as the CLI prints them: `Stack.Name = value`."""
         return [line for line in self.said if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
 
-    def _tell(self, course: Course, line: str) -> None:
-        event = _EVENT.match(line)
-        if event is None:
-            return
-        if event["status"].endswith("FAILED"):
-            course.tell("failed", event["what"], ended=True)
-            return
-        verb = event["status"].rpartition("_")[0].removesuffix("_IN").lower()
-        total = f" of {event['all']}" if event["all"] else ""
-        course.tell("resources", f"{event['done']}{total} done; {verb} {event['type']} {event['what'].strip()}")
+
+def _tell(course: Course, line: str) -> None:
+    event = cdk_event(line)
+    if event is None:
+        return
+    if event.failed:
+        course.tell("failed", event.what, ended=True)
+    else:
+        course.tell("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")

@@ -12,8 +12,10 @@ from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.account.prices import Prices
 from trainium_core.cost import PILOT_HOURS, Estimate, sales_warning
 from trainium_core.cost import estimate as estimate_cost
+from trainium_core.naming import STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.prices import Origin
+from trainium_core.stack_costs import stack_cost_items
 
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 
@@ -35,7 +37,8 @@ def estimate(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, h
     unknown and not 0; give your own in a file named by trn:prices. Exit code 3 when a price is missing in a total.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    estimated = estimate_cost(plan, hours=Decimal(hours), aws=None if offline else _aws(plan.region))
+    aws = None if offline else _aws(plan.region)
+    estimated = estimate_cost(plan, hours=Decimal(hours), aws=aws, items=stack_cost_items)
     if as_json:
         print_json(estimate_as_json(plan, estimated))
     else:
@@ -51,7 +54,8 @@ def _aws(region: str) -> Prices:
 
 def _show(plan: Plan, estimated: Estimate) -> None:
     out = console()
-    out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}", style="bold")
+    stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(STACK_NAMES[stack] for stack in plan.stacks)}"
+    out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}", style="bold")
     out.print("US dollars by list price, before tax and discounts.\n")
     sources = sources_of(estimated)
     numbers = ["Running,\nper hour", "Asleep,\nper month", f"Pilot,\n{estimated.hours} h"]

@@ -9,6 +9,7 @@ from trainium_core.cost import CostLine, Estimate, Total, dollars, sales_warning
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.prices import Origin, Price
+from trainium_core.stack_costs import stack_cost_notes
 
 Footnotes = Mapping[tuple[Origin, str, str], int]
 """The number of each source, by where it is from, its date and its name."""
@@ -62,8 +63,9 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
         notes.append("A reservation is billed at the on-demand rate until you cancel it, whether nodes run or not.")
     if plan.vpc_id is not None:
         notes.append(f"Endpoints and gateways of {plan.vpc_id} are not part of the plan, nor of this estimate.")
+    notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
     if estimated.unknown:
-        missing = ", ".join(line.item.product for line in estimated.unknown)
+        missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
         notes.append(f"Not known in {plan.region}: {missing}. Give your own in a CSV file: -c trn:prices=prices.csv")
     return notes
 

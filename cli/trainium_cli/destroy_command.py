@@ -1,6 +1,7 @@
 """`trn destroy`: everything of a cluster goes, in the order that works, but for what was told to stay."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,7 +10,8 @@ import click
 from trainium_cli.course import Course
 from trainium_cli.destroy_report import inventory_as_json, outcomes_as_json, show_end, show_inventory
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.grace import grace_option, in_words
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
@@ -21,19 +23,17 @@ from trainium_core.teardown.step import Progress
 
 _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.COULD_NOT_TELL}
 
-IRRELEVANT = ("setup_script",)
-"""Settings that may have become wrong since the deployment, and tell nothing about what is to go."""
-
 
 @click.command()
 @plan_options
+@grace_option
 @click.option("--yes", is_flag=True, help="Destroy without asking first, for scripts.")
-def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, yes: bool) -> None:
+def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, grace: timedelta, yes: bool) -> None:
     """Destroy the cluster, and what is left of it outside its stacks.
 
-    Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes end,
-    buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots and network
-    interfaces with the cluster's tag. Nothing that belongs to another cluster, or to nobody, is touched.
+    Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes are
+    told and end, buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots and
+    network interfaces with the cluster's tag. Nothing that belongs to another cluster, or to nobody, is touched.
 
     Can be interrupted at any time: run again, it goes on.
 
@@ -41,7 +41,7 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
     """
     if as_json and not yes:
         raise click.UsageError("with --json nobody is asked: give --yes as well")
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT)
+    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     account = AwsTeardown(plan.region)
     try:
         with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
@@ -51,13 +51,16 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
     if not as_json:
         show_inventory(found, scope, plan.region)
+        if grace and any(one.what == "nodes" for one in found.going):
+            click.echo(f"\nThe nodes are told {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown):
         _nothing(found, scope, plan.region, as_json=as_json)
-    if not yes and not click.confirm("\nDestroy this?"):
+    # What is protected is not asked about: nothing of it goes.
+    if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
         click.echo("Nothing was destroyed.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
-        outcomes = _take_down(account, scope)
+        outcomes = _take_down(account, scope, grace)
     except KeyboardInterrupt:
         told = "\nInterrupted. What is deleted is gone; run `trn destroy` again, it goes on."
         _end(ExitCode.NOT_READY, told, as_json=as_json)
@@ -68,13 +71,13 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
     raise click.exceptions.Exit(_EXIT_CODES[verdict(outcomes)])
 
 
-def _take_down(account: AwsTeardown, scope: Scope) -> tuple[Outcome, ...]:
+def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Outcome, ...]:
     with Course() as course:
 
         def tell(step: str, progress: Progress) -> None:
             course.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
 
-        return take_down(account, scope, tell=tell, pause=time.sleep)
+        return take_down(account, scope, tell=tell, pause=time.sleep, grace=grace)
 
 
 def _nothing(found: Inventory, scope: Scope, region: str, *, as_json: bool) -> NoReturn:

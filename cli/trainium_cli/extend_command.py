@@ -1,5 +1,6 @@
 """`trn extend`: moves the end of a pilot, says what that costs, and deploys it."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from difflib import unified_diff
@@ -12,17 +13,20 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
+from trainium_core.account.pilot import PilotStacks, StandingStack
+from trainium_core.adapters.pilot import AwsPilotStacks
 from trainium_core.adapters.prices import AwsPrices
-from trainium_core.adapters.stack_control import AwsStackControl
 from trainium_core.cdk_json import with_settings
 from trainium_core.cost import Estimate, estimate
 from trainium_core.forms import UnreadableError
-from trainium_core.naming import STACK_NAME
+from trainium_core.naming import HYPERPOD_STACK_NAME, STACK_NAME
 from trainium_core.pilot_end import read_pilot_end, utc_text
 from trainium_core.pilot_extension import extended_end
 from trainium_core.plan import Plan
 
 _HOUR = timedelta(hours=1)
+_STACKS_THAT_END = (STACK_NAME, HYPERPOD_STACK_NAME)
+"""Those with a clock."""
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
@@ -49,7 +53,8 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     """Let the pilot end later, and say the price.
 
     DURATION is such as 8h, 2d or 1w. It counts from the end that is set, or from now if that has passed. Shows the new
-    end and what the time costs, asks, writes trn:ends into cdk.json and deploys it.
+    end and what the time costs, asks, writes trn:ends into cdk.json and deploys it. Nodes that run keep their image,
+    and so are not replaced.
 
     Exit code 0: extended and deployed. 1: not. 3: could not tell.
     """
@@ -59,35 +64,72 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")
     if not yes and not somebody_is_there():
         raise click.UsageError("nobody is there to be asked: give --yes")
+    account = AwsPilotStacks(plan.region)
     try:
-        with waiting(f"Asking AWS for {STACK_NAME} in {plan.region} ..."):
-            deployed = AwsStackControl(plan.region).created(STACK_NAME)
+        with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
+            stacks = account.standing(_STACKS_THAT_END)
+            kept = _kept_image(plan, stacks, account)
             estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=AwsPrices(plan.region))
     except CannotTellError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
-    new = utc_text(extended_end(plan.ends, by=duration, deployed=deployed, now=datetime.now(UTC)))
+    new = utc_text(_new_end(plan.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
-    after = with_settings(before, {"ends": new})
-    click.echo(_proposal(plan, new, estimated, deployed=deployed))
+    after = with_settings(before, {"ends": new, **kept})
+    click.echo(_proposal(plan, new, estimated, stacks))
+    if kept:
+        click.echo(
+            f"{kept['ami_parameter']} names another image since, and a deployment would replace the nodes: so theirs "
+            "is pinned. `trn image pin` moves on to the new one.\n"
+        )
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
     if not yes and not click.confirm(f"\nWrite this to {cdk_json}, and deploy it?"):
         click.echo("Nothing was changed.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     cdk_json.write_text(after, encoding="utf-8")
-    if deployed is None:
-        click.echo(f"{STACK_NAME} is not deployed: the end counts from `trn deploy` on.")
+    if not stacks:
+        click.echo(f"{STACK_NAME} is not deployed: `trn deploy` does that.")
         raise click.exceptions.Exit(ExitCode.OK)
-    raise click.exceptions.Exit(deploy_stacks([STACK_NAME], region=plan.region, overrides=(), folder=folder, yes=yes))
+    code = deploy_stacks(list(stacks), region=plan.region, overrides=(), folder=folder, yes=yes)
+    if code is not ExitCode.OK:
+        click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {_ends_now(plan.ends, stacks)}.", err=True)
+    raise click.exceptions.Exit(code)
 
 
-def _proposal(plan: Plan, new: str, estimated: Estimate, *, deployed: datetime | None) -> str:
-    assert plan.ends is not None
+def _kept_image(plan: Plan, stacks: Mapping[str, StandingStack], account: PilotStacks) -> dict[str, str]:
+    """Settings that pin the image of the nodes, where a deployment would take another one and replace them."""
+    cluster = stacks.get(STACK_NAME)
+    used = cluster.resolved.get(plan.ami) if cluster else None
+    if used is None or account.parameter(plan.ami) == used:
+        return {}
+    return {"ami": used, "ami_parameter": plan.ami}
+
+
+def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, StandingStack]) -> datetime:
     now = datetime.now(UTC)
-    current = read_pilot_end(plan.ends).instant(deployed or now)
-    passed = " (passed)" if current <= now else ""
-    return (
-        f"{plan.cluster_name} ends at {new}, and not at {utc_text(current)}{passed}.\n"
-        f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}.\n"
+    since = [stack.created for stack in stacks.values()] or [None]
+    return max(extended_end(ends, by=duration, deployed=one, now=now) for one in since)
+
+
+def _ends_now(ends: str, stacks: Mapping[str, StandingStack]) -> str:
+    """The stacks, each with its end as it is deployed."""
+    now = datetime.now(UTC)
+    told: list[str] = []
+    for name, stack in stacks.items():
+        end = read_pilot_end(ends).instant(stack.created)
+        told.append(f"{name} {'ended' if end <= now else 'ends'} at {utc_text(end)}")
+    return ", ".join(told)
+
+
+def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, StandingStack]) -> str:
+    assert plan.ends is not None
+    lines = [f"{plan.cluster_name} ends at {new}."]
+    if stacks:
+        lines.append(f"Without it, {_ends_now(plan.ends, stacks)}.")
+    lines.append(
+        f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
+    if HYPERPOD_STACK_NAME in stacks:
+        lines.append(f"What {HYPERPOD_STACK_NAME} costs, by SageMaker's own prices, is not in it.")
+    return "\n".join([*lines, ""])

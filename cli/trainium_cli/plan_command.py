@@ -8,6 +8,7 @@ from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.launch import torchrun_command
+from trainium_core.naming import STACK_NAME, STACK_NAMES
 from trainium_core.warnings import plan_warnings
 
 
@@ -36,6 +37,13 @@ def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> No
     out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
     out.print(f"  {torchrun_command(checked)}", soft_wrap=True)
     out.print()
+    others = [STACK_NAMES[stack] for stack in checked.stacks if STACK_NAMES[stack] != STACK_NAME]
+    if others:
+        out.print(
+            f"warning: trn:stacks: this is the plan of {STACK_NAME}; for {' and '.join(others)} see `trn estimate` and "
+            "`trn preflight`",
+            style="yellow",
+        )
     for setting, warning in plan_warnings(checked).items():
         out.print(f"warning: trn:{setting}: {warning}", style="yellow")
     out.print("The plan is valid. AWS was not asked: `trn preflight` does that.", style="green")

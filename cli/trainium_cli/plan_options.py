@@ -15,6 +15,9 @@ from trainium_core.problems import PlanError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+IRRELEVANT_LATER = ("setup_script",)
+"""Settings that may have become wrong since the deployment, and tell nothing about what is there of it."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 

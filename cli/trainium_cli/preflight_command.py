@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.preflight_report import findings_as_json, show_findings, show_regions
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
@@ -16,7 +16,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight import CHECKS, Verdict, verdict
 from trainium_core.preflight import preflight as ask_account
 from trainium_core.preflight.regions import preflight_in_regions
-from trainium_core.problems import nearest
+from trainium_core.problems import PlanError, nearest
 
 EXIT_CODES = {
     "ready": ExitCode.OK,
@@ -65,19 +65,22 @@ def preflight(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     if regions or every_region:
-        outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, as_json=as_json)
+        try:
+            outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, as_json=as_json)
+        except PlanError as error:
+            refuse(error, as_json=as_json)
     else:
-        outcome = _in_its_region(plan, suppressed, as_json=as_json)
+        outcome = _in_its_region(plan, suppressed, overridden=bool(overrides), as_json=as_json)
     raise click.exceptions.Exit(EXIT_CODES[outcome])
 
 
-def _in_its_region(plan: Plan, suppressed: frozenset[str], *, as_json: bool) -> Verdict:
+def _in_its_region(plan: Plan, suppressed: frozenset[str], *, overridden: bool, as_json: bool) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed)
     if as_json:
         print_json(findings_as_json(findings))
     else:
-        show_findings(plan, findings)
+        show_findings(plan, findings, overridden=overridden)
     return verdict(findings)
 
 

@@ -19,8 +19,11 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     return {"verdict": verdict(findings), "findings": [asdict(finding) for finding in findings]}
 
 
-def show_findings(plan: Plan, findings: Sequence[Finding]) -> None:
+def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False) -> None:
+    """overridden: the plan has settings that were given for this command alone."""
     console().print(findings_table(findings))
+    if overridden and any(finding.fix for finding in findings):
+        _remind("What -c says holds for one command: give it again with what you type next.")
     told = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
     console().print(f"\n{told}", style="bold")
 
@@ -35,8 +38,14 @@ def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
     rows = [(region, _verdict(findings), _obstacles(findings)) for region, findings in regions.items()]
     console().print(table(["Region", "Verdict", "What stands in the way"], rows, wrapping=["What stands in the way"]))
     ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
+    if any(region != plan.region for region in regions):
+        _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to what you type.")
     told = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
     console().print("\n" + ": ".join([told, ", ".join(ready)] if ready else [told]), style="bold")
+
+
+def _remind(sentence: str) -> None:
+    console().print(f"\n{sentence}", style="dim")
 
 
 def _outcome(finding: Finding) -> Text:

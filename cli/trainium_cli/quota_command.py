@@ -100,6 +100,9 @@ def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
 
 def _look(plan: Plan) -> tuple[QuotaState | None, Answer]:
     """The state of the plan's quota with the requests for more, and what preflight makes of it."""
+    if "cluster" not in plan.stacks:
+        found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota: `trn quota sagemaker` shows SageMaker's"
+        return None, Answer(outcome="warn", found=found)
     account, need = AwsAccount(plan.region), quota_need(plan)
     if need is None:
         return None, check_quota(plan, account)

@@ -23,22 +23,23 @@ def describe(name: str, overrides: tuple[str, ...], cdk_json: Path | None, as_js
     Exit code 0: the job is shown. 1: there is no such job. 3: could not tell.
     """
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
-    state = known_job(name, AwsTrainingJobs(plan.region), plan.region)
+    state = known_job(name, AwsTrainingJobs(plan.region), plan.region, as_json=as_json)
     if as_json:
         print_json(state_as_json(state))
     else:
         console().print(pairs(state_rows(state), label_width=11))
 
 
-def known_job(name: str, jobs: TrainingJobs, region: str) -> JobState:
+def known_job(name: str, jobs: TrainingJobs, region: str, *, as_json: bool) -> JobState:
     """The job of that name; ends the command when there is none, or no answer."""
     try:
         state = jobs.training_job(name)
     except CannotTellError as error:
-        could_not_tell(error, "Could not tell")
+        could_not_tell(error, "Could not tell", as_json=as_json)
     if state is None:
-        click.echo(
-            f"There is no training job {name} in {region}. `trn sagemaker list` shows those there are.", err=True
-        )
+        why = f"There is no training job {name} in {region}."
+        if as_json:
+            print_json({"error": why})
+        click.echo(f"{why} `trn sagemaker list` shows those there are.", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     return state

@@ -12,6 +12,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import refuse
+from trainium_cli.terminal import print_json
 from trainium_core.account import CannotTellError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.context import plan_from_file
@@ -182,12 +183,15 @@ def job_of(
         training_plan_arn=options.training_plan,
         subnet_ids=options.subnets or places.subnet_ids,
         security_group_ids=options.security_groups or places.security_group_ids,
-        kms_key=plan.sagemaker_kms_key,
+        # Without a key SageMaker encrypts with one of AWS's own, whatever the bucket's default is.
+        kms_key=plan.sagemaker_kms_key or places.kms_key,
     )
 
 
-def could_not_tell(error: CannotTellError, what: str) -> NoReturn:
+def could_not_tell(error: CannotTellError, what: str, *, as_json: bool) -> NoReturn:
     """End the command for want of an answer."""
+    if as_json:
+        print_json({"error": f"{what}: {error}"})
     click.echo(f"{what}: {error}", err=True)
     raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
 
@@ -211,9 +215,12 @@ def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> Jo
 
 
 def _checkpoint_url(options: JobOptions, places: JobPlaces, name: str) -> str | None:
+    given = options.checkpoints
+    if options.no_checkpoints and given:
+        fix = "leave one of the two out"
+        raise JobError([JobProblem(key="--checkpoints", got=given, allowed="nothing with --no-checkpoints", fix=fix)])
     if options.no_checkpoints:
         return None
-    given = options.checkpoints
     if given and "://" in given:
         return given
     if given and not re.fullmatch("[A-Za-z0-9-]+", given):

@@ -28,17 +28,17 @@ def list_jobs(
 ) -> None:
     """List the jobs of the plan."""
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
-    contained = "" if every else f"{plan.cluster_name}-"
+    prefix = "" if every else f"{plan.cluster_name}-"
     try:
         with waiting(f"Asking AWS in {plan.region} ..."):
-            jobs = AwsTrainingJobs(plan.region).training_jobs(name_contains=contained, status=status or "", most=most)
+            jobs = AwsTrainingJobs(plan.region).training_jobs(prefix=prefix, status=status or "", most=most)
     except CannotTellError as error:
-        could_not_tell(error, "Could not tell")
+        could_not_tell(error, "Could not tell", as_json=as_json)
     if as_json:
         print_json([asdict(job) for job in jobs])
         return
     if not jobs:
         click.echo(f"No such job in {plan.region}.")
         return
-    rows = [(job.name, job.status, f"{job.created:%Y-%m-%d %H:%M}", lasted(job.created, job.ended)) for job in jobs]
+    rows = [(job.name, job.status, f"{job.created:%Y-%m-%d %H:%MZ}", lasted(job.created, job.ended)) for job in jobs]
     console().print(table(["Job", "Status", "Created", "Lasted"], rows, right=["Lasted"]))

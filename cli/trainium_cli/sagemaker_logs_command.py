@@ -12,8 +12,9 @@ from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
 from trainium_cli.sagemaker_report import log_text
 from trainium_cli.terminal import print_json
 from trainium_core.account import CannotTellError
+from trainium_core.account.training_jobs import LogLine
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
-from trainium_core.sagemaker.follow import JobFollower
+from trainium_core.sagemaker.follow import JobFollower, log_pages
 
 
 @click.command()
@@ -29,16 +30,18 @@ def logs(name: str, overrides: tuple[str, ...], cdk_json: Path | None, as_json: 
         raise click.UsageError("--json shows what there is: leave --follow out")
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
     control = AwsTrainingJobControl(plan.region)
-    state = known_job(name, control, plan.region)
+    state = known_job(name, control, plan.region, as_json=as_json)
     if follow:
         raise click.exceptions.Exit(exit_code(follow_to_the_end(JobFollower(name, control), control, quiet=False)))
+    lines: list[LogLine] = []
     try:
-        lines = control.job_log(name, {}).lines
+        for page in log_pages(name, control):
+            lines += page.lines
+            for line in page.lines if not as_json else ():
+                click.echo(log_text(line, nodes=state.instances))
     except CannotTellError as error:
-        could_not_tell(error, "Could not tell")
+        could_not_tell(error, "Could not tell the rest" if lines else "Could not tell", as_json=as_json)
     if as_json:
         print_json([asdict(line) for line in lines])
-    for line in lines if not as_json else ():
-        click.echo(log_text(line, nodes=state.instances))
     if not lines:
         click.echo(f"{name} has written nothing yet: {state.status}, {state.stage}.", err=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, refuse
+from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import findings_as_json, show_findings
 from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
 from trainium_cli.terminal import print_json
@@ -19,12 +19,6 @@ from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
 from trainium_core.problems import nearest
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request
-
-_EXIT_CODES = {
-    "ready": ExitCode.OK,
-    "not ready": ExitCode.NOT_READY,
-    "could not tell": ExitCode.COULD_NOT_TELL,
-}
 
 
 def _known_checks(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
@@ -70,11 +64,11 @@ def preflight(
     except JobError as error:
         refuse(error, as_json=as_json)
     except CannotTellError as error:
-        could_not_tell(error, "Could not tell")
+        could_not_tell(error, "Could not tell", as_json=as_json)
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = job_preflight(plan, job, account, suppressed=suppressed)
     if as_json:
         print_json(findings_as_json(findings))
     else:
         show_findings(plan, findings)
-    raise click.exceptions.Exit(_EXIT_CODES[verdict(findings)])
+    raise click.exceptions.Exit(EXIT_CODES[verdict(findings)])

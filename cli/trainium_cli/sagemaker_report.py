@@ -1,5 +1,7 @@
 """A training job as rows for people and as JSON for programs."""
 
+import shlex
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +30,7 @@ def job_rows(plan: Plan, job: TrainingJob, package: SourcePackage, estimated: Es
     rows = [
         ("job", job.name),
         ("instances", f"{plan.nodes} x {sagemaker_type(plan.instance_type)} in {plan.region}, {_bought(plan, job)}"),
-        ("script", " ".join([job.script, *job.arguments, *(f"--{k} {v}" for k, v in job.hyperparameters.items())])),
+        ("script", shlex.join([job.script, *job.arguments, *_as_arguments(job)])),
         ("source", f"{_files(package)}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"),
         ("image", job.image),
         ("role", job.role_arn),
@@ -39,6 +41,11 @@ def job_rows(plan: Plan, job: TrainingJob, package: SourcePackage, estimated: Es
         ("time", _time(plan, job)),
     ]
     return [*rows, ("cost", _cost(job, estimated))]
+
+
+def _as_arguments(job: TrainingJob) -> Iterator[str]:
+    for name, value in job.hyperparameters.items():
+        yield from (f"--{name}", value)
 
 
 def _bought(plan: Plan, job: TrainingJob) -> str:

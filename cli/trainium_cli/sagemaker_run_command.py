@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, refuse
+from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import findings_as_json, findings_table
 from trainium_cli.sagemaker_following import exit_code, follow_to_the_end
 from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
@@ -20,7 +22,7 @@ from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.plan import Plan
-from trainium_core.preflight import Finding
+from trainium_core.preflight import Finding, verdict
 from trainium_core.preflight.job_preflight import job_preflight
 from trainium_core.sagemaker.cost import job_estimate
 from trainium_core.sagemaker.follow import JobFollower
@@ -65,8 +67,8 @@ def run(
 
         trn sagemaker run train.py --source . -- --epochs 3
 
-    The request is held against AWS's own model and the account is asked before anything is started. Ctrl-C asks whether
-    the job is to be stopped.
+    The request is held against AWS's own model and the account is asked before anything is started. A check that has no
+    answer starts nothing either, unless --suppress names it. Ctrl-C asks whether the job is to be stopped.
 
     Exit code 0: the job completed. 1: it failed, was stopped, or was not started. 3: could not tell, or left running.
     """
@@ -83,19 +85,17 @@ def run(
     except JobError as error:
         refuse(error, as_json=as_json)
     except CannotTellError as error:
-        could_not_tell(error, "Nothing was started")
+        could_not_tell(error, "Nothing was started", as_json=as_json)
+    if package.left_out:
+        click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
     if upload:
         _upload(plan, job, package)
     if dry_run:
         print_json(request)
         return
     findings = _check_and_show(plan, job, package, account, suppressed, as_json=as_json)
-    if any(finding.outcome == "fail" for finding in findings):
-        if as_json:
-            print_json({"started": False, **findings_as_json(findings)})
-        else:
-            console().print("\nNothing was started.", style="bold")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    if verdict(findings) != "ready":
+        _end_unready(findings, as_json=as_json)
     if not yes and not click.confirm("\nStart it?"):
         click.echo("Nothing was started.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
@@ -119,6 +119,21 @@ def _check_and_show(
         console().print()
         console().print(findings_table(findings))
     return findings
+
+
+def _end_unready(findings: Sequence[Finding], *, as_json: bool) -> NoReturn:
+    """A check without an answer is no reason to start; whoever accepts that says so by its name."""
+    outcome = verdict(findings)
+    if as_json:
+        print_json({"started": False, **findings_as_json(findings)})
+    unknown = [finding.check for finding in findings if finding.outcome == "unknown" and not finding.suppressed]
+    told = f"{outcome}: nothing was started."
+    if unknown and outcome == "could not tell":
+        told += f" To start all the same: {' '.join(f'--suppress {check}' for check in unknown)}"
+    elif outcome == "could not tell":
+        told += " Every check was suppressed: leave one."
+    click.secho(f"\n{told}", err=True, bold=True)
+    raise click.exceptions.Exit(EXIT_CODES[outcome])
 
 
 def _upload(plan: Plan, job: TrainingJob, package: SourcePackage) -> None:

@@ -28,7 +28,7 @@ def stop(name: str, overrides: tuple[str, ...], cdk_json: Path | None, yes: bool
     """
     plan = read_job_plan(cdk_json, overrides, as_json=False)
     control = AwsTrainingJobControl(plan.region)
-    state = known_job(name, control, plan.region)
+    state = known_job(name, control, plan.region, as_json=False)
     if state.is_over:
         click.echo(f"{name} is over: {state.status}.")
         return

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,7 +11,7 @@ import click
 
 from trainium_cli.course import Course
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import read_plan
+from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.account.sleep import Sleeper, SleepState
@@ -19,46 +21,77 @@ from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.sleep_control import AwsSleepControl
 from trainium_core.cost import estimate
 from trainium_core.deployment_failure import deployment_failure
+from trainium_core.fleet_verdict import is_ready_with_nodes
 from trainium_core.naming import STACK_NAME
+from trainium_core.pilot_end import read_pilot_end, utc_text
 from trainium_core.plan import Plan
+from trainium_core.prices import CAPACITY_BLOCK
 from trainium_core.stack_course import follow
+from trainium_core.teardown.notice import GiveNotice
+from trainium_core.teardown.run import end
+from trainium_core.teardown.step import Progress
 
+_NOTICE = "sleep"
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
 
-def switch(overrides: tuple[str, ...], cdk_json: Path | None, *, asleep: bool, yes: bool) -> NoReturn:
-    """Put the cluster to sleep, or wake it; ends the command."""
-    plan = read_plan(cdk_json, overrides, as_json=False, ignoring=("setup_script",))
+stack_option = click.option(
+    "--stack", default=STACK_NAME, show_default=True, metavar="NAME", help="The stack of the cluster."
+)
+
+
+def switch(
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    stack: str,
+    *,
+    asleep: bool,
+    yes: bool,
+    grace: timedelta = timedelta(),
+) -> NoReturn:
+    """Put the cluster to sleep, or wake it; ends the command. grace: how long nodes have notice of their sleep."""
+    plan = read_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
     account = AwsSleepControl(plan.region)
     try:
-        with waiting(f"Asking AWS for {STACK_NAME} in {plan.region} ..."):
-            state = account.sleep_state(STACK_NAME)
-        _refuse(plan, state)
+        with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
+            state = account.sleep_state(stack)
+        _refuse(plan, stack, state)
         assert state is not None
         if state.asleep == asleep:
             _end(ExitCode.OK, f"{plan.cluster_name} is {'asleep' if asleep else 'awake'} already.")
+        if not asleep:
+            _refuse_after_the_end(plan, state)
         _say_what(plan, asleep=asleep)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
             _end(ExitCode.NOT_READY, "Nothing was changed.")
-        _update(account, plan, asleep=asleep)
+        if asleep:
+            _give_notice(account, plan, stack, state.groups, grace)
+        _update(account, plan, stack, asleep=asleep)
     except CannotTellError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
     except OrderRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
 
 
-def _refuse(plan: Plan, state: SleepState | None) -> None:
+def _refuse(plan: Plan, stack: str, state: SleepState | None) -> None:
     """End the command for a stack that cannot be updated now, or not at all."""
     told = None
     if state is None:
-        told = f"There is no stack {STACK_NAME} in {plan.region}: `trn deploy` makes it."
+        told = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
     elif state.cluster != plan.cluster_name:
-        told = f"The stack {STACK_NAME} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
+        told = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
     elif state.asleep is None:
-        told = f"{STACK_NAME} was deployed by an older version and knows no sleep: run `trn deploy` once."
+        told = f"{stack} was deployed by an older version and knows no sleep: run `trn deploy` once."
     elif state.status not in _STEADY:
-        told = f"{STACK_NAME} is in {state.status}: wait until that has ended, or see `trn preflight`."
+        told = f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`."
     if told is not None:
+        _end(ExitCode.NOT_READY, told)
+
+
+def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
+    ends = read_pilot_end(plan.ends).instant(state.created) if plan.ends and state.created else None
+    if ends and ends <= datetime.now(UTC):
+        told = f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
         _end(ExitCode.NOT_READY, told)
 
 
@@ -79,29 +112,58 @@ def _say_what(plan: Plan, *, asleep: bool) -> None:
         )
 
 
-def _update(account: Sleeper, plan: Plan, *, asleep: bool) -> NoReturn:
-    before = account.last_event(STACK_NAME)
-    account.set_asleep(STACK_NAME, asleep=asleep)
+def _give_notice(account: Sleeper, plan: Plan, stack: str, groups: Sequence[str], grace: timedelta) -> None:
+    reason = f"the cluster {plan.cluster_name} goes to sleep"
+    notice = GiveNotice(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
-        events = _followed(account, before)
+        with Course() as course:
+
+            def tell(step: str, progress: Progress) -> None:
+                course.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+
+            end(notice, tell, time.sleep)
+    except KeyboardInterrupt:
+        notice.withdraw()
+        _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are told so.")
+
+
+def _update(account: Sleeper, plan: Plan, stack: str, *, asleep: bool) -> NoReturn:
+    before = account.last_event(stack)
+    if not asleep:
+        _forget_notice(account, stack)
+    account.set_asleep(stack, asleep=asleep)
+    try:
+        events = _followed(account, stack, before)
     except KeyboardInterrupt:
         _end(ExitCode.NOT_READY, "\nInterrupted: CloudFormation goes on by itself. Run the command again to see.")
+    if asleep:
+        _forget_notice(account, stack)
     failure = deployment_failure(events)
     if failure is None:
-        told = "is asleep. `trn wake` brings its nodes back." if asleep else "is awake, and every node is proven."
-        _end(ExitCode.OK, f"{plan.cluster_name} {told}")
+        if asleep:
+            _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
+        fleet = account.fleet(stack) or "its stack does not say whether nodes are proven"
+        # Before a Capacity Block begins there are none, which is as it should be.
+        as_wanted = is_ready_with_nodes(fleet) or plan.capacity == CAPACITY_BLOCK
+        _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")
     reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
     told = f"{reasons}\nState: {failure.state}.\nNext:  {failure.advice}."
     _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be {'put to sleep' if asleep else 'woken'}:\n{told}")
 
 
-def _followed(account: Sleeper, before: str | None) -> Sequence[StackEvent]:
+def _forget_notice(account: Sleeper, stack: str) -> None:
+    """It was for the nodes that have gone, or have stayed after all, and not for the next."""
+    with suppress(CannotTellError, OrderRefusedError):
+        account.withdraw(stack, _NOTICE)
+
+
+def _followed(account: Sleeper, stack: str, before: str | None) -> Sequence[StackEvent]:
     with Course() as course:
 
         def tell(told: str) -> None:
-            course.tell(STACK_NAME, told)
+            course.tell(stack, told)
 
-        return follow(account, STACK_NAME, after=before, tell=tell, pause=time.sleep)
+        return follow(account, stack, after=before, tell=tell, pause=time.sleep)
 
 
 def _end(code: ExitCode, message: str) -> NoReturn:

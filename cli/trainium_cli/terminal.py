@@ -9,7 +9,8 @@ from typing import Any
 import click
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -18,10 +19,27 @@ _GAP = 2
 
 
 class _Console(Console):
-    """Never cuts a line: what is wider than the screen runs on in its next line."""
+    """Never cuts a line: what is wider than the screen runs on in its next line. No line ends in spaces."""
 
     def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
-        super().print(*objects, crop=crop, **options)
+        shown = (_WithoutPadding(one) if isinstance(one, str | Text | Table | Group) else one for one in objects)
+        super().print(*shown, crop=crop, **options)
+
+
+class _WithoutPadding:
+    """Text or a table without the spaces that rich leaves at the ends of lines."""
+
+    def __init__(self, padded: str | Text | Table | Group) -> None:
+        self._padded = Text(padded) if isinstance(padded, str) else padded
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in Segment.split_lines(console.render(self._padded, options)):
+            while line and not line[-1].text.rstrip():
+                line.pop()
+            yield from line[:-1]
+            for last in line[-1:]:
+                yield Segment(last.text.rstrip(), last.style)
+            yield Segment.line()
 
 
 def console() -> Console:

@@ -5,17 +5,19 @@ from pathlib import Path
 import click
 
 from trainium_cli.plan_options import context_options
-from trainium_cli.sleep_switching import switch
+from trainium_cli.sleep_switching import stack_option, switch
 
 
 @click.command()
 @context_options
+@stack_option
 @click.option("--yes", is_flag=True, help="Wake it without asking first, for scripts.")
-def wake(overrides: tuple[str, ...], cdk_json: Path | None, yes: bool) -> None:
+def wake(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, yes: bool) -> None:
     """Wake the cluster that was put to sleep.
 
-    Its network comes back first, then its nodes; ends when every node has proved itself.
+    Its network comes back first, then its nodes; ends when every node has proved itself. After the end of the pilot no
+    nodes would come: `trn extend` moves it.
 
     Exit code 0: it is awake. 1: it is not. 3: could not tell.
     """
-    switch(overrides, cdk_json, asleep=False, yes=yes)
+    switch(overrides, cdk_json, stack, asleep=False, yes=yes)

@@ -20,24 +20,27 @@ class CompileCache(Construct):
         bucket: s3.IBucket | None = None,
         retain: bool = False,
         expiration_days: int = 90,
+        kms_key_arn: str | None = None,
     ) -> None:
         """
         bucket: an existing bucket. Default: a new one.
         retain: keep a new bucket and what is in it at destroy. Default: both are deleted.
         expiration_days: days after which a compiled graph expires from a new bucket. Default: 90. The compiler has no
             limit of its own, and graphs of an old compiler version are never read again.
+        kms_key_arn: key that a new bucket's objects are encrypted with. Default: S3's own.
         """
         super().__init__(scope, construct_id)
-        self.bucket = bucket or self._new_bucket(retain, expiration_days)
+        self.bucket = bucket or self._new_bucket(retain, expiration_days, kms_key_arn)
         self.url = f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
 
-    def _new_bucket(self, retain: bool, expiration_days: int) -> s3.IBucket:
+    def _new_bucket(self, retain: bool, expiration_days: int, kms_key_arn: str | None) -> s3.IBucket:
         rule = s3.LifecycleRule(
             prefix=f"{CACHE_PREFIX}/",
             expiration=Duration.days(expiration_days),
             abort_incomplete_multipart_upload_after=Duration.days(1),
         )
-        return DisposableBucket(self, "Store", retain=retain, lifecycle_rules=[rule]).bucket
+        store = DisposableBucket(self, "Store", retain=retain, lifecycle_rules=[rule], kms_key_arn=kms_key_arn)
+        return store.bucket
 
     def grant_use(self, role: iam.IRole) -> None:
         """Allow a role what the cache client does: read, write, list and delete under the cache's prefix."""

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import Aws, CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack, Tags
+from aws_cdk import (
+    Aws,
+    CfnAutoScalingRollingUpdate,
+    CfnAutoScalingScheduledAction,
+    CfnUpdatePolicy,
+    Stack,
+    Tags,
+)
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -113,7 +120,7 @@ class NeuronFleet(Construct):
         self.pilot = None
         if plan.ends_by_itself or plan.budget_usd is not None:
             Tags.of(self.group).add(CLUSTER_TAG, plan.cluster_name)
-            self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep)
+            self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep, keeper=self.keeper)
         self.gate = FleetGate(
             self,
             "Gate",
@@ -184,7 +191,11 @@ class NeuronFleet(Construct):
                     "AlarmNotification",
                     "ScheduledActions",
                 ],
-            )
+            ),
+            # Or each change of the group would bring back, for minutes, the nodes that the clock has turned off.
+            auto_scaling_scheduled_action=CfnAutoScalingScheduledAction(ignore_unmodified_group_size_properties=True)
+            if plan.ends_by_itself
+            else None,
         )
         return group
 

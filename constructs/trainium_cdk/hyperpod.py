@@ -1,6 +1,6 @@
 """A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or by EKS."""
 
-from aws_cdk import Aws, Fn
+from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -9,11 +9,13 @@ from trainium_cdk.bucket_files import BucketFiles
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.disposable_bucket import DisposableBucket
 from trainium_cdk.hyperpod_role import HyperPodRole
+from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_network import plan_network
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.job import sagemaker_type
+from trainium_core.warnings import hyperpod_warnings
 from trainium_userdata.hyperpod import hyperpod_files
 
 _LIFECYCLE_PREFIX = "lifecycle"
@@ -27,7 +29,8 @@ class HyperPod(Construct):
     """The HyperPod cluster of a plan: its nodes as one group, and with Slurm a controller as another.
 
     The cluster has no name of its own: its network and its EKS cluster cannot be changed, so that CloudFormation must
-    be able to make another one first. `cluster`, `network`, `security_group`, `cache` and `execution` are its parts.
+    be able to make another one first. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot` (None if
+    the plan has no end or budget) are its parts.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
@@ -69,6 +72,13 @@ class HyperPod(Construct):
         )
         # The instances use all of it from their first minute.
         self.cluster.node.add_dependency(lifecycle, self.execution, self.security_group, self.network)
+        self.pilot = None
+        if plan.ends is not None or plan.budget_usd is not None:
+            self.pilot = Pilot(self, "Pilot", plan=plan)
+            # So that it is still there to tell, and to try again, when the cluster cannot be deleted.
+            self.cluster.node.add_dependency(self.pilot)
+        for name, warning in hyperpod_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
 
     @property
     def _on_eks(self) -> bool:

@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 
 from trainium_cdk.justification import justify_wildcard
 
-_ON_AN_INTERFACE = (
+_ON_AN_INTERFACE_OF_THE_SUBNET = (
     "ec2:CreateNetworkInterfacePermission",
     "ec2:DeleteNetworkInterface",
     "ec2:DeleteNetworkInterfacePermission",
@@ -31,7 +31,9 @@ def allow_interfaces(
 ) -> None:
     """Allow a role to have interfaces in a subnet and a security group, and in no others.
 
-    Source: SageMaker developer guide, roles of training jobs in a VPC and of HyperPod.
+    A permission on an interface lets another account attach it: the script that a job runs must not give it for
+    interfaces elsewhere, nor delete those. Source: SageMaker developer guide, roles of training jobs in a VPC and of
+    HyperPod; Service Authorization Reference for the condition.
     """
     stack = Stack.of(role)
 
@@ -39,12 +41,17 @@ def allow_interfaces(
         return stack.format_arn(service="ec2", resource=resource, resource_name=name)
 
     interfaces = arn("network-interface", "*")
-    own = [arn("subnet", subnet.subnet_id), arn("security-group", security_group.security_group_id)]
-    for actions, resources in (
-        (["ec2:CreateNetworkInterface"], [interfaces, *own]),
-        ([*_ON_AN_INTERFACE, *also_on_an_interface], [interfaces]),
-        ([*_LOOKS], ["*"]),
+    of_the_subnet = arn("subnet", subnet.subnet_id)
+    own = [of_the_subnet, arn("security-group", security_group.security_group_id)]
+    in_the_subnet = {"ArnEquals": {"ec2:Subnet": of_the_subnet}}
+    for actions, resources, conditions in (
+        (["ec2:CreateNetworkInterface"], [interfaces, *own], None),
+        ([*_ON_AN_INTERFACE_OF_THE_SUBNET], [interfaces], in_the_subnet),
+        ([*also_on_an_interface], [interfaces], None),
+        ([*_LOOKS], ["*"], None),
     ):
-        role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=resources))
+        if actions:
+            statement = iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+            role.add_to_principal_policy(statement)
     justify_wildcard(role, interfaces, "the ids of the interfaces are not known before")
     justify_wildcard(role, "*", "read-only looks, which know no resources (Service Authorization Reference)")

@@ -6,6 +6,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from trainium_cdk.justification import justify
+from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.pilot_budget import PilotBudget, budget_name
 from trainium_cdk.pilot_clock import PilotClock
 from trainium_cdk.sleep_switch import SleepSwitch
@@ -24,12 +25,15 @@ class Pilot(Construct):
         construct_id: str,
         *,
         plan: Plan,
-        group_name: str,
+        group_name: str | None = None,
         sleep: SleepSwitch | None = None,
+        keeper: NodeKeeper | None = None,
     ) -> None:
         """
-        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster.
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
+        the stack alone.
         sleep: what the clock leaves to others. Default: the cluster never sleeps.
+        keeper: who tells jobs that nodes stop soon. Default: nobody does.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -38,7 +42,7 @@ class Pilot(Construct):
                 self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=plan.notify_email
             )
         self.clock = None
-        if plan.ends_by_itself:
+        if plan.ends_by_itself if group_name else plan.ends is not None:
             self.clock = PilotClock(
                 self,
                 "Clock",
@@ -46,6 +50,7 @@ class Pilot(Construct):
                 group_name=group_name,
                 topic=self.topic,
                 sleep=sleep,
+                keeper=keeper,
                 budget=budget_name(self, plan) if plan.stops_at_budget else None,
             )
         if plan.budget_usd is not None:

@@ -12,10 +12,11 @@ from constructs import Construct
 from trainium_cdk.group_arn import group_arn
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
-from trainium_core.naming import CLUSTER_TAG, STOPPED_TAG, WARNED_TAG
+from trainium_core.naming import CLUSTER_TAG, STOPPED_TAG, TOLD_TAG
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
 
@@ -24,7 +25,8 @@ class PilotClock(Construct):
     """A function that a schedule calls every few minutes: it warns of the end, and turns the nodes off and on.
 
     It may set the number of nodes of its own group, between none and those of the plan, and, if the plan says so, ask
-    CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with.
+    CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with. What it
+    remembers are tags of its own topic.
     """
 
     def __init__(
@@ -33,18 +35,23 @@ class PilotClock(Construct):
         construct_id: str,
         *,
         plan: Plan,
-        group_name: str,
         topic: sns.Topic,
+        group_name: str | None = None,
         sleep: SleepSwitch | None = None,
+        keeper: NodeKeeper | None = None,
         budget: str | None = None,
     ) -> None:
         """
-        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. topic: where warnings go.
+        topic: where warnings go.
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
+        the stack and does nothing else to nodes.
+        keeper: who tells jobs that nodes stop soon. Default: nobody does.
         budget: name of the budget that stops the nodes. Default: none does.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        self.settings = _settings(plan, budget)
+        in_block = group_name is not None and plan.capacity == "capacity-block"
+        self.settings = _settings(plan, budget, str(plan.reservation_id) if in_block else None)
         self._function = function = HandlerFunction(
             self,
             "Clock",
@@ -52,7 +59,8 @@ class PilotClock(Construct):
             timeout_minutes=1,
             environment={
                 **self.settings,
-                "GROUP": group_name,
+                **({"GROUP": group_name} if group_name else {}),
+                **({"KEEPER": keeper.arn} if keeper else {}),
                 "STACK_ID": stack.stack_id,
                 "TOPIC": topic.topic_arn,
                 "CLUSTER": plan.cluster_name,
@@ -61,17 +69,20 @@ class PilotClock(Construct):
             },
         )
         self.arn = function.arn
-        looks = ["autoscaling:DescribeAutoScalingGroups"]
-        if plan.capacity == "capacity-block":
-            looks.append("ec2:DescribeCapacityReservations")
-        function.allow(actions=looks, resources=["*"])
-        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
-        function.allow(actions=["sns:Publish"], resources=[topic.topic_arn])
+        function.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic.topic_arn])
+        function.allow(
+            actions=["sns:TagResource", "sns:UntagResource"],
+            resources=[topic.topic_arn],
+            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, TOLD_TAG]}},
+        )
         on_stack = ["cloudformation:DescribeStacks"]
         if plan.ends_action == "destroy":
             on_stack.append("cloudformation:DeleteStack")
         function.allow(actions=on_stack, resources=[stack.stack_id])
-        self._allow_on_group(group_name, plan.cluster_name)
+        if group_name:
+            self._allow_on_group(group_name, plan.cluster_name, in_block=in_block)
+        if keeper:
+            function.allow(actions=["lambda:InvokeFunction"], resources=[keeper.arn])
         self._schedule()
 
     def hear(self, topic: sns.Topic) -> None:
@@ -86,16 +97,14 @@ class PilotClock(Construct):
             source_arn=topic.topic_arn,
         )
 
-    def _allow_on_group(self, group_name: str, cluster_name: str) -> None:
+    def _allow_on_group(self, group_name: str, cluster_name: str, *, in_block: bool) -> None:
+        looks = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
+        self._function.allow(actions=looks, resources=["*"])
+        without_resources = "these read-only actions know no resources (Service Authorization Reference)"
+        justify_wildcard(self._function, "*", without_resources)
         group = group_arn(self, group_name)
         of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
-        tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, WARNED_TAG]}}
         self._function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
-        self._function.allow(
-            actions=["autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags"],
-            resources=[group],
-            conditions={**of_cluster, **tags},
-        )
         justify_wildcard(self, group, "one group by its name; the rest of its ARN is known to nobody before")
 
     def _schedule(self) -> None:
@@ -127,7 +136,7 @@ class PilotClock(Construct):
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 
-def _settings(plan: Plan, budget: str | None) -> Mapping[str, str]:
+def _settings(plan: Plan, budget: str | None, block: str | None) -> Mapping[str, str]:
     """What the plan says of its end; another one is another reason for the gate to look."""
     settings = {"WARNING_HOURS": str(plan.warning_hours), "ENDS_ACTION": plan.ends_action}
     if plan.ends is not None:
@@ -135,6 +144,6 @@ def _settings(plan: Plan, budget: str | None) -> Mapping[str, str]:
         settings["ENDS"] = str(read_pilot_end(plan.ends))
     if budget is not None:
         settings |= {"BUDGET": budget, "BUDGET_USD": str(plan.budget_usd)}
-    if plan.capacity == "capacity-block":
-        settings["CAPACITY_BLOCK"] = str(plan.reservation_id)
+    if block is not None:
+        settings["CAPACITY_BLOCK"] = block
     return settings

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aws_cdk import Annotations
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -18,6 +19,7 @@ from trainium_cdk.training_store import TrainingStore
 from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.images import parsed_image, training_image
+from trainium_core.warnings import training_warnings
 
 
 class SageMakerTraining(Construct):
@@ -37,6 +39,7 @@ class SageMakerTraining(Construct):
             bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
             retain=plan.cache_outlives_cluster,
             expiration_days=plan.cache_expiration_days,
+            kms_key_arn=plan.sagemaker_kms_key,
         )
         self.store = TrainingStore(
             self,
@@ -51,6 +54,8 @@ class SageMakerTraining(Construct):
             self._join_network(plan)
         self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=plan.sagemaker_report_email)
         self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan))
+        for name, warning in training_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
 
     def _execution(self, plan: Plan) -> TrainingRole:
         image = parsed_image(self.image_uri)

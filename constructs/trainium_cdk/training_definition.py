@@ -1,11 +1,7 @@
 """The state machine that runs one training job, in the Amazon States Language: plain data, without the CDK."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from trainium_cdk.state_language import ASIDE, State, catch, choice, pass_state, reason, report
 from trainium_cdk.training_run import MINUTE, START_UP_SECONDS, TrainingRun
-
-State = dict[str, Any]
 
 NEEDED = (
     "AlgorithmSpecification",
@@ -36,8 +32,10 @@ TAKEN = (
 _DESCRIBED = '{*"FailureReason":*}'
 """The cause of a job that failed: what DescribeTrainingJob answers, as JSON."""
 
-_ASIDE = "$.unused"
-"""Where answers go that nobody reads. Not None, which would drop them: the CDK's JSON leaves None out."""
+_NO_CAPACITY = "CapacityError*"
+_HAD_TRAINED = '*"Status":"Training"*'
+"""SageMaker's own reason, of a job that never came to train. A script that writes the same has trained, and is billed;
+so what it writes is never a reason to start another job. Within a text of the answer, quotes are escaped."""
 
 
 def training_definition(run: TrainingRun) -> State:
@@ -64,7 +62,7 @@ def _checking(run: TrainingRun) -> dict[str, State]:
     missing = {"Or": [{"Variable": f"$.request.{path}", "IsPresent": False} for path in NEEDED]}
     too_long = {"Variable": "$.request.StoppingCondition.MaxRuntimeInSeconds"}
     return {
-        "Begin": _pass(
+        "Begin": pass_state(
             {
                 "given.$": "$",
                 "defaults": defaults,
@@ -72,7 +70,7 @@ def _checking(run: TrainingRun) -> dict[str, State]:
             },
             "Complete the request",
         ),
-        "Complete the request": _pass(
+        "Complete the request": pass_state(
             {
                 "request.$": "States.JsonMerge($.defaults, $.given, false)",
                 "id.$": "$.id",
@@ -89,8 +87,8 @@ def _checking(run: TrainingRun) -> dict[str, State]:
             ],
             "Default": "Name the job",
         },
-        "Refuse an incomplete request": _reason(f"Nothing was started: the request must have {', '.join(NEEDED)}"),
-        "Refuse a run over budget": _reason(
+        "Refuse an incomplete request": _failed(f"Nothing was started: the request must have {', '.join(NEEDED)}"),
+        "Refuse a run over budget": _failed(
             "Nothing was started: MaxRuntimeInSeconds is {}, over the budget of "
             f"{run.budget_seconds} (trn:sagemaker_budget_hours)",
             "$.request.StoppingCondition.MaxRuntimeInSeconds",
@@ -102,7 +100,7 @@ def _running(run: TrainingRun) -> dict[str, State]:
     number = "States.MathAdd($.attempt.number, 1)"
     return {
         "Name the job": {
-            **_pass(
+            **pass_state(
                 {
                     "number.$": number,
                     "name.$": f"States.Format('{run.job_prefix}{{}}-{{}}', $.id, {number})",
@@ -113,44 +111,47 @@ def _running(run: TrainingRun) -> dict[str, State]:
             "ResultPath": "$.attempt",
         },
         "Train": _train(run),
-        "Did it complete": {
-            "Type": "Choice",
-            "Choices": [
-                {"Variable": "$.result.TrainingJobStatus", "StringEquals": "Completed", "Next": "Report success"}
-            ],
-            "Default": "It was stopped",
-        },
-        "Why it failed": {
-            "Type": "Choice",
-            "Choices": [
-                {"Variable": "$.error.Cause", "StringMatches": "*CapacityError*", "Next": "May it try again"},
-                {"Variable": "$.error.Cause", "StringMatches": _DESCRIBED, "Next": "Read the reason"},
-            ],
-            "Default": "It failed",
-        },
-        "Read the reason": {
-            **_pass({"job.$": "States.StringToJson($.error.Cause)"}, "The job failed"),
+        "Did it complete": choice(
+            {"Variable": "$.result.TrainingJobStatus", "StringEquals": "Completed"},
+            "Report success",
+            otherwise="It was stopped",
+        ),
+        "Is the job described": choice(
+            {"Variable": "$.error.Cause", "StringMatches": _DESCRIBED}, "Read the description", otherwise="It failed"
+        ),
+        "Read the description": {
+            **pass_state({"job.$": "States.StringToJson($.error.Cause)"}, "Was there no capacity"),
             "ResultPath": "$.described",
         },
-        "May it try again": {
-            "Type": "Choice",
-            "Choices": [
-                {
-                    "Variable": "$.attempt.number",
-                    "NumericLessThanEquals": run.capacity_retries,
-                    "Next": "Wait for capacity",
-                }
-            ],
-            "Default": "Give up waiting",
+        "Was there no capacity": choice(
+            {
+                "And": [
+                    {"Variable": "$.described.job.FailureReason", "StringMatches": _NO_CAPACITY},
+                    {"Not": {"Variable": "$.error.Cause", "StringMatches": _HAD_TRAINED}},
+                ]
+            },
+            "Keep the reason",
+            otherwise="The job failed",
+        ),
+        "Keep the reason": {
+            "Type": "Pass",
+            "InputPath": "$.described.job.FailureReason",
+            "ResultPath": "$.error.Cause",
+            "Next": "May it try again",
         },
+        "May it try again": choice(
+            {"Variable": "$.attempt.number", "NumericLessThanEquals": run.capacity_retries},
+            "Wait for capacity",
+            otherwise="Give up waiting",
+        ),
         "Wait for capacity": {"Type": "Wait", "SecondsPath": "$.attempt.pause", "Next": "Name the job"},
         "Stop the job": {
             "Type": "Task",
             "Resource": "arn:aws:states:::aws-sdk:sagemaker:stopTrainingJob",
             "Parameters": {"TrainingJobName.$": "$.attempt.name"},
-            "ResultPath": _ASIDE,
-            # It may have ended just now.
-            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": _ASIDE, "Next": "It ran too long"}],
+            "ResultPath": ASIDE,
+            "Retry": [_again(["States.TaskFailed"])],
+            "Catch": [catch(["States.ALL"], "It could not be stopped")],
             "Next": "It ran too long",
         },
     }
@@ -170,71 +171,57 @@ def _train(run: TrainingRun) -> State:
         },
         "ResultPath": "$.result",
         "TimeoutSeconds": run.budget_seconds + START_UP_SECONDS,
-        "Retry": [
-            {
-                "ErrorEquals": ["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"],
-                "IntervalSeconds": 30,
-                "MaxAttempts": 3,
-                "BackoffRate": 2,
-            }
-        ],
+        "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
         "Catch": [
-            _catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
-            _catch(["States.Timeout"], "Stop the job"),
-            _catch(["States.ALL"], "Why it failed"),
+            catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
+            # Names are new to each attempt: a call whose answer got lost has started the job already.
+            catch(["SageMaker.ResourceInUseException", "SageMaker.ResourceInUse"], "It may run unwatched"),
+            catch(["States.Timeout"], "Stop the job"),
+            catch(["States.ALL"], "Is the job described"),
         ],
         "Next": "Did it complete",
     }
 
 
+def _again(errors: list[str]) -> State:
+    """Three times more, after half a minute, one and two."""
+    return {"ErrorEquals": errors, "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}
+
+
 def _ending(run: TrainingRun) -> dict[str, State]:
     name = "$.attempt.name"
+    budget = f"{START_UP_SECONDS // MINUTE} minutes after its budget of {run.budget_hours} hours"
     return {
-        "It was stopped": _reason("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
-        "The job failed": _reason("{} failed: {}", name, "$.described.job.FailureReason"),
-        "It failed": _reason("{} failed: {} {}", name, "$.error.Error", "$.error.Cause"),
-        "It ran too long": _reason(
-            f"{{}} was stopped: it had not ended {START_UP_SECONDS // MINUTE} minutes after its budget of "
-            f"{run.budget_hours} hours",
+        "It was stopped": _failed("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
+        "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
+        "It failed": _failed("{} failed: {} {}", name, "$.error.Error", "$.error.Cause"),
+        "It may run unwatched": _failed(
+            "{} exists already: it may have been started without an answer, and be billed until it ends: {}",
             name,
+            "$.error.Cause",
         ),
-        "Give up waiting": _reason(
+        "It ran too long": _failed(f"{{}} was stopped: it had not ended {budget}", name),
+        "It could not be stopped": _failed(
+            f"{{}} had not ended {budget}, and was not stopped. It may run on, and be billed: {{}} {{}}",
+            name,
+            "$.error.Error",
+            "$.error.Cause",
+        ),
+        "Give up waiting": _failed(
             "There was no capacity or quota for {} in {} attempts: {}", name, "$.attempt.number", "$.error.Cause"
         ),
-        "Report success": _report(
-            run,
+        "Report success": report(
+            run.topic_arn,
             "Training job completed",
             "States.Format('{} completed; its output is below {}', "
             f"{name}, $.request.OutputDataConfig.S3OutputPath)",
             "Completed",
         ),
         "Completed": {"Type": "Succeed", "OutputPath": "$.result"},
-        "Report failure": _report(run, "Training job did not complete", "$.reason.text", "Failed"),
+        "Report failure": report(run.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
         "Failed": {"Type": "Fail", "Error": "TrainingDidNotComplete", "CausePath": "$.reason.text"},
     }
 
 
-def _pass(parameters: Mapping[str, Any], following: str) -> State:
-    return {"Type": "Pass", "Parameters": dict(parameters), "Next": following}
-
-
-def _reason(text: str, *paths: str) -> State:
-    """Why the run fails, with `{}` for what is at each path."""
-    value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
-    return {**_pass(value, "Report failure"), "ResultPath": "$.reason"}
-
-
-def _catch(errors: Sequence[str], following: str) -> State:
-    return {"ErrorEquals": list(errors), "ResultPath": "$.error", "Next": following}
-
-
-def _report(run: TrainingRun, subject: str, message: str, following: str) -> State:
-    return {
-        "Type": "Task",
-        "Resource": "arn:aws:states:::sns:publish",
-        "Parameters": {"TopicArn": run.topic_arn, "Subject": subject, "Message.$": message},
-        "ResultPath": _ASIDE,
-        # A report that cannot be sent changes nothing about the job.
-        "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": _ASIDE, "Next": following}],
-        "Next": following,
-    }
+def _failed(text: str, *paths: str) -> State:
+    return reason(text, *paths, following="Report failure")

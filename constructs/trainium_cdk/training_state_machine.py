@@ -47,11 +47,18 @@ class TrainingStateMachine(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes, no secrets; encrypted by the service"})
+        # Not its own ARN: the machine is made after its role. Source: Step Functions, preventing confused deputies.
+        machines = self._stack.format_arn(
+            service="states", resource="stateMachine", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
         self._role = service_role(
             self,
             "Role",
             "states.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": self._stack.account}},
+            conditions={
+                "StringEquals": {"aws:SourceAccount": self._stack.account},
+                "ArnLike": {"aws:SourceArn": machines},
+            },
         )
         self._allow_jobs(run)
         self._allow(["sns:Publish"], [run.topic_arn])

@@ -9,6 +9,7 @@ from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import INSTANCE_PLATFORM, BlockOffering, Reservation
 from trainium_core.capacity import CapacityOption
 from trainium_core.facts import facts
+from trainium_core.pilot_clock import stops_before_block_end
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
 
@@ -48,10 +49,10 @@ def capacity_options(wish: CapacityWish, answers: RegionAnswers) -> Iterator[Cap
 
 
 def last_moment(reservation: Reservation) -> datetime | None:
-    """Until when instances run in it. A Capacity Block terminates them some time before it ends."""
+    """Until when nodes run in it: they leave a Capacity Block before EC2 terminates them."""
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
-    return reservation.end - timedelta(minutes=facts()["capacity_blocks"]["minutes_of_termination"])
+    return reservation.end - stops_before_block_end()
 
 
 def _reserved(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:

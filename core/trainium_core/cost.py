@@ -1,6 +1,6 @@
 """What a plan costs: an hour with its nodes running, a month without nodes, and a pilot of some hours."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -98,11 +98,20 @@ class Estimate:
         return tuple(line for line in self.lines if line.unit_usd is None)
 
 
-def estimate(plan: Plan, *, hours: Decimal = Decimal(PILOT_HOURS), aws: Prices | None) -> Estimate:
-    """What the plan costs by its own prices, else by those of `aws` if it is given, else by the snapshot."""
-    items = cost_items(plan)
-    found = quotes((item.item for item in items), own=plan.prices, aws=aws, snapshot=snapshot_prices())
-    return Estimate(lines=cost_lines(items, found), hours=hours, silence=found.silence)
+def estimate(
+    plan: Plan,
+    *,
+    hours: Decimal = Decimal(PILOT_HOURS),
+    aws: Prices | None,
+    items: Callable[[Plan], Sequence[CostItem]] = cost_items,
+) -> Estimate:
+    """What the cluster costs by the plan's own prices, else by those of `aws` if it is given, else by the snapshot.
+
+    items: of what else the cost is wanted, such as stack_cost_items.
+    """
+    wanted = items(plan)
+    found = quotes((item.item for item in wanted), own=plan.prices, aws=aws, snapshot=snapshot_prices())
+    return Estimate(lines=cost_lines(wanted, found), hours=hours, silence=found.silence)
 
 
 def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]:
@@ -113,7 +122,7 @@ def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
     """Why an on-demand plan may never get an instance: AWS lists no price at which it would sell one."""
     if plan.capacity != ON_DEMAND:
         return None
-    (price,) = (line.price for line in estimated.lines if line.item.product == ON_DEMAND)
+    price = next((line.price for line in estimated.lines if line.item.product == ON_DEMAND), None)
     if price is None or price.usd is not None:
         return None
     in_blocks = CAPACITY_BLOCK in plan.type.usage_classes

@@ -8,6 +8,7 @@ from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
+from trainium_core.settings import Egress
 
 Billed = Literal["running", "always", "prepaid", "by use"]
 """While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount that
@@ -26,8 +27,8 @@ class CostItem:
 
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """Everything the plan is billed for, whatever its price. What the user had before is billed to them already."""
-    return (_instances(plan), *_storage(plan), *_file_systems(plan), *_network(plan))
+    """Everything the cluster is billed for, whatever its price. What the user had before is billed to them already."""
+    return (_instances(plan), *_storage(plan), *_file_systems(plan), *network_items(plan, plan.effective_egress))
 
 
 def _instances(plan: Plan) -> CostItem:
@@ -51,34 +52,40 @@ def _instances(plan: Plan) -> CostItem:
 def _storage(plan: Plan) -> Iterator[CostItem]:
     volume = f"{plan.nodes} x {plan.root_volume_gib} GiB gp3 volume"
     of_all_nodes = plan.nodes * plan.root_volume_gib
-    yield _item(plan, volume, "gp3-storage", "AWS::EC2::LaunchTemplate", "running", of_all_nodes)
-    yield _item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
+    yield cost_item(plan, volume, "gp3-storage", "AWS::EC2::LaunchTemplate", "running", of_all_nodes)
+    yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
 
 
 def _file_systems(plan: Plan) -> Iterator[CostItem]:
     if isinstance(plan.fsx_lustre, int):
         size = plan.fsx_lustre
-        yield _item(plan, f"{size} GiB FSx for Lustre", "fsx-lustre-storage", "AWS::FSx::FileSystem", "always", size)
+        yield cost_item(
+            plan, f"{size} GiB FSx for Lustre", "fsx-lustre-storage", "AWS::FSx::FileSystem", "always", size
+        )
     if plan.efs == NEW_EFS:
         efs = "AWS::EFS::FileSystem"
-        yield _item(plan, "EFS storage", "efs-storage", efs, "by use")
-        yield _item(plan, "Read from EFS", "efs-read", efs, "by use")
-        yield _item(plan, "Written to EFS", "efs-write", efs, "by use")
+        yield cost_item(plan, "EFS storage", "efs-storage", efs, "by use")
+        yield cost_item(plan, "Read from EFS", "efs-read", efs, "by use")
+        yield cost_item(plan, "Written to EFS", "efs-write", efs, "by use")
 
 
-def _network(plan: Plan) -> Iterator[CostItem]:
-    if plan.effective_egress == "vpc-endpoints":
+def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[CostItem]:
+    """What a network with this way out is billed for."""
+    if egress == "vpc-endpoints":
         count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
-        yield _item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
-        yield _item(plan, "Endpoint data", "interface-endpoint-data", endpoint, "by use")
-    if plan.effective_egress == "nat-gateway":
+        yield cost_item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
+        yield cost_item(plan, "Endpoint data", "interface-endpoint-data", endpoint, "by use")
+    if egress == "nat-gateway":
         gateway = "AWS::EC2::NatGateway"
-        yield _item(plan, "NAT gateway", "nat-gateway", gateway, "running")
-        yield _item(plan, "Public IPv4 address", "public-ipv4", "AWS::EC2::EIP", "running")
-        yield _item(plan, "NAT gateway data", "nat-gateway-data", gateway, "by use")
-        yield _item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
+        yield cost_item(plan, "NAT gateway", "nat-gateway", gateway, "running")
+        yield cost_item(plan, "Public IPv4 address", "public-ipv4", "AWS::EC2::EIP", "running")
+        yield cost_item(plan, "NAT gateway data", "nat-gateway-data", gateway, "by use")
+        yield cost_item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
 
 
-def _item(plan: Plan, what: str, product: str, resource_type: str, billed: Billed, quantity: int = 1) -> CostItem:
-    priced = PricedItem(product=product, region=plan.region)
+def cost_item(
+    plan: Plan, what: str, product: str, resource_type: str, billed: Billed, quantity: int = 1, instance_type: str = ""
+) -> CostItem:
+    """An item that is billed alike in every zone."""
+    priced = PricedItem(product=product, region=plan.region, instance_type=instance_type)
     return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)

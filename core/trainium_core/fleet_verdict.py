@@ -24,6 +24,7 @@ _PASSING = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re
 _QUOTA = re.compile(r"vCPU ?Limit|Spot ?Instance ?Count", re.IGNORECASE)
 
 _NONE = "no nodes, as wanted"
+_PROVEN = "nodes proven"
 _NAMED = 5  # nodes, or sentences, that a reason spells out: CloudFormation takes 4,096 bytes
 
 
@@ -76,9 +77,14 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {lasting}")
     proven = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
     if len(proven) == launched == view.nodes and not _strangers(view):
-        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} nodes proven")
+        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} {_PROVEN}")
     progress = [f"{len(proven)} of {view.nodes} nodes proven, {launched} launched", *_obstacles(view)]
     return FleetVerdict(state="waiting", reason="; ".join(progress))
+
+
+def is_ready_with_nodes(reason: str) -> bool:
+    """Whether the reason of a `ready` verdict, as the stack's output gives it, is about nodes and not about none."""
+    return reason.endswith(_PROVEN)
 
 
 def _lost(view: FleetView) -> dict[str, str]:

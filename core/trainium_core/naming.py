@@ -37,16 +37,19 @@ NODE_REASON_TAG = "trn:reason"
 """Tag on an instance: why it failed or drains."""
 
 STOPPED_TAG = "trn:stopped"
-"""Tag on the Auto Scaling group: why the pilot clock has no nodes in it."""
+"""Tag on the topic of a pilot: why its clock lets there be no nodes."""
 
-WARNED_TAG = "trn:warned"
-"""Tag on the Auto Scaling group: the end that was warned of."""
+TOLD_TAG = "trn:told"
+"""Tag on the topic of a pilot: what was last told of its end."""
 
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """Stack that `cdk bootstrap` makes."""
+
+HYPERPOD_LOGS = "/aws/sagemaker/Clusters/"
+"""What the names of the log groups that HyperPod makes begin with; they end in the id of the cluster."""
 
 SESSION_SERVICES = ("ssm", "ssmmessages")
 """Services that Session Manager needs an endpoint of (Systems Manager documentation, VPC endpoints)."""
@@ -59,6 +62,9 @@ CHECKPOINT_PREFIX = "checkpoints"
 
 OUTPUT_PREFIX = "output"
 """Folder of the trained models, in the same bucket."""
+
+FLEET_OUTPUT = "Fleet"
+"""Output of the stack with what the nodes reported at the last deployment."""
 
 GROUP_OUTPUT = "Group"
 RECORDS_OUTPUT = "NodeRecords"

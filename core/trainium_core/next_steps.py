@@ -33,8 +33,9 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
             name="Session",
             meaning="A shell on the first node",
             # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
+            # By name: the agent runs this with `sh -c`, where sudo's `#1000` begins a comment.
             value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
-            f"--parameters command='sudo -iu #1000' --target $({first})",
+            f"--parameters command='sudo -iu $(id -nu 1000)' --target $({first})",
         )
     of_stack = "" if stack_name == STACK_NAME else f" --stack {stack_name}"
     yield NextStep(

@@ -34,9 +34,9 @@ class CapacityBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What earlier looks left behind. warned: the end that was warned of; stopped: why there are no nodes."""
+    """What earlier looks left behind. told: the last that was told of the end; stopped: why there are no nodes."""
 
-    warned: str | None = None
+    told: str | None = None
     stopped: str | None = None
 
 
@@ -44,14 +44,25 @@ class Memory:
 class ClockDecision:
     """nodes: how many are right now. why: a sentence. stopped: what to remember of why there are none.
 
-    warn_of: the end that somebody is to be told of now. delete: whether the stack is to go, once the nodes are gone.
+    warn_of: the end that somebody is to be told of now. notice: what jobs are to be told of now. ended: when the pilot
+    did. delete: whether the stack is to go, once the nodes are gone.
     """
 
     nodes: int
     why: str
     stopped: str | None = None
     warn_of: datetime | None = None
+    notice: "StopNotice | None" = None
+    ended: datetime | None = None
     delete: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopNotice:
+    """That nodes stop soon: when, and why."""
+
+    at: datetime
+    reason: str
 
 
 def clock_decision(
@@ -70,8 +81,9 @@ def clock_decision(
     """
     ends = terms.ends.instant(deployed) if terms.ends else None
     if ends and ends <= now:
-        return _stop(f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}", delete=terms.destroys)
-    warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.warned != utc_text(ends) else None
+        why, stopped = f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}"
+        return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
+    warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.told != warning_of(ends) else None
     spent = f"budget {terms.budget_usd}"
     if terms.budget_usd is not None and (budget_reached or memory.stopped == spent):
         return _stop(f"the budget of ${terms.budget_usd:,} is spent", spent, warn_of=warned_of)
@@ -79,7 +91,13 @@ def clock_decision(
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
     if terms.in_capacity_block and (reason := _outside(block, now)):
         return _stop(reason, "capacity block", warn_of=warned_of)
-    return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of)
+    notice = _notice(ends, block if terms.in_capacity_block else None, now)
+    return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of, notice=notice)
+
+
+def warning_of(ends: datetime) -> str:
+    """What is remembered once somebody was warned of an end."""
+    return f"warned of {utc_text(ends)}"
 
 
 def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
@@ -95,7 +113,22 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
 
 def stops_before_block_end() -> timedelta:
     """How long before its end a Capacity Block is left: before EC2 terminates what runs in it."""
-    return timedelta(minutes=facts()["pilot"]["minutes_before_block_end"])
+    known = facts()
+    termination: int = known["capacity_blocks"]["minutes_of_termination"]
+    return timedelta(minutes=termination + known["pilot"]["minutes_before_termination_of_block"])
+
+
+def _notice(ends: datetime | None, block: CapacityBlock | None, now: datetime) -> StopNotice | None:
+    """Of the first moment at which nodes stop, once it is near."""
+    coming: list[StopNotice] = []
+    if ends:
+        coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
+    if block:
+        of_block = f"Capacity Block {block.block_id} ends at {utc_text(block.ends)}; nodes stop before"
+        coming.append(StopNotice(at=block.ends - stops_before_block_end(), reason=of_block))
+    first = min(coming, key=lambda notice: notice.at, default=None)
+    early = timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
+    return first if first and now >= first.at - early else None
 
 
 def _outside(block: CapacityBlock | None, now: datetime) -> str | None:
@@ -113,5 +146,5 @@ def _outside(block: CapacityBlock | None, now: datetime) -> str | None:
     return None
 
 
-def _stop(why: str, stopped: str, *, warn_of: datetime | None = None, delete: bool = False) -> ClockDecision:
-    return ClockDecision(nodes=0, why=why, stopped=stopped, warn_of=warn_of, delete=delete)
+def _stop(why: str, stopped: str, *, warn_of: datetime | None) -> ClockDecision:
+    return ClockDecision(nodes=0, why=why, stopped=stopped, warn_of=warn_of)

@@ -18,7 +18,7 @@ PILOT_SETTINGS: Mapping[str, Setting] = {
     "ends_action": Setting(
         form=Choice(ENDS_ACTIONS),
         default="sleep (no nodes; cache and file systems stay)",
-        meaning="what happens at the end: sleep, or destroy as cdk destroy does",
+        meaning="what happens at the end: sleep, or destroy as cdk destroy does; HyperPodStack takes destroy alone",
     ),
     "warning_hours": Setting(
         form=WholeNumber(1, 336),

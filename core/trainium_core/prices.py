@@ -10,6 +10,7 @@ SPOT = "spot"
 CAPACITY_BLOCK = "capacity-block"
 SAGEMAKER_TRAINING = "sagemaker-training"
 SAGEMAKER_SPOT = "sagemaker-spot-training"
+HYPERPOD = "sagemaker-hyperpod"
 
 Origin = Literal["yours", "AWS", "snapshot"]
 

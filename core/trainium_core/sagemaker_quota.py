@@ -22,7 +22,11 @@ def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | 
     A code that is known saves paging through a thousand quotas; it is believed only while it still has the name.
     """
     name = sagemaker_quota_name(instance_type, usage)
-    code = facts()["sagemaker_quotas"]["codes"].get(name)
+    return quota_of_sagemaker(name, facts()["sagemaker_quotas"]["codes"].get(name), account)
+
+
+def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | None:
+    """The quota of that name, looked for by its code first if one is known. Raises CannotTellError."""
     known = account.quota(SERVICE, code) if code else None
     if known and known.name == name:
         return known

@@ -26,4 +26,5 @@ def resource_id(prefix: str, what: str) -> Pattern:
 
 
 def email_address() -> Pattern:
-    return Pattern(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address")
+    label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+    return Pattern(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]+@{label}(\.{label})+", "an e-mail address")

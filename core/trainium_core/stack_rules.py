@@ -90,17 +90,24 @@ def training_plans_are_sold_for_some_types(plan: Plan) -> Iterator[Problem]:
         )
 
 
-@rule("hyperpod_training_plan", "sagemaker_kms_key", "hyperpod_eks_cluster", "region")
-def arns_are_of_the_region(plan: Plan) -> Iterator[Problem]:
+@rule("hyperpod_training_plan", "sagemaker_kms_key", "hyperpod_eks_cluster", "sagemaker_image", "region")
+def what_is_named_is_in_the_region(plan: Plan) -> Iterator[Problem]:
     for key in ("hyperpod_training_plan", "sagemaker_kms_key", "hyperpod_eks_cluster"):
         arn: str | None = getattr(plan, key)
         if arn is not None and arn.split(":")[3] != plan.region:
-            yield Problem(
-                key=key,
-                got=arn,
-                allowed=f"something in {plan.region}, the plan's region",
-                fix="give one of this region, or set trn:region to its",
-            )
+            yield _of_another_region(plan, key, arn)
+    image = plan.sagemaker_image
+    if image is not None and image.split(".")[3] != plan.region:
+        yield _of_another_region(plan, "sagemaker_image", image)
+
+
+def _of_another_region(plan: Plan, key: str, got: str) -> Problem:
+    return Problem(
+        key=key,
+        got=got,
+        allowed=f"something in {plan.region}, the plan's region",
+        fix="give one of this region, or set trn:region to its",
+    )
 
 
 def _types_of(stack: str) -> list[str]:

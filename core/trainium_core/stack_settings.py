@@ -59,7 +59,8 @@ def _settings() -> Mapping[str, Setting]:
         "sagemaker_kms_key": Setting(
             form=_arn("kms", "key/[A-Za-z0-9-]+", "the ARN of a KMS key"),
             default="none: encrypted with keys of S3's own",
-            meaning="key of your own for source, checkpoints and output; its policy must let the account use it",
+            meaning="key of your own for source, checkpoints, output and a new compile cache; its policy must let the "
+            "account use it",
         ),
         "sagemaker_output_at_destroy": Setting(
             form=Choice(("destroy", "retain")),

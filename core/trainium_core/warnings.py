@@ -42,6 +42,12 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             "capacity",
             "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
         )
+    if plan.ends is None and plan.capacity != "capacity-block":
+        yield (
+            "ends",
+            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
+            "or destroys the stack; give trn:ends, such as 5d",
+        )
     yield from _pilot_warnings(plan)
     advised = facts()["root_volume"]["default_gib"]
     if plan.root_volume_gib < advised:
@@ -57,14 +63,29 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         )
 
 
-def _pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    if plan.ends is None and plan.capacity != "capacity-block":
-        yield (
-            "ends",
-            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
-            "or destroys the stack; give trn:ends, such as 5d",
+def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
+    """What the author of a plan for a HyperPod cluster should know of its end and budget, by setting."""
+    warnings = dict(_pilot_warnings(plan))
+    if plan.ends is None:
+        warnings["ends"] = (
+            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
+            "destroys the stack; give trn:ends, such as 5d, and trn:ends_action=destroy"
         )
-    elif plan.ends is not None and plan.notify_email is None:
+    return warnings
+
+
+def training_warnings(plan: Plan) -> Mapping[str, str]:
+    """What the author of a plan for training jobs should know of its end, by setting."""
+    if plan.ends is None:
+        return {}
+    return {
+        "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
+        "run time, and the stack goes with `trn destroy`"
+    }
+
+
+def _pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.ends is not None and plan.notify_email is None:
         yield (
             "notify_email",
             "nobody is warned before the pilot ends: give trn:notify_email, or subscribe to the topic in the outputs",

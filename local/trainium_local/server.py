@@ -85,10 +85,15 @@ def serve(settings: Settings, *, ready: Callable[[Health], None]) -> None:
 
     from werkzeug.serving import make_server
 
+    from trainium_local.services.lambda_process import forget_code
+
     server = make_server(HOST, 0, application, threaded=True, request_handler=_request_handler(), fd=listener.fileno())
     ready(health)
     threading.Thread(target=_load_images, args=(settings.region,), daemon=True).start()
-    server.serve_forever()
+    try:
+        server.serve_forever()
+    finally:
+        forget_code()  # while the port is still held: whoever stops the server waits for that
 
 
 def _load_images(region: str) -> None:

@@ -46,15 +46,19 @@ class Aws:
 @pytest.fixture(name="aws")
 def aws_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Aws:
     made = Aws()
+    take_the_place_of_aws(made, monkeypatch)
+    monkeypatch.setattr(sagemaker_following, "_person_is_there", lambda: made.person_is_there)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print('learnt')")
     monkeypatch.setenv("COLUMNS", "160")
+    return made
+
+
+def take_the_place_of_aws(made: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "POLL_SECONDS", 0)
-    monkeypatch.setattr(sagemaker_following, "_person_is_there", lambda: made.person_is_there)
     for module in (sagemaker_run_command, sagemaker_preflight_command):
         monkeypatch.setattr(module, "AwsSageMakerAccount", lambda _: made.account)
     for module in (sagemaker_run_command, sagemaker_logs_command, sagemaker_stop_command):
         monkeypatch.setattr(module, "AwsTrainingJobControl", lambda _: made.jobs)
     for module in (sagemaker_list_command, sagemaker_describe_command):
         monkeypatch.setattr(module, "AwsTrainingJobs", lambda _: made.jobs)
-    return made

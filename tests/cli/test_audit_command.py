@@ -125,3 +125,23 @@ def test_without_credentials_it_could_not_tell() -> None:
 def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", None)
     assert run("audit", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
+
+
+def test_a_setup_script_that_is_gone_since_keeps_nobody_from_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask(monkeypatch, EMPTY, "-c", "trn:setup_script=gone.sh").exit_code == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("account", "code"), [(EMPTY, ExitCode.COULD_NOT_TELL), (LEFT, ExitCode.NOT_READY)], ids=["nothing left", "left"]
+)
+def test_what_was_found_is_shown_though_it_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    ended = ask(monkeypatch, account)
+    assert ended.exit_code == code
+    assert "The report could not be written to .: No space left on device" in ended.stderr
+    assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]

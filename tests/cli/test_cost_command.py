@@ -31,6 +31,14 @@ def cells(shown: str, first: str) -> list[str]:
     return line.split()
 
 
+def test_a_stack_whose_prices_nobody_has_is_unknown_and_not_left_out() -> None:
+    ended = run("estimate", *GOOD, "-c", "trn:stacks=hyperpod", "--offline")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert cells(ended.stdout, "1 x ml.trn1.32xlarge")[-3:] == ["unknown", "unknown", "unknown"]
+    assert "Not known in us-west-2: sagemaker-hyperpod, sagemaker-hyperpod-storage." in " ".join(ended.stdout.split())
+    assert "`trn sleep` does not reach it." in " ".join(ended.stdout.split())
+
+
 def test_offline_prices_are_a_snapshot_and_say_so() -> None:
     ended = run("estimate", *GOOD, "-c", "trn:nodes=2", "--hours", "40", "--offline")
     assert ended.exit_code == ExitCode.OK

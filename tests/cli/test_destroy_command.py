@@ -1,7 +1,9 @@
 """`trn destroy`: what is shown, what is asked, and the exit code. The teardown itself is tested in tests/core."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -24,7 +26,8 @@ def _on_a_wide_screen_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: str, typed: str | None = None) -> Result:
     monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
-    return CliRunner().invoke(trn, ["destroy", *GOOD, *options], prog_name="trn", input=typed)
+    grace = () if "--grace" in options else ("--grace", "0")
+    return CliRunner().invoke(trn, ["destroy", *GOOD, *grace, *options], prog_name="trn", input=typed)
 
 
 def test_what_goes_and_what_stays_is_shown_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,4 +125,51 @@ def test_json_tells_what_went_what_stays_and_the_verdict(monkeypatch: pytest.Mon
 def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
+    assert account.orders == []
+
+
+def test_a_protected_stack_is_named_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(protected=True)])
+    ended = destroy(monkeypatch, account)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "TrnClusterStack is protected against deletion, so nothing was touched" in ended.stdout
+    assert "Destroy this?" not in ended.stdout
+    assert account.orders == []
+
+
+@pytest.mark.parametrize(
+    ("options", "grace"),
+    [
+        ((), timedelta(minutes=2)),
+        (("--grace", "90s"), timedelta(seconds=90)),
+        (("--grace", "5m"), timedelta(minutes=5)),
+        (("--grace", "0"), timedelta()),
+    ],
+)
+def test_running_nodes_have_notice_as_long_as_is_said(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], grace: timedelta
+) -> None:
+    given: list[timedelta] = []
+
+    def take_down(*_: object, **how: Any) -> tuple[()]:
+        given.append(how["grace"])
+        return ()
+
+    monkeypatch.setattr(destroy_command, "take_down", take_down)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: FakeTeardown())
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    ended = CliRunner().invoke(trn, ["destroy", *GOOD, "--yes", *options], prog_name="trn")
+    assert given == [grace]
+    assert ("The nodes are told" in ended.stdout) == bool(grace)
+
+
+@pytest.mark.parametrize("given", ["2", "2h", "-1s", "61m", "soon", ""])
+def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, "--yes", "--grace", given)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"--grace: got {given!r}" in ended.stderr
+    assert "such as 90s or 5m, at most 60m" in ended.stderr
     assert account.orders == []

@@ -126,6 +126,12 @@ def test_without_settings_what_is_missing_is_told() -> None:
     assert "cdk.json" in ended.stderr
 
 
+def test_a_plan_for_other_stacks_says_that_it_shows_the_cluster() -> None:
+    shown = " ".join(run("plan", *GOOD, "-c", "trn:stacks=hyperpod").stdout.split())
+    assert "warning: trn:stacks: this is the plan of TrnClusterStack; for HyperPodStack see `trn estimate`" in shown
+    assert "trn:stacks" not in run("plan", *GOOD).stdout
+
+
 def test_a_bad_plan_is_told_on_standard_error_with_every_problem() -> None:
     ended = run("plan", *GOOD, "-c", "trn:nodes=four", "-c", "trn:node=2", "-c", "trn:vpc_id=x")
     assert (ended.exit_code, ended.stdout) == (ExitCode.BAD_INPUT, "")

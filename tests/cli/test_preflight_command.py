@@ -87,6 +87,14 @@ def test_json_says_the_same(
     )
 
 
+@pytest.mark.parametrize(("account", "reminded"), [(READY, False), (NOT_READY, True)])
+def test_what_is_to_be_typed_next_needs_the_same_c_options(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, reminded: bool
+) -> None:
+    said = ask(monkeypatch, account).stdout
+    assert ("give it again with what you type next" in said) == reminded
+
+
 def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = ask(monkeypatch, NOT_READY).stdout
@@ -124,6 +132,7 @@ def test_regions_are_told_side_by_side_with_what_stands_in_the_way(monkeypatch: 
     ]
     assert next(line for line in lines if line.startswith("us-west-2")).split()[1:] == ["ready"]
     assert lines[-1] == "1 x trn1.32xlarge: ready in 1 of 2 regions: us-west-2"
+    assert "The plan is for us-west-2: for another region, add -c trn:region=REGION to what you type." in lines
 
 
 @pytest.mark.parametrize(

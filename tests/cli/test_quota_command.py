@@ -113,6 +113,16 @@ def test_status_of_a_reservation_asks_nobody(monkeypatch: pytest.MonkeyPatch) ->
     assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
 
 
+@pytest.mark.parametrize("command", ["status", "request"])
+def test_stacks_without_instances_of_ec2_need_none_of_its_quotas(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, command: str
+) -> None:
+    silent = FakeQuotas(silent={"quota", "instances", "requests"})
+    ended = run(monkeypatch, [silent], command, "-c", "trn:stacks=hyperpod")
+    assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
+    assert "`trn quota sagemaker` shows SageMaker's" in ended.stdout
+
+
 def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     account = FakeQuotas(limit=64, running=[RunningInstance(vcpus=64, capacity="on-demand")])
     ended = run(monkeypatch, [account], "request", "--yes")

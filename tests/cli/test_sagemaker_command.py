@@ -1,6 +1,12 @@
 """`trn sagemaker run`: what is shown and started, what Ctrl-C does, the exit codes. tests/core has the rules."""
 
 import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +24,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_cli.sagemaker_command import COMMANDS
 from trainium_core.account.training_jobs import JobUnknownError
+from trainium_core.preflight.job_preflight import JOB_CHECKS
 from trainium_core.sagemaker import follow
 from trainium_core.sagemaker.images import image_tags
 
@@ -93,7 +100,7 @@ def test_what_follows_the_dashes_is_given_to_the_script(aws: Aws) -> None:
             ("--image", image_tags()[1]),
             lambda r: r["AlgorithmSpecification"]["TrainingImage"].endswith(image_tags()[1]),
         ),
-        (("--image", "a/b:1"), lambda r: r["AlgorithmSpecification"]["TrainingImage"] == "a/b:1"),
+        (("--image", OWN_IMAGE), lambda r: r["AlgorithmSpecification"]["TrainingImage"] == OWN_IMAGE),
         (("--max-hours", "2"), lambda r: r["StoppingCondition"]["MaxRuntimeInSeconds"] == 7200),
         (("-c", "trn:sagemaker_budget_hours=3"), lambda r: r["StoppingCondition"]["MaxRuntimeInSeconds"] == 10800),
         (("--warm-pool-minutes", "10"), lambda r: r["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 600),
@@ -120,6 +127,13 @@ def test_each_option_reaches_the_request(aws: Aws, options: tuple[str, ...], hol
     assert holds(json.loads(ended.stdout))
 
 
+def test_the_key_of_the_stack_is_the_jobs(aws: Aws) -> None:
+    key = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+    aws.account.outputs = {**OUTPUTS, "KmsKeyArn": key}
+    assert json.loads(aws.train("--dry-run").stdout)["OutputDataConfig"]["KmsKeyId"] == key
+    assert "KmsKeyId" not in json.loads(aws.train("--dry-run", "--bucket", "mine").stdout)["OutputDataConfig"]
+
+
 def test_the_network_of_the_stack_is_the_jobs(aws: Aws) -> None:
     aws.account.outputs = {**OUTPUTS, "SubnetIds": "subnet-1", "SecurityGroupIds": "sg-1"}
     request = json.loads(aws.train("--dry-run").stdout)
@@ -130,12 +144,14 @@ def test_the_network_of_the_stack_is_the_jobs(aws: Aws) -> None:
     ("options", "says"),
     [
         (("--spot", "--no-checkpoints"), "--checkpoints: got nothing"),
+        (("--checkpoints", "trn-pilot-old", "--no-checkpoints"), "nothing with --no-checkpoints"),
         (("-c", "trn:instance_type=trn2u.48xlarge", "-c", "trn:region=ap-south-2"), "no ml.trn2u.48xlarge"),
         (("-c", "trn:nodes=zero"), "trn:nodes: got 'zero'"),
         (("--env", "A B=c"), "CreateTrainingJob.Environment (key)"),
         (("--hyperparameter", "lr"), "'lr' is not NAME=VALUE"),
         (("--suppress", "rol"), "nearest: role"),
         (("--source", "nowhere"), "--source"),
+        (("--image", "bogus"), "--image: got 'bogus'"),
     ],
 )
 def test_a_mistake_ends_before_anybody_is_asked_for_money(aws: Aws, options: tuple[str, ...], says: str) -> None:
@@ -165,8 +181,13 @@ def test_a_stack_that_cannot_be_asked_for_is_no_answer(aws: Aws) -> None:
 
 
 def test_what_is_started_is_shown_with_its_cost_before_it_asks(aws: Aws) -> None:
-    shown = aws.train(typed="n\n").stdout.partition("Start it?")[0]
-    for part in ("1 x ml.trn1.32xlarge in us-west-2, on demand", "1 file", "per hour: $1.00; at most, in 24 h: $24.00"):
+    shown = aws.train("--hyperparameter", "note=two words", typed="n\n").stdout.partition("Start it?")[0]
+    for part in (
+        "train.py --note 'two words'",
+        "1 x ml.trn1.32xlarge in us-west-2, on demand",
+        "1 file",
+        "per hour: $1.00; at most, in 24 h: $24.00",
+    ):
         assert part in shown
 
 
@@ -184,11 +205,46 @@ def test_with_a_yes_the_source_is_uploaded_and_the_job_started(aws: Aws) -> None
     assert aws.request["TrainingJobName"] == NAME
 
 
+def test_a_name_that_is_too_long_is_told_once(aws: Aws) -> None:
+    ended = aws.run("run", "train.py", "--name", f"trn-pilot-{'x' * 60}", "--json", "--yes")
+    (problem,) = json.loads(ended.stdout)["problems"]
+    assert (problem["key"], problem["allowed"]) == ("--name", "up to 63 characters")
+
+
+def test_what_is_left_out_of_the_source_is_told(aws: Aws) -> None:
+    Path(".env").write_text("TOKEN=x")
+    ended = aws.train("--dry-run", "--source", ".")
+    assert "Left out of the source: .env (may hold a secret)" in ended.stderr
+    assert json.loads(ended.stdout)
+
+
 def test_a_check_that_fails_starts_nothing(aws: Aws) -> None:
     aws.account.image_is_there = False
     ended = aws.train("--yes")
     assert (ended.exit_code, aws.jobs.started) == (ExitCode.NOT_READY, [])
-    assert "Nothing was started." in ended.stdout
+    assert "not ready: nothing was started." in ended.stderr
+
+
+@pytest.mark.parametrize("typed", [None, "y\n"], ids=["in a script", "by hand"])
+def test_a_check_without_an_answer_starts_nothing_until_it_is_accepted_by_name(aws: Aws, typed: str | None) -> None:
+    aws.account.silent = {"role"}
+    yes = () if typed else ("--yes",)
+    ended = aws.train(*yes, typed=typed)
+    assert (ended.exit_code, aws.jobs.started) == (ExitCode.COULD_NOT_TELL, [])
+    assert "nothing was started. To start all the same: --suppress role" in ended.stderr
+    assert aws.train(*yes, "--suppress", "role", typed=typed).exit_code == ExitCode.OK
+
+
+def test_with_every_check_suppressed_nothing_is_started(aws: Aws) -> None:
+    ended = aws.train("--yes", *[option for check in JOB_CHECKS for option in ("--suppress", check)])
+    assert (ended.exit_code, aws.jobs.started) == (ExitCode.COULD_NOT_TELL, [])
+    assert "Every check was suppressed: leave one." in ended.stderr
+
+
+def test_a_check_without_an_answer_is_told_as_json_too(aws: Aws) -> None:
+    aws.account.silent = {"role"}
+    told = json.loads(aws.train("--yes", "--json").stdout)
+    assert (told["started"], told["verdict"]) == (False, "could not tell")
 
 
 def test_a_check_that_is_suppressed_does_not_stand_in_the_way(aws: Aws) -> None:
@@ -289,6 +345,34 @@ def test_ctrl_c_without_a_person_leaves_the_job_running(aws: Aws) -> None:
     aws.person_is_there = False
     ended = interrupted(aws, "s\n")
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
+
+
+def test_ctrl_c_on_a_terminal_asks_and_stops_the_job() -> None:
+    """With the terminal, the signal and the prompt that a person has."""
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "tests.cli.sagemaker_on_a_terminal"]
+    child = subprocess.Popen(arguments, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    try:
+        _read_until("InProgress, Training", ours)
+        os.write(ours, b"\x03")
+        _read_until("keep following it (f)?", ours)
+        os.write(ours, b"s\n")
+        _read_until("Asked SageMaker to stop", ours)
+        assert child.wait(timeout=60) == ExitCode.NOT_READY
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
+
+
+def _read_until(text: str, terminal: int) -> None:
+    shown = ""
+    until = time.monotonic() + 60
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0, until - time.monotonic()))
+        assert ready, shown
+        shown += os.read(terminal, 4096).decode()
 
 
 def test_no_other_command_can_start_a_job() -> None:

@@ -38,7 +38,7 @@ def test_the_list_shows_jobs_of_the_cluster_alone_unless_told(aws: Aws) -> None:
     summary = JobSummary(name=NAME, status="Completed", created=NOON, ended=NOON + timedelta(minutes=90))
     aws.jobs.summaries = [summary]
     shown = aws.run("list").stdout
-    assert "2026-11-21 12:00" in shown
+    assert "2026-11-21 12:00Z" in shown
     assert "90 min" in shown
     aws.run("list", "--all", "--status", "failed", "--most", "3")
     assert aws.jobs.listed == [("trn-pilot-", "", 20), ("", "Failed", 3)]
@@ -64,6 +64,29 @@ def test_a_job_that_is_not_there_is_not_one_that_nobody_told_of(
 ) -> None:
     aws.jobs.states = (answer,)
     assert aws.run(command, NAME).exit_code == code
+
+
+@pytest.mark.parametrize("command", ["describe", "logs"])
+@pytest.mark.parametrize(
+    ("answer", "says"), [(None, f"There is no training job {NAME}"), (SILENCE, "Could not tell: no answer")]
+)
+def test_what_is_not_to_be_shown_is_json_too(aws: Aws, command: str, answer: Any, says: str) -> None:
+    aws.jobs.states = (answer,)
+    assert json.loads(aws.run(command, NAME, "--json").stdout)["error"].startswith(says)
+
+
+def test_logs_show_every_page_to_the_last(aws: Aws) -> None:
+    aws.jobs.written = [[line("loss 1")], [line("loss 2")]]
+    aws.jobs.pages = 2
+    assert aws.run("logs", NAME).stdout == "algo-1 | loss 1\nalgo-1 | loss 2\n"
+
+
+def test_logs_that_break_off_say_so(aws: Aws) -> None:
+    aws.jobs.written = [[line("loss 1")], SILENCE]
+    aws.jobs.pages = 2
+    ended = aws.run("logs", NAME)
+    assert (ended.exit_code, ended.stdout) == (ExitCode.COULD_NOT_TELL, "algo-1 | loss 1\n")
+    assert "Could not tell the rest: no answer" in ended.stderr
 
 
 def test_logs_show_what_there_is(aws: Aws) -> None:

@@ -1,7 +1,8 @@
 """`trn sleep` and `trn wake`: what they refuse, ask and tell. Real updates are in tests/deploy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from trainium_cli.main import trn
 from trainium_core.account import CannotTellError
 from trainium_core.account.sleep import SleepState
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import OrderRefusedError
+from trainium_core.account.teardown import NodeGroup, OrderRefusedError
+from trainium_core.roster import Notice
 
 
 def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:
@@ -31,7 +33,26 @@ class FakeSleeper:
     course: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
     refusal: str = ""
     silent: bool = False
+    reported: str | None = "2 of 2 nodes proven"
     orders: list[bool] = field(default_factory=list[bool])
+    running: int = 0
+    board: list[Notice] = field(default_factory=list[Notice])
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        return [NodeGroup(name=name, wanted=self.running, instances={"running": self.running}) for name in names]
+
+    def empty_group(self, name: str, *, for_good: bool) -> None:  # noqa: ARG002
+        raise AssertionError(f"CloudFormation empties {name}")
+
+    def notices(self, stack: str) -> Sequence[Notice]:  # noqa: ARG002
+        return self.board
+
+    def announce(self, stack: str, notice: Notice) -> bool:  # noqa: ARG002
+        self.board = [notice]
+        return True
+
+    def withdraw(self, stack: str, kind: str) -> None:  # noqa: ARG002
+        self.board = [notice for notice in self.board if notice.kind != kind]
 
     def sleep_state(self, stack: str) -> SleepState | None:
         if self.silent:
@@ -42,6 +63,10 @@ class FakeSleeper:
         if self.refusal:
             raise OrderRefusedError(f"{stack}: {self.refusal}")
         self.orders.append(asleep)
+
+    def fleet(self, stack: str) -> str | None:
+        assert stack
+        return self.reported
 
     def last_event(self, stack: str) -> str | None:  # noqa: ARG002
         return "before"
@@ -107,6 +132,36 @@ def test_a_stack_that_cannot_be_put_to_sleep_is_left_alone(
     assert account.orders == []
 
 
+def ended(hours_ago: float) -> list[str]:
+    return ["-c", f"trn:ends={datetime.now(UTC) - timedelta(hours=hours_ago):%Y-%m-%dT%H:%MZ}"]
+
+
+def test_after_the_end_of_the_pilot_nothing_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleeper(state=replace(ASLEEP, created=datetime(2026, 1, 1, tzinfo=UTC)))
+    answer = run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=1))
+    assert (answer.exit_code, account.orders) == (ExitCode.NOT_READY, [])
+    assert "trn extend 8h" in answer.stderr
+    assert run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=-1)).exit_code == ExitCode.OK
+
+
+def test_waking_says_what_the_nodes_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleeper(state=ASLEEP), "--yes").stdout
+
+
+@pytest.mark.parametrize("reported", ["no nodes, as wanted: the budget of $500 is spent", None])
+def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(
+    monkeypatch: pytest.MonkeyPatch, reported: str | None
+) -> None:
+    answer = run(monkeypatch, "wake", FakeSleeper(state=ASLEEP, reported=reported), "--yes")
+    assert answer.exit_code == ExitCode.NOT_READY
+    assert (reported or "does not say") in answer.stderr
+
+
+def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = run(monkeypatch, "sleep", FakeSleeper(state=None), "--yes", "--stack", "Mine")
+    assert "There is no stack Mine" in answer.stderr
+
+
 def test_waking_that_fails_tells_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", told, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
@@ -124,3 +179,47 @@ def test_a_refused_update_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
 
 def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, "sleep", FakeSleeper(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
+
+
+AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
+
+
+def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Leaving(FakeSleeper):
+        """Nodes that end as soon as they are told."""
+
+        def announce(self, stack: str, notice: Notice) -> bool:
+            self.running = 0
+            return super().announce(stack, notice)
+
+        def set_asleep(self, stack: str, *, asleep: bool) -> None:
+            told.extend((one.kind, one.reason) for one in self.board)
+            super().set_asleep(stack, asleep=asleep)
+
+    account = Leaving(state=AWAKE, running=2)
+    assert run(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
+    assert told == [("sleep", "the cluster trn-pilot goes to sleep")]
+    assert account.board == []
+
+
+def test_who_interrupts_the_notice_keeps_the_nodes_and_they_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
+    account = FakeSleeper(state=AWAKE, running=2)
+    answer = run(monkeypatch, "sleep", account, "--yes")
+    assert "nothing was changed, and the nodes are told so" in answer.stderr
+    assert (account.orders, account.board) == ([], [])
+
+
+def test_what_an_interrupted_sleep_told_the_nodes_is_not_left_for_those_that_wake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = FakeSleeper(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])
+    run(monkeypatch, "wake", account, "--yes")
+    assert account.board == []

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.synth import OWN_NETWORK, Json, as_list, as_text, statements
+from tests.constructs.plans import reserved
+from tests.constructs.synth import OWN_NETWORK, Json, as_list, as_text, granted, statements
 from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
 from trainium_userdata.hyperpod import hyperpod_script
 
@@ -139,3 +140,47 @@ def test_no_action_is_a_wildcard() -> None:
 
 def test_everything_goes_with_the_stack() -> None:
     assert not [name for name, r in hyperpod_template().resources().items() if r.get("DeletionPolicy") == "Retain"]
+
+
+ENDS: dict[str, Any] = {"ends": "5d", "ends_action": "destroy"}
+
+
+def test_a_plan_without_an_end_or_a_budget_has_no_clock() -> None:
+    assert not hyperpod_template().resources("AWS::Scheduler::Schedule")
+
+
+def test_the_clock_of_a_cluster_deletes_its_own_stack_and_does_nothing_to_nodes() -> None:
+    template = hyperpod_template(**ENDS)
+    (policy,) = [one for name, one in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
+    allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])
+    assert {action for action, _ in allowed} == {
+        "cloudformation:DeleteStack",
+        "cloudformation:DescribeStacks",
+        "logs:CreateLogStream",
+        "logs:PutLogEvents",
+        "sns:ListTagsForResource",
+        "sns:Publish",
+        "sns:TagResource",
+        "sns:UntagResource",
+    }
+    assert ("cloudformation:DeleteStack", "${AWS::StackId}") in allowed
+
+
+def test_the_clock_goes_after_the_cluster_so_that_it_can_try_again() -> None:
+    template = hyperpod_template(**ENDS)
+    before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
+    assert {template.logical_id("AWS::Scheduler::Schedule"), template.logical_id("AWS::SNS::Topic")} <= before
+
+
+def test_a_capacity_block_of_the_plan_is_no_affair_of_hyperpod() -> None:
+    assert not hyperpod_template(**reserved_block()).resources("AWS::Scheduler::Schedule")
+
+
+def test_a_budget_tells_of_a_cluster_and_stops_nothing() -> None:
+    template = hyperpod_template(budget_usd=500)
+    assert len(template.resources("AWS::Budgets::Budget")) == 1
+    assert not template.resources("AWS::Scheduler::Schedule")
+
+
+def reserved_block() -> dict[str, Any]:
+    return {"capacity": "capacity-block", **reserved("capacity-block")}

@@ -36,7 +36,7 @@ def data_of(**settings: Any) -> Json:
 
 
 @given(plan=plans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_holds_for_every_plan(plan: Plan) -> None:
     data = launch_template(plan)["LaunchTemplateData"]
     interfaces = data["NetworkInterfaces"]

@@ -74,16 +74,32 @@ def test_the_clock_knows_the_end_in_a_form_that_needs_no_time_zones() -> None:
 
 def test_the_clock_may_size_its_own_group_and_no_other() -> None:
     group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
-    for action in ("autoscaling:SetDesiredCapacity", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags"):
-        (statement,) = allowed(**ENDS)[action]
-        assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
-        assert statement["Condition"]["StringEquals"] == {"aws:ResourceTag/trn:cluster": "trn-pilot"}
+    (statement,) = allowed(**ENDS)["autoscaling:SetDesiredCapacity"]
+    assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
+    assert statement["Condition"]["StringEquals"] == {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
 
-def test_the_clock_may_write_no_tags_but_its_own() -> None:
-    (statement,) = allowed(**ENDS)["autoscaling:CreateOrUpdateTags"]
-    keys = statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]
-    assert set(keys) == {"trn:stopped", "trn:warned"}
+@pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
+def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -> None:
+    topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
+    (statement,) = allowed(**STOPS)[action]
+    assert as_text(statement["Resource"]) == f"${{{topic}}}"
+    assert set(statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {"trn:stopped", "trn:told"}
+
+
+def test_the_clock_may_call_the_keeper_of_the_nodes_and_nothing_else() -> None:
+    keeper, _ = the(cluster_template(**ENDS), FUNCTION, "Keeper")
+    (statement,) = allowed(**ENDS)["lambda:InvokeFunction"]
+    assert as_text(statement["Resource"]) == f"${{{keeper}.Arn}}"
+
+
+def test_a_deployment_leaves_the_number_of_nodes_to_the_clock() -> None:
+    def policy(**settings: Any) -> Json:
+        (group,) = cluster_template(**settings).resources("AWS::AutoScaling::AutoScalingGroup").values()
+        return group["UpdatePolicy"]
+
+    assert policy(**ENDS)["AutoScalingScheduledAction"] == {"IgnoreUnmodifiedGroupSizeProperties": True}
+    assert "AutoScalingScheduledAction" not in policy()
 
 
 def test_only_a_plan_that_destroys_lets_the_clock_delete_and_then_its_own_stack_alone() -> None:
@@ -128,16 +144,18 @@ def test_by_an_evaluator_of_policies_the_clock_deletes_no_foreign_stack(
 @pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
 def test_the_clock_may_neither_change_a_stack_nor_hand_on_a_role(settings: dict[str, Any]) -> None:
     assert allowed(**settings).keys() <= {
-        "autoscaling:CreateOrUpdateTags",
-        "autoscaling:DeleteTags",
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:SetDesiredCapacity",
         "cloudformation:DeleteStack",
         "cloudformation:DescribeStacks",
         "ec2:DescribeCapacityReservations",
+        "lambda:InvokeFunction",
         "logs:CreateLogStream",
         "logs:PutLogEvents",
+        "sns:ListTagsForResource",
         "sns:Publish",
+        "sns:TagResource",
+        "sns:UntagResource",
     }
 
 

@@ -129,6 +129,17 @@ def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only(
     )
 
 
+@pytest.mark.parametrize(
+    "action",
+    ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission"],
+)
+def test_in_a_vpc_a_job_hands_out_and_deletes_interfaces_of_its_subnet_only(action: str) -> None:
+    template = training_template(sagemaker_vpc="on")
+    (statement,) = [s for s in policy_of(template, JOB_ROLE) if action in as_list(s["Action"])]
+    subnet = as_text(statement["Condition"]["ArnEquals"]["ec2:Subnet"])
+    assert subnet.endswith(f":subnet/${{{template.logical_id('AWS::EC2::Subnet')}}}")
+
+
 def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() -> None:
     template = training_template(sagemaker_vpc="on")
     for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
@@ -165,6 +176,13 @@ def test_a_key_of_ones_own_encrypts_the_store_and_is_read_through_s3_only() -> N
     through = {key: as_text(value) for key, value in statement["Condition"]["StringEquals"].items()}
     assert through == {"kms:ViaService": "s3.us-west-2.${AWS::URLSuffix}"}
     assert template.json["Outputs"]["KmsKeyArn"]["Value"] == KMS_KEY
+
+
+def test_a_key_of_ones_own_encrypts_the_compile_cache_too() -> None:
+    buckets = training_template(sagemaker_kms_key=KMS_KEY).resources("AWS::S3::Bucket").values()
+    rules = [b["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"][0] for b in buckets]
+    keys = [rule["ServerSideEncryptionByDefault"].get("KMSMasterKeyID") for rule in rules]
+    assert keys == [KMS_KEY, KMS_KEY]
 
 
 def test_sagemaker_may_encrypt_the_output_with_the_key() -> None:
@@ -211,12 +229,11 @@ def test_a_failed_job_of_this_plan_is_heard_of(name: str, status: str, heard: bo
     assert EventPattern.load(json.dumps(pattern)).matches_event(event) is heard
 
 
-def test_the_rule_tells_the_topic_the_reason_and_the_topic_lets_it() -> None:
+def test_the_rule_tells_the_topic_what_sagemaker_says_unchanged_and_the_topic_lets_it() -> None:
     template = training_template()
     topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
     (target,) = template.properties("AWS::Events::Rule")["Targets"]
-    assert target["Arn"] == {"Ref": topic}
-    assert target["InputTransformer"]["InputPathsMap"]["reason"] == "$.detail.FailureReason"
+    assert target == {"Arn": {"Ref": topic}, "Id": "Topic", "InputPath": "$.detail"}
     (allowed,) = [
         statement
         for statement in template.properties("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
@@ -271,6 +288,15 @@ def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
         "SecurityGroupIds": [f"${{{group}.GroupId}}"],
     }
     assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
+
+
+def test_step_functions_can_take_the_role_for_machines_of_this_account_only() -> None:
+    (statement,) = role(training_template(), f"{RUNNER_ROLE}Role")["AssumeRolePolicyDocument"]["Statement"]
+    conditions = {key: {k: as_text(v) for k, v in test.items()} for key, test in statement["Condition"].items()}
+    assert conditions == {
+        "StringEquals": {"aws:SourceAccount": "${AWS::AccountId}"},
+        "ArnLike": {"aws:SourceArn": "arn:aws:states:us-west-2:${AWS::AccountId}:stateMachine:*"},
+    }
 
 
 def test_the_machine_runs_jobs_of_this_plan_only() -> None:

@@ -1,10 +1,6 @@
-"""Invariants are judged by their outcome: on a busy machine an example may take any time."""
+"""Fixtures of the core's tests."""
 
 import pytest
-from hypothesis import settings
-
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
 
 
 @pytest.fixture

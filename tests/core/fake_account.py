@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from tests.core.fake_capacity import FakeCapacity
 from tests.core.fake_file_systems import SERVICES, FakeFileSystems
@@ -33,6 +34,8 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     found_image: Image | None = IMAGE
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
+    clusters: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    created: dict[str, datetime] = field(default_factory=dict[str, datetime])
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     def identity(self) -> Identity:
@@ -59,3 +62,11 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     def stack_status(self, name: str) -> str | None:
         self._listen("stack" if name == "TrnClusterStack" else "bootstrap")
         return self.stacks.get(name)
+
+    def stack_cluster(self, name: str) -> str | None:
+        self._listen("template")
+        return self.clusters.get(name, "trn-pilot") if name in self.stacks else None
+
+    def stack_created(self, name: str) -> datetime | None:
+        self._listen("created")
+        return self.created.get(name)

@@ -30,11 +30,13 @@ STOPPED = state("Stopped", "Stopped")
 class FakeJobs:
     """`states`: what each look finds, the last one for ever; an exception is raised, None is no such job.
 
-    written: the lines that each look at the log finds besides those before. refuses: why AWS takes no order.
+    written: the lines that each look at the log finds besides those before. pages: so many of these are there already.
+    refuses: why AWS takes no order.
     """
 
     states: Sequence[JobState | BaseException | None] = (STARTING, TRAINING, COMPLETED)
     written: Sequence[Sequence[LogLine] | Exception] = ()
+    pages: int = 1
     summaries: Sequence[JobSummary] = ()
     refuses: str | None = None
     fails_with: BaseException | None = None
@@ -53,8 +55,8 @@ class FakeJobs:
             raise found
         return found
 
-    def training_jobs(self, *, name_contains: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
-        self.listed.append((name_contains, status, most))
+    def training_jobs(self, *, prefix: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
+        self.listed.append((prefix, status, most))
         if not self.summaries:
             return ()
         return self.summaries[:most]
@@ -65,7 +67,8 @@ class FakeJobs:
         self.log_looks += 1
         if isinstance(page, Exception):
             raise page
-        return LogPage(lines=page, position={**position, "seen": str(self.log_looks)})
+        is_last = self.log_looks >= self.pages
+        return LogPage(lines=page, position={**position, "seen": str(self.log_looks)}, is_last=is_last)
 
     def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
         self._take_order()

@@ -11,7 +11,10 @@ from trainium_core.account.sagemaker import Role
 from trainium_core.sagemaker.training_facts import training_facts
 
 TRUSTED = Role(arn=ROLE, trusted_services={"sagemaker.amazonaws.com"})
-LONGEST_RUN = Quota(code="L-33A961FD", name=training_facts()["quotas"]["longest_run"], limit=432_000)
+OF_ALL_JOBS = (
+    Quota(code="L-33A961FD", name=training_facts()["quotas"]["longest_run"], limit=432_000),
+    Quota(code="L-C5A266EB", name=training_facts()["quotas"]["volume"], limit=1024),
+)
 
 
 def instances(limit: float, usage: str = "training job usage", instance_type: str = "trn1.32xlarge") -> Quota:
@@ -37,7 +40,7 @@ class FakeSageMakerAccount(FakeQuotas, FakePrices):
     """`silent` names the questions that get no answer. denied: actions that the role may not take, by resource."""
 
     silent: Collection[str] = ()
-    sagemaker: Mapping[str, Quota] = field(default_factory=lambda: quotas(instances(4), LONGEST_RUN))
+    sagemaker: Mapping[str, Quota] = field(default_factory=lambda: quotas(instances(4), *OF_ALL_JOBS))
     found_role: Role | None = TRUSTED
     denied: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     image_is_there: bool = True

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import (
@@ -16,11 +17,25 @@ from trainium_core.account.teardown import (
     Work,
 )
 from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, STACK_NAME, TRAINING_STACK_NAME
+from trainium_core.roster import Notice
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
 RECORDS, CACHE = "records", "kept-cache"
 CONSENT = {CLUSTER_TAG: OURS, CONSENT_TAG: "true"}
+
+
+class FakeClock:
+    """A time that passes only in pauses."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def pause(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
 
 
 class KilledError(BaseException):
@@ -97,6 +112,8 @@ class FakeTeardown:
     denied: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
     orders: list[str] = field(default_factory=list[str])
+    board: list[Notice] = field(default_factory=list[Notice])
+    has_roster: bool = True
 
     def _look(self, name: str) -> None:
         if name in self.denied:
@@ -153,7 +170,8 @@ class FakeTeardown:
 
     def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
         self._look("running_work")
-        assert (cluster, *state_machines) == (OURS, MACHINE)
+        assert cluster == OURS
+        assert list(state_machines) == [MACHINE for look in self.stacks if look.name == TRAINING_STACK_NAME]
         now = list(self.work)
         self.work = [one for one in self.work if not one.stopping]
         return now
@@ -170,10 +188,27 @@ class FakeTeardown:
             self.group = replace(now, instances={"shutting-down": 2} if "running" in now.instances else {})
         return [now] if now.name in names else []
 
-    def empty_group(self, name: str) -> None:
-        self._order(f"empty_group {name}")
+    def empty_group(self, name: str, *, for_good: bool) -> None:
+        self._order(f"empty_group {name}{' for good' if for_good else ''}")
         self.group = replace(self.group, wanted=0)
         self._killed_now()
+
+    def notices(self, stack: str) -> Sequence[Notice]:
+        self._look("notices")
+        assert stack == STACK_NAME
+        return self.board
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        assert stack == STACK_NAME
+        if self.has_roster:
+            self._order("announce")
+            self.board = [notice]
+            self._killed_now()
+        return self.has_roster
+
+    def withdraw(self, stack: str, kind: str) -> None:
+        assert stack == STACK_NAME
+        self.board = [notice for notice in self.board if notice.kind != kind]
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         self._look("bucket_tags")

@@ -30,10 +30,15 @@ def small_plan(**settings: Any) -> Plan:
     return from_settings(instance_type="trn1.2xlarge", **settings)
 
 
+def job_in(plan: Plan, **changes: Any) -> TrainingJob:
+    """JOB with the image of the plan's region, and changed so."""
+    return replace(JOB, **{"image": JOB.image.replace("us-west-2", plan.region)} | changes)
+
+
 def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
-    """What is wrong with JOB when it is changed so."""
+    """What is wrong with JOB in the plan's region when it is changed so."""
     try:
-        training_job_request(plan, replace(JOB, **changes))
+        training_job_request(plan, job_in(plan, **changes))
     except JobError as error:
         return list(error.problems)
     return []

@@ -238,3 +238,10 @@ def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | No
 )
 def test_an_arn_tells_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
     assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)
+
+
+def test_a_part_of_something_that_a_stack_made_and_that_is_gone_is_left() -> None:
+    backup = thing("backup-1", parents=("fs-1",))
+    gone = stack(made={("AWS::FSx::FileSystem", "fs-1"): "DELETE_COMPLETE"})
+    (found,) = looked(backup, thing("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
+    assert (found.resource.name, found.found_by) == ("backup-1", ("part of fs-1",))

@@ -1,5 +1,6 @@
 """How AWS is asked by an audit: only read, everything named when it is denied, and nothing counted that is gone."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
 from trainium_core.adapters.aws_service import Clients
 from trainium_core.audit.resource import Look, Resource, arn_type
 from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import Stacks as RememberedStacks
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -38,6 +40,8 @@ def stubbed(listing: Listing) -> Iterator[tuple[Look, Stubber]]:
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
     with stubbed(LISTING[kind]) as (look, stub):
         stub.add_response(LISTING[kind].operation, answer)
+        for _ in LISTING[kind].again:
+            stub.add_response(LISTING[kind].operation, {"TrainingJobSummaries": []})
         return list(look.resources())
 
 
@@ -218,7 +222,9 @@ def test_a_volume_has_a_price_if_it_is_gp3_as_every_gp3_is(volume: dict[str, Any
 class Stacks:
     """CloudFormation's answers about one stack."""
 
-    def __init__(self, status: str, events: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, status: str, events: list[dict[str, Any]] | None = None, *, template: dict[str, Any] | None = None
+    ) -> None:
         created = datetime(2026, 11, 20, tzinfo=UTC)
         stack = {"StackName": "TrnClusterStack", "StackId": "arn:stack", "StackStatus": status}
         self.account = AwsAuditedAccount("us-west-2")
@@ -229,6 +235,10 @@ class Stacks:
             {"Stacks": [stack | {"CreationTime": created, "DeletionTime": created, "Tags": []}]},
         )
         self.stub.add_response("list_stacks", {"StackSummaries": []})
+        if template is None:
+            self.stub.add_client_error("get_template", "AccessDenied")
+        else:
+            self.stub.add_response("get_template", {"TemplateBody": json.dumps(template)})
         whole = {"StackId": "arn:stack", "EventId": "1", "StackName": "TrnClusterStack", "Timestamp": created}
         self.stub.add_response("describe_stack_events", {"StackEvents": [whole | event for event in events or ()]})
 
@@ -240,6 +250,13 @@ class Stacks:
 
 def test_a_stack_that_could_not_be_deleted_still_stands() -> None:
     assert Stacks("DELETE_FAILED").record.stands
+
+
+def test_a_stack_without_tags_is_one_of_the_cluster_that_its_template_names() -> None:
+    tags = [{"Key": "trn:cluster", "Value": "another"}]
+    template = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": tags}}}}
+    assert Stacks("CREATE_COMPLETE", template=template).record.cluster == "another"
+    assert Stacks("CREATE_COMPLETE").record.cluster is None
 
 
 def test_of_the_events_of_a_stack_the_newest_about_each_thing_counts() -> None:
@@ -260,3 +277,35 @@ def test_a_profile_that_does_not_exist_is_no_traceback(monkeypatch: pytest.Monke
     monkeypatch.setenv("AWS_PROFILE", "none-such")
     with pytest.raises(CannotTellError, match="none-such"):
         AwsAuditedAccount("us-west-2").identity()
+
+
+def test_a_job_that_stops_and_instances_that_an_ended_one_keeps_are_found_and_an_ended_job_is_not() -> None:
+    arn = "arn:aws:sagemaker:us-west-2:123456789012:training-job/"
+
+    def job(name: str, status: str, **more: Any) -> dict[str, Any]:
+        return {"TrainingJobName": name, "TrainingJobArn": arn + name, "TrainingJobStatus": status, **more}
+
+    warm = job("warm", "Completed", CreationTime=0, WarmPoolStatus={"Status": "Available"})
+    answers = (
+        [job("runs", "InProgress", CreationTime=0)],
+        [job("stops", "Stopping", CreationTime=0)],
+        [warm, job("ended", "Completed", CreationTime=0)],
+    )
+    asked = ({"StatusEquals": "InProgress"}, {"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": "Available"})
+    with stubbed(LISTING["SageMaker training job"]) as (look, stub):
+        for arguments, jobs in zip(asked, answers, strict=True):
+            stub.add_response("list_training_jobs", {"TrainingJobSummaries": jobs}, arguments)
+        found = [(one.name, one.state) for one in look.resources()]
+    assert found == [("runs", "InProgress"), ("stops", "Stopping"), ("warm", "Completed, warm pool")]
+
+
+def test_a_log_group_of_hyperpod_is_part_of_the_cluster_whose_id_it_is_named_after() -> None:
+    groups = [{"logGroupName": name} for name in ("/aws/sagemaker/Clusters/pod/abc123", "/aws/lambda/pod")]
+    found = seen("log group", {"logGroups": groups})
+    assert [one.parents for one in found] == [{"abc123"}, frozenset()]
+    pod = {("AWS::SageMaker::Cluster", "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"): "DELETE_COMPLETE"}
+    created = datetime(2026, 11, 20, tzinfo=UTC)
+    record = StackRecord(
+        name="HyperPodStack", stack_id="s", status="DELETE_COMPLETE", cluster="trn-pilot", created=created, made=pod
+    )
+    assert "abc123" in RememberedStacks(own=(record,), other_names=frozenset(), other_ids=frozenset()).made_names

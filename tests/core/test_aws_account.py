@@ -108,6 +108,15 @@ def test_a_stack_is_its_status_or_none(account: AwsAccount) -> None:
     assert account.stack_status("TrnClusterStack") is None
 
 
+def test_a_stack_is_of_the_cluster_that_its_resources_are_tagged_with(account: AwsAccount) -> None:
+    tags = '"Properties": {"Tags": [{"Key": "trn:cluster", "Value": "others"}]}'
+    template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"%s}}}'
+    client("cloudformation").create_stack(StackName="TrnClusterStack", TemplateBody=template % f", {tags}")
+    client("cloudformation").create_stack(StackName="Another", TemplateBody=template % "")
+    found = [account.stack_cluster(name) for name in ("TrnClusterStack", "Another", "NotThere")]
+    assert found == ["others", None, None]
+
+
 def test_a_client_is_made_once_for_each_service_and_region() -> None:
     clients = Clients()
     here, there = AwsAccount("us-west-2", clients=clients), AwsAccount("us-east-1", clients=clients)

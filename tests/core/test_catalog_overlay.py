@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.plans import from_settings, the_problem
@@ -150,7 +150,7 @@ def as_toml(value: Any) -> str:
     return str(value).lower()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(
     key=st.sampled_from([line.split(" =")[0] for line in TOMORROW.splitlines() if " = {" in line]), value=toml_values
 )

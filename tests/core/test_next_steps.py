@@ -1,6 +1,8 @@
 """The commands a person is given once the cluster stands."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +39,18 @@ def test_values_are_those_of_the_plan() -> None:
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])
 def test_every_command_is_one_that_a_shell_can_read(name: str) -> None:
     command = steps(from_settings(nodes=2))[name]
-    subprocess.run(["bash", "-n", "-c", command], check=True, timeout=10)
+    subprocess.run(["bash", "-n", "-c", command], check=True, timeout=60)
+
+
+def test_the_shell_of_a_session_is_that_of_the_first_user(tmp_path: Path) -> None:
+    """Session Manager's agent hands the command to `sh -c`; user 0 stands for the image's 1000, which is not here."""
+    _, _, rest = steps(from_settings(nodes=2))["Session"].partition("command='")
+    (tmp_path / "sudo").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "sudo").chmod(0o755)
+    command = rest.partition("'")[0].replace("1000", "0")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    found = subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True, env={"PATH": path})
+    assert found.stdout == "-iu root\n"
 
 
 def test_every_call_names_the_region_of_the_plan() -> None:

@@ -15,9 +15,10 @@ from trainium_core.pilot_clock import (
     PilotTerms,
     clock_decision,
     stops_before_block_end,
+    warning_of,
     warning_time,
 )
-from trainium_core.pilot_end import PilotEnd, utc_text
+from trainium_core.pilot_end import PilotEnd
 
 DEPLOYED = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BLOCK = CapacityBlock(
@@ -67,12 +68,12 @@ def test_an_end_is_warned_of_once() -> None:
     end = DEPLOYED + timedelta(hours=100)
     assert decision(75, terms(100)).warn_of is None
     assert decision(76, terms(100)).warn_of == end
-    assert decision(77, terms(100), memory=Memory(warned=utc_text(end))).warn_of is None
+    assert decision(77, terms(100), memory=Memory(told=warning_of(end))).warn_of is None
     assert decision(100, terms(100)).warn_of is None
 
 
 def test_another_end_is_warned_of_again() -> None:
-    earlier = Memory(warned=utc_text(DEPLOYED + timedelta(hours=92)))
+    earlier = Memory(told=warning_of(DEPLOYED + timedelta(hours=92)))
     assert decision(76, terms(100), memory=earlier).warn_of == DEPLOYED + timedelta(hours=100)
 
 
@@ -117,6 +118,29 @@ def test_a_pilot_in_a_block_can_end_before_it() -> None:
     assert decision(20, terms(20, in_capacity_block=True), block=BLOCK).nodes == 0
 
 
+@pytest.mark.parametrize(("after", "told"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
+def test_jobs_are_told_a_quarter_of_an_hour_before_the_end(after: float, told: bool) -> None:
+    assert (decision(after, terms(100)).notice is not None) is told
+
+
+def test_jobs_are_told_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
+    found = decision(33, terms(in_capacity_block=True), block=BLOCK).notice
+    assert found is not None
+    assert found.at == BLOCK.ends - timedelta(minutes=45)
+    assert decision(32.99, terms(in_capacity_block=True), block=BLOCK).notice is None
+
+
+def test_jobs_are_told_of_the_first_moment_at_which_nodes_stop() -> None:
+    found = decision(33.1, terms(33.2, in_capacity_block=True), block=BLOCK).notice
+    assert found is not None
+    assert found.reason.startswith("the pilot ends at")
+
+
+def test_there_is_time_for_several_looks_between_word_to_the_jobs_and_the_end() -> None:
+    known = facts()["pilot"]
+    assert known["minutes_of_notice"] >= 3 * known["minutes_between_looks"]
+
+
 def test_a_spent_budget_stops_the_nodes_and_is_remembered() -> None:
     stopped = decision(1, terms(budget_usd=500), budget_reached=True)
     assert (stopped.nodes, stopped.why) == (0, "the budget of $500 is spent")
@@ -135,7 +159,7 @@ known_things = st.fixed_dictionaries(
         "budget_reached": st.booleans(),
         "memory": st.builds(
             Memory,
-            warned=st.sampled_from([None, "2026-11-25T16:00Z"]),
+            told=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
             stopped=st.sampled_from([None, "budget 500", "capacity block", "end 2026-11-21T12:00Z"]),
         ),
     }
@@ -159,6 +183,8 @@ def test_whatever_is_known(
     assert found.nodes in (0, 2)
     assert not (ended and found.nodes)
     assert found.delete == (ended and destroys)
+    assert (found.ended is not None) == ended
+    assert found.notice is None or found.nodes
     assert not (found.delete and found.nodes)
     # Why there are none is always told, and remembered but for a sleep, which is the stack's own affair.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")

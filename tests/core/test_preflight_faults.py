@@ -27,7 +27,8 @@ from trainium_local.server import Settings
 
 REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
-FILE_SYSTEMS = "file systems of one's own"
+FILE_SYSTEMS, ENDING = "file systems of one's own", "an end"
+HYPERPOD = "a HyperPod cluster"
 
 # Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
 QUESTIONS = [
@@ -41,6 +42,7 @@ QUESTIONS = [
     ("ec2.DescribeImages", NEW_VPC, "ec2:DescribeImages", "image"),
     ("ec2.DescribeVpcs", NEW_VPC, "ec2:DescribeVpcs", "network"),
     ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
+    ("cloudformation.DescribeStacks", ENDING, "cloudformation:DescribeStacks", "stack end"),
     ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
     ("ec2.DescribeSubnets", OWN_VPC, "ec2:DescribeSubnets", "offering network"),
     ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
@@ -61,6 +63,7 @@ QUESTIONS = [
         "efs",
     ),
     ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
+    ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
 ]
 PRICES = "cost"
 """The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
@@ -76,6 +79,9 @@ RESERVATION_WITH_ROOM = {
     "AvailableInstanceCount": 2,
     "State": "active",
 }
+
+TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
+ROOM_FOR_A_CONTROLLER = {"QuotaCode": "L-1", "QuotaName": "ml.m5.xlarge for cluster usage", "Value": 1.0}
 
 Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
 """For an operation: the status and the parsed answer that takes the place of AWS's, or None to ask the embedded AWS."""
@@ -127,7 +133,10 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         NEW_VPC: from_settings(nodes=2),
         OWN_VPC: from_settings(**own),
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
+        ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
+        # Its nodes are of a training plan, since the embedded AWS has a quota of 0 for others.
+        HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
 
 
@@ -160,6 +169,8 @@ def account(kind: str, fault: Fault) -> AwsAccount:
         given = fault(operation)
         if given is None and (kind, operation) == (RESERVED, "ec2.DescribeCapacityReservations"):
             given = (200, {"CapacityReservations": [RESERVATION_WITH_ROOM]})
+        if given is None and (kind, operation) == (HYPERPOD, "service-quotas.ListServiceQuotas"):
+            given = (200, {"Quotas": [ROOM_FOR_A_CONTROLLER]})
         return given and (AWSResponse("", given[0], {}, None), given[1])
 
     session.events.register("before-call", answer)
@@ -182,13 +193,13 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
 def test_without_a_fault_the_plan_is_ready(plans: Mapping[str, Plan], kind: str) -> None:
     findings = preflight(plans[kind], account(kind, lambda _: None))
     assert verdict(findings) == "ready", findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
 def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str) -> None:
     asked: set[str] = set()
     preflight(plans[kind], account(kind, lambda operation: asked.add(operation)))

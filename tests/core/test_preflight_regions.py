@@ -32,7 +32,7 @@ def test_every_check_of_every_region_is_asked_at_once(monkeypatch: pytest.Monkey
     all_at_once = Barrier(3 * len(ZONES))
 
     def check(_plan: Plan, _account: Account) -> Answer:
-        all_at_once.wait(timeout=10)
+        all_at_once.wait(timeout=60)
         return Answer(outcome="pass", found="")
 
     monkeypatch.setattr(runner, "CHECKS", dict.fromkeys(runner._BEGUN_FIRST, check))
@@ -55,6 +55,16 @@ def test_elsewhere_a_pinned_image_is_what_its_parameter_names() -> None:
     pinned = from_settings(ami=IMAGE.image_id, ami_parameter=parameter)
     assert plan_in(pinned, "us-west-2").ami == IMAGE.image_id
     assert (plan_in(pinned, "us-east-2").ami, plan_in(pinned, "us-east-2").ami_parameter) == (parameter, None)
+
+
+def test_elsewhere_a_plan_names_nothing_of_its_own_region() -> None:
+    own = {
+        "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0",
+        "sagemaker_kms_key": "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+        "hyperpod_training_plan": "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january",
+    }
+    elsewhere = plan_in(from_settings(**own), "us-east-1")
+    assert [getattr(elsewhere, name) for name in own] == [None] * len(own)
 
 
 def test_a_region_that_lacks_the_type_is_refused() -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -18,6 +18,7 @@ from tests.core.jobs import JOB
 from tests.core.plans import from_settings
 from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError, LogLine
+from trainium_core.adapters import training_jobs
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
@@ -107,7 +108,8 @@ def test_a_failed_job_tells_why() -> None:
 def test_jobs_are_listed_by_name_and_the_newest_first() -> None:
     aws, stub = stubbed("sagemaker")
     entry = {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:123456789012:training-job/x", "TrainingJobStatus": "Failed"}
-    entries = [{**entry, "TrainingJobName": f"trn-pilot-{n}", "CreationTime": NOON} for n in range(3)]
+    names = ["trn-pilot-0", "not-trn-pilot-1", "trn-pilot-1", "trn-pilot-2"]
+    entries = [{**entry, "TrainingJobName": name, "CreationTime": NOON} for name in names]
     asked = {
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
@@ -118,7 +120,7 @@ def test_jobs_are_listed_by_name_and_the_newest_first() -> None:
     stub.add_response("list_training_jobs", {"TrainingJobSummaries": entries[:1], "NextToken": "more"}, asked)
     rest = {"TrainingJobSummaries": entries[1:]}
     stub.add_response("list_training_jobs", rest, asked | {"NextToken": "more"})
-    found = aws.training_jobs(name_contains="trn-pilot-", status="Failed", most=2)
+    found = aws.training_jobs(prefix="trn-pilot-", status="Failed", most=2)
     assert [job.name for job in found] == ["trn-pilot-0", "trn-pilot-1"]
 
 
@@ -126,7 +128,19 @@ def test_jobs_of_moto_are_listed(aws: AwsTrainingJobControl) -> None:
     start(aws)
     start(aws, "trn-pilot-second")
     assert {job.name for job in aws.training_jobs(most=5)} == {JOB.name, "trn-pilot-second"}
-    assert [job.name for job in aws.training_jobs(name_contains="second", most=5)] == ["trn-pilot-second"]
+    assert [job.name for job in aws.training_jobs(prefix="trn-pilot-s", most=5)] == ["trn-pilot-second"]
+
+
+def test_times_are_in_utc_as_those_in_the_names_of_jobs() -> None:
+    aws, stub = stubbed("sagemaker")
+    created = NOON.astimezone(timezone(timedelta(hours=9)))
+    entry = {"TrainingJobName": "a", "TrainingJobArn": "arn:aws:sagemaker:us-west-2:123456789012:training-job/a"}
+    stub.add_response(
+        "list_training_jobs",
+        {"TrainingJobSummaries": [{**entry, "TrainingJobStatus": "Failed", "CreationTime": created}]},
+    )
+    (found,) = aws.training_jobs(most=1)
+    assert (found.created, found.created.tzinfo) == (NOON, UTC)
 
 
 def write(stream: str, *texts: str, second: int = 0) -> None:
@@ -171,6 +185,48 @@ def test_a_log_that_may_not_be_read_names_the_permission() -> None:
     stub.add_client_error("describe_log_streams", "AccessDeniedException")
     with pytest.raises(CannotTellError, match="logs:DescribeLogStreams is missing"):
         aws.job_log(JOB.name, {})
+
+
+def stream_of(job_log_client: Stubber, events: "list[str] | None") -> None:
+    if events is None:
+        job_log_client.add_client_error("get_log_events", "ThrottlingException", "Rate exceeded")
+        return
+    said = [{"timestamp": 0, "message": text} for text in events]
+    job_log_client.add_response("get_log_events", {"events": said, "nextForwardToken": "end"})
+    job_log_client.add_response("get_log_events", {"events": [], "nextForwardToken": "end"})
+
+
+def two_streams() -> tuple[AwsTrainingJobControl, Stubber]:
+    aws, stub = stubbed("logs")
+    names = [{"logStreamName": f"{JOB.name}/algo-{n}-1700000000"} for n in (1, 2)]
+    stub.add_response("describe_log_streams", {"logStreams": names})
+    return aws, stub
+
+
+def test_a_throttled_look_keeps_what_it_has_read_and_is_not_the_last() -> None:
+    aws, stub = two_streams()
+    stream_of(stub, None)
+    stream_of(stub, ["b"])
+    page = aws.job_log(JOB.name, {})
+    assert texts([*page.lines]) == [("algo-2", "b")]
+    assert not page.is_last
+    assert list(page.position) == [f"{JOB.name}/algo-2-1700000000"]
+
+
+def test_a_look_that_reads_nothing_for_throttling_is_no_answer() -> None:
+    aws, stub = two_streams()
+    stream_of(stub, [])
+    stream_of(stub, None)
+    with pytest.raises(CannotTellError, match="Rate exceeded"):
+        aws.job_log(JOB.name, {})
+
+
+def test_a_look_that_is_cut_short_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_jobs, "_PAGES_AT_ONCE", 1)
+    aws, stub = two_streams()
+    for _ in range(2):
+        stub.add_response("get_log_events", {"events": [], "nextForwardToken": "more"})
+    assert not aws.job_log(JOB.name, {}).is_last
 
 
 def test_equal_source_is_uploaded_once(aws: AwsTrainingJobControl) -> None:

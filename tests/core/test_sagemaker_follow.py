@@ -44,6 +44,11 @@ def test_lines_that_cloudwatch_shows_after_the_end_are_told() -> None:
     assert followed(FakeJobs(states=[COMPLETED], written=[[], [line("late")]])) == [line("late"), COMPLETED]
 
 
+def test_a_job_that_is_over_is_followed_to_the_end_of_its_log() -> None:
+    jobs = FakeJobs(states=[COMPLETED], written=[[line("a")], [line("b")], [line("c")]], pages=3)
+    assert followed(jobs) == [line("a"), line("b"), line("c"), COMPLETED]
+
+
 def test_a_log_that_cannot_be_read_does_not_decide_about_the_job() -> None:
     jobs = FakeJobs(states=[TRAINING, COMPLETED], written=[SILENCE, [line("a")]])
     assert followed(jobs) == [TRAINING, line("a"), COMPLETED]

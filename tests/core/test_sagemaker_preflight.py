@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.fake_sagemaker_account import LONGEST_RUN, TRUSTED, FakeSageMakerAccount, instances, quotas
+from tests.core.fake_sagemaker_account import OF_ALL_JOBS, TRUSTED, FakeSageMakerAccount, instances, quotas
 from tests.core.jobs import JOB, TRAINING_PLAN
 from tests.core.plans import from_settings
 from trainium_core.preflight import Finding, verdict
@@ -44,20 +44,20 @@ def test_buckets_that_may_not_be_looked_at_are_unknown() -> None:
 
 
 def test_too_few_instances_of_the_quota_fail_with_what_to_ask_for() -> None:
-    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(instances(1), LONGEST_RUN)))
+    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(instances(1), *OF_ALL_JOBS)))
     assert outcome == "fail"
     assert "ask Service Quotas for 2 of L-00000001" in told
     assert "set trn:nodes to 1" in told
 
 
 def test_a_quota_that_sagemaker_does_not_list_is_unknown() -> None:
-    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(LONGEST_RUN)))
+    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(*OF_ALL_JOBS)))
     assert outcome == "unknown"
     assert "ml.trn1.32xlarge for training job usage" in told
 
 
 def test_spot_has_a_quota_of_its_own() -> None:
-    account = FakeSageMakerAccount(sagemaker=quotas(instances(4), LONGEST_RUN))
+    account = FakeSageMakerAccount(sagemaker=quotas(instances(4), *OF_ALL_JOBS))
     outcome, told = found("quota", account, spot=True)
     assert outcome == "unknown"
     assert "ml.trn1.32xlarge for spot training job usage" in told
@@ -65,14 +65,14 @@ def test_spot_has_a_quota_of_its_own() -> None:
 
 def test_a_warm_pool_has_a_quota_of_its_own() -> None:
     none = instances(0, "training warm pool usage")
-    account = FakeSageMakerAccount(sagemaker={**quotas(instances(4), LONGEST_RUN), none.name: none})
+    account = FakeSageMakerAccount(sagemaker={**quotas(instances(4), *OF_ALL_JOBS), none.name: none})
     outcome, told = found("quota", account, warm_pool_minutes=30)
     assert outcome == "fail"
     assert "training warm pool usage" in told
 
 
 def test_a_training_plan_needs_no_quota_of_its_own() -> None:
-    account = FakeSageMakerAccount(sagemaker=quotas(LONGEST_RUN))
+    account = FakeSageMakerAccount(sagemaker=quotas(*OF_ALL_JOBS))
     assert found("quota", account, training_plan_arn=TRAINING_PLAN)[0] == "pass"
 
 
@@ -82,17 +82,12 @@ def test_a_job_that_may_run_longer_than_the_quota_fails() -> None:
     assert "--max-hours 120 or less" in told
 
 
-@pytest.mark.parametrize(
-    ("image", "says"),
-    [
-        ("docker.io/library/python:3", "no image of a private ECR repository"),
-        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/x:1", "SageMaker pulls from us-west-2 alone"),
-    ],
-)
-def test_an_image_that_sagemaker_would_not_pull_fails(image: str, says: str) -> None:
-    outcome, told = found("image", image=image)
-    assert outcome == "fail"
-    assert says in told
+def test_a_volume_over_the_quota_of_volumes_is_told_where_it_may_not_count() -> None:
+    told = job_preflight(from_settings(root_volume_gib=1025), JOB, FakeSageMakerAccount())
+    (quota,) = [finding for finding in told if finding.check == "quota"]
+    assert (quota.outcome, quota.needed) == ("warn", "1025 GB")
+    assert "no source says whether it counts" in quota.found
+    assert quota.fix == "set trn:root_volume_gib to 1024 or less"
 
 
 def test_an_image_that_is_not_there_fails() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.jobs import JOB, TRAINING_PLAN, job_problems, small_plan, the_job_problem
+from tests.core.jobs import JOB, TRAINING_PLAN, job_in, job_problems, small_plan, the_job_problem
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.problems import PlanError
 from trainium_core.sagemaker.problems import JobError
@@ -58,6 +58,11 @@ def test_what_ec2_reserved_is_of_no_use_to_a_job(capacity: str) -> None:
         ({"name": "my-job"}, "--name", "trn-pilot-NAME"),
         ({"name": "trn-pilot-"}, "--name", "trn-pilot-NAME"),
         ({"name": "trn-pilot-a_b"}, "--name", "trn-pilot-NAME"),
+        ({"name": f"trn-pilot-{'x' * 54}"}, "--name", "leave out 1 of its 64"),
+        ({"image": "bogus"}, "--image", "ACCOUNT.dkr.ecr.us-west-2.amazonaws.com/NAME:TAG"),
+        ({"image": "docker.io/library/python:3"}, "--image", "push the image to ECR"),
+        ({"image": JOB.image.partition(":")[0]}, "--image", "with the tag or digest"),
+        ({"image": JOB.image.replace("us-west-2", "us-east-1")}, "--image", "push it to ECR in us-west-2"),
     ],
 )
 def test_a_mistake_is_told_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:
@@ -65,6 +70,11 @@ def test_a_mistake_is_told_by_its_option(changes: dict[str, Any], key: str, says
     assert problem.key == key
     assert says in f"{problem.allowed} {problem.fix}"
     assert str(problem).startswith(f"{key}: got ")
+
+
+def test_a_tag_that_aws_has_not_published_comes_with_the_nearest() -> None:
+    problem = the_job_problem(PLAN, image="2.9.0-neuronx-py312-sdk2.30.0-ubuntu22.04")
+    assert problem.nearest == "2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04"
 
 
 def test_a_training_plan_is_for_the_types_that_are_sold_in_plans() -> None:
@@ -75,7 +85,7 @@ def test_a_training_plan_is_for_the_types_that_are_sold_in_plans() -> None:
 def test_all_mistakes_are_told_at_once_those_of_the_plan_by_their_setting() -> None:
     plan = from_settings(instance_type="trn2.3xlarge", region="sa-east-1")
     with pytest.raises(PlanError) as raised:
-        training_job_request(plan, JOB.__class__(**{**vars(JOB), "max_hours": 0, "output_url": "x"}))
+        training_job_request(plan, job_in(plan, max_hours=0, output_url="x"))
     assert isinstance(raised.value, JobError)
     told = str(raised.value)
     assert told.startswith("The training job has 3 problems; nothing was started.")
@@ -83,6 +93,14 @@ def test_all_mistakes_are_told_at_once_those_of_the_plan_by_their_setting() -> N
     assert "\n  --max-hours: got 0" in told
 
 
-def test_a_line_break_in_a_hyperparameter_is_refused_as_sagemaker_would() -> None:
-    problem = the_job_problem(PLAN, hyperparameters={"lr": "0.1\n"})
-    assert (problem.key, problem.allowed) == ("hyperparameter lr", "text of one line")
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"hyperparameters": {"lr": "0.1\n"}}, "hyperparameter lr"),
+        ({"arguments": ("--note", "a\nb")}, "an argument of the script"),
+    ],
+    ids=["hyperparameter", "argument"],
+)
+def test_a_line_break_is_refused_as_sagemaker_would(changes: dict[str, Any], key: str) -> None:
+    problem = the_job_problem(PLAN, **changes)
+    assert (problem.key, problem.allowed) == (key, "text of one line")

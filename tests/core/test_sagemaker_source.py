@@ -8,6 +8,7 @@ import sys
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tests.core.plans import from_settings
 from trainium_core.sagemaker.job import job_name
 from trainium_core.sagemaker.problems import JobError
+from trainium_core.sagemaker.source_files import LARGEST_SOURCE_MIB
 from trainium_core.sagemaker.source_package import SourcePackage, container_entry, pack_source
 
 
@@ -78,6 +80,72 @@ def test_an_executable_file_stays_one(source: Path) -> None:
     (source / "train.py").chmod(0o755)
     with tarfile.open(fileobj=io.BytesIO(pack_source(source / "train.py", source).archive)) as archive:
         assert {entry.name: entry.mode for entry in archive} == {"train.py": 0o755, "models/net.py": 0o644}
+
+
+def test_what_is_not_packed_though_a_training_may_miss_it_is_told(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "net.py").write_text("linked")
+    (source / "shared").symlink_to(tmp_path / "shared")
+    (source / "linked.py").symlink_to(tmp_path / "shared" / "net.py")
+    (source / "gone.py").symlink_to(tmp_path / "gone.py")
+    (source / ".aws").mkdir()
+    for secret in (".env", ".env.prod", "models/id_rsa", "cert.pem", ".aws/credentials"):
+        (source / secret).write_text("secret")
+    os.mkfifo(source / "pipe")
+    package = pack_source(source / "train.py", source)
+    assert package.names == ("linked.py", "models/net.py", "train.py")
+    assert unpacked(package)["linked.py"] == b"linked"
+    assert package.left_out == (
+        ".aws (may hold a secret)",
+        ".env (may hold a secret)",
+        ".env.prod (may hold a secret)",
+        "cert.pem (may hold a secret)",
+        "gone.py (a link to nothing)",
+        "models/id_rsa (may hold a secret)",
+        "pipe (no ordinary file)",
+        "shared (a link to a directory)",
+    )
+
+
+def test_a_source_that_is_too_large_names_its_largest_files_and_the_way_for_data(source: Path) -> None:
+    with (source / "data.bin").open("wb") as data:
+        data.truncate((LARGEST_SOURCE_MIB + 1) * 2**20)
+    with pytest.raises(JobError) as raised:
+        pack_source(source / "train.py", source)
+    (problem,) = raised.value.problems
+    assert (problem.key, str(problem.got)) == ("--source", f"{source}, 257 MiB")
+    assert "--input; the largest are data.bin (257 MiB)" in problem.fix
+
+
+@pytest.mark.parametrize("unreadable", ["models", "models/net.py"])
+def test_what_cannot_be_read_is_refused_and_not_left_out(
+    source: Path, unreadable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _nobody_may_read(source / unreadable, monkeypatch)
+    with pytest.raises(JobError, match=f"{unreadable}'.*\n.*\n.*Permission denied"):
+        pack_source(source / "train.py", source)
+
+
+def _nobody_may_read(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File modes do not keep root out, who may run the tests."""
+
+    def refusing(original: Any) -> Any:
+        def read(path: Any, *arguments: Any) -> Any:
+            if Path(path) == refused:
+                raise PermissionError(13, "Permission denied", str(path))
+            return original(path, *arguments)
+
+        return read
+
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    monkeypatch.setattr(Path, "read_bytes", refusing(Path.read_bytes))
+
+
+def test_a_script_that_would_not_be_packed_is_refused(source: Path) -> None:
+    (source / "venv").mkdir()
+    (source / "venv" / "train.py").write_text("")
+    with pytest.raises(JobError, match="a folder that no training needs"):
+        pack_source(source / "venv" / "train.py", source)
 
 
 def test_the_entry_goes_with_the_source(source: Path) -> None:

@@ -16,6 +16,7 @@ from tests.core.fake_spending import (
     cluster_stack,
     launched,
     terminated,
+    terminating,
 )
 from tests.core.plans import from_settings
 from trainium_core.account import CannotTellError
@@ -55,6 +56,38 @@ def test_nodes_cost_from_their_launch_to_their_termination_or_until_now() -> Non
     activities = [launched(FIRST, 10), terminated(FIRST, 6), launched(SECOND, 3)]
     found = spent(account(activities=activities, look=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(7 * HOURLY)
+    assert found.estimated_total.unknown == 0
+
+
+SIX_WEEKS = 24 * 42
+
+
+def test_a_node_that_runs_longer_than_auto_scaling_remembers_costs_since_ec2_launched_it() -> None:
+    old = replace(instance(FIRST), created=NOW - timedelta(hours=2 * SIX_WEEKS))
+    look = FakeLook(found=[old], kind="EC2 instance", arn_type="ec2:instance")
+    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], look=look))
+    assert cents(found.estimated_total.usd) == cents(2 * SIX_WEEKS * HOURLY)
+    assert found.estimated_total.unknown == 1  # others may have run then, and be gone
+
+
+def test_it_costs_so_once_however_many_groups_the_cluster_has_had() -> None:
+    old = replace(instance(FIRST), created=NOW - timedelta(hours=5))
+    look = FakeLook(found=[old], kind="EC2 instance", arn_type="ec2:instance")
+    stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
+    # The fake group says the same of either stack: an hour of SECOND for each.
+    found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], look=look))
+    assert "7.00 node-hours" in found.estimated[0].how
+
+
+def test_a_node_that_was_launched_before_auto_scaling_remembers_costs_from_then_to_its_end() -> None:
+    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
+    assert cents(found.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
+    assert found.estimated_total.unknown == 1
+
+
+def test_a_node_that_is_being_terminated_costs_no_more() -> None:
+    found = spent(account(activities=[launched(FIRST, 10), terminating(FIRST, 4)], look=running(FIRST)))
+    assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
     assert found.estimated_total.unknown == 0
 
 

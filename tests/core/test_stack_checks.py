@@ -61,3 +61,22 @@ def test_a_stack_is_only_updated_from_a_steady_state(status: str | None, outcome
 )
 def test_a_stack_that_is_stuck_comes_with_the_way_out(status: str, command: str) -> None:
     assert command in found("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
+
+
+@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "ROLLBACK_COMPLETE", "DELETE_FAILED"])
+def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) -> None:
+    account = FakeAccount(stacks={"TrnClusterStack": status}, clusters={"TrnClusterStack": "others"})
+    finding = found("stack", account)
+    assert finding.outcome == "fail"
+    assert finding.found.startswith("TrnClusterStack belongs to cluster others, and not to trn-pilot")
+    assert finding.fix.startswith("set trn:cluster_name to others")
+
+
+def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
+    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, clusters={"TrnClusterStack": None})
+    assert found("stack", account).outcome == "pass"
+
+
+def test_whose_stack_it_is_must_be_known() -> None:
+    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, silent={"template"})
+    assert found("stack", account).outcome == "unknown"

@@ -33,6 +33,19 @@ def test_a_cluster_takes_every_type(settings: dict[str, Any]) -> None:
     assert problems_of(**settings) == []
 
 
+def test_a_hyperpod_cluster_cannot_sleep_at_its_end() -> None:
+    problem = the_problem(stacks="hyperpod", ends="5d")
+    assert (problem.key, problem.got) == ("ends_action", "sleep")
+    assert problem.fix == "set trn:ends_action to destroy, or remove trn:ends"
+    assert problems_of(stacks="hyperpod", ends="5d", ends_action="destroy") == []
+
+
+def test_no_budget_stops_a_hyperpod_cluster() -> None:
+    problem = the_problem(stacks="hyperpod", budget_usd="500", budget_action="stop")
+    assert (problem.key, problem.got) == ("budget_action", "stop")
+    assert problems_of(stacks="hyperpod", budget_usd="500") == []
+
+
 def test_hyperpod_has_a_type_that_training_jobs_do_not_have() -> None:
     assert problems_of(stacks="hyperpod", **TRN2_3XLARGE) == []
 
@@ -82,9 +95,15 @@ def test_a_training_plan_for_a_type_that_is_not_sold_so_is_refused() -> None:
     assert problem.allowed.endswith("training plans are sold for trn1.32xlarge, trn2.48xlarge")
 
 
-@pytest.mark.parametrize(("key", "arn"), [("hyperpod_training_plan", TRAINING_PLAN), ("sagemaker_kms_key", KMS_KEY)])
-def test_an_arn_of_another_region_is_refused(key: str, arn: str) -> None:
-    problem = the_problem(**{key: arn.replace("us-west-2", "us-east-1")})
+IMAGE = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("hyperpod_training_plan", TRAINING_PLAN), ("sagemaker_kms_key", KMS_KEY), ("sagemaker_image", IMAGE)],
+)
+def test_what_is_of_another_region_is_refused(key: str, named: str) -> None:
+    problem = the_problem(**{key: named.replace("us-west-2", "us-east-1")})
     assert (problem.key, problem.allowed) == (key, "something in us-west-2, the plan's region")
 
 

@@ -1,6 +1,8 @@
 """Taking a cluster down: the order, what is left alone, and that it can be begun again at any point."""
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,20 +16,25 @@ from tests.core.fake_teardown import (
     OURS,
     RECORDS,
     THEIRS,
+    FakeClock,
     FakeTeardown,
     KilledError,
     cluster_stack,
     leftover,
+    training_stack,
 )
-from trainium_core.account.teardown import NodeGroup, Work
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, OrderRefusedError, Work
 from trainium_core.naming import STACK_NAME
 from trainium_core.teardown import Outcome, scope_of, take_down, verdict
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
 
-def run(account: FakeTeardown) -> Sequence[Outcome]:
-    return take_down(account, scope_of(account, OURS), tell=lambda *_: None, pause=lambda _: None)
+def run(account: FakeTeardown, told: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
+    clock, heard = FakeClock(), [] if told is None else told
+    given = {"tell": lambda step, now: heard.append(f"{step}: {now.told}"), "pause": clock.pause, "now": clock.now}
+    return take_down(account, scope_of(account, OURS), **{**given, **options})
 
 
 def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
@@ -52,7 +59,7 @@ def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_
     account = FakeTeardown()
     run(account)
     kinds = list(dict.fromkeys(order.partition(" ")[0] for order in account.orders if "eni-1" not in order))
-    assert kinds == ["stop", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
+    assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
 
 
 def test_what_does_not_say_that_it_is_stopping_is_told_once() -> None:
@@ -80,8 +87,7 @@ def test_a_free_interface_goes_before_the_stack_whose_subnet_it_keeps() -> None:
 def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
     account = FakeTeardown()
     told: list[str] = []
-    scope = scope_of(account, OURS)
-    take_down(account, scope, tell=lambda step, now: told.append(f"{step}: {now.told}"), pause=lambda _: None)
+    run(account, told)
     assert any("nodes: 2 shutting-down" in line for line in told)
     assert told.index("nodes: none is left") < min(i for i, line in enumerate(told) if line.startswith("stacks"))
 
@@ -114,17 +120,18 @@ def test_taking_down_what_is_gone_orders_nothing() -> None:
     assert account.orders == []
 
 
-def test_a_group_that_something_sets_up_again_is_set_to_0_again() -> None:
+def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
     account = FakeTeardown()
-    scope, told = scope_of(account, OURS), False
+    told = False
 
     def meanwhile(_: float) -> None:
         nonlocal told
         if not told and account.group.instances == {"shutting-down": 2}:
             told, account.group = True, FakeTeardown().group
 
-    assert verdict(take_down(account, scope, tell=lambda *_: None, pause=meanwhile)) == "gone"
-    assert account.orders.count(f"empty_group {GROUP}") == 2
+    assert verdict(run(account, pause=meanwhile, grace=timedelta())) == "gone"
+    emptied = [order for order in account.orders if order.startswith("empty_group")]
+    assert emptied == [f"empty_group {GROUP}", f"empty_group {GROUP} for good"]
 
 
 def test_a_stack_that_failed_to_go_is_deleted_again() -> None:
@@ -147,11 +154,12 @@ def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
     assert "delete_leftover snap-1" not in account.orders
 
 
-def test_a_protected_stack_is_not_deleted_and_the_way_to_lift_it_is_told() -> None:
-    account = FakeTeardown(stacks=[cluster_stack(protected=True)])
+def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is_told() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(protected=True), training_stack()])
     outcomes = run(account)
+    assert verdict(outcomes) == "left"
     assert "update-termination-protection" in of(outcomes, "stacks").told
-    assert not [order for order in account.orders if order.startswith("delete_stack")]
+    assert account.orders == []
 
 
 def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> None:
@@ -185,6 +193,24 @@ def test_a_bucket_that_a_deleted_stack_left_is_emptied_and_deleted() -> None:
     assert verdict(run(account)) == "gone"
     assert RECORDS not in account.objects
     assert CACHE in account.objects
+
+
+@pytest.mark.parametrize("error", [OrderRefusedError, CannotTellError], ids=["refused", "no answer"])
+def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[Exception]) -> None:
+    class Locked(FakeTeardown):
+        def delete_some(self, bucket: str) -> int:
+            if bucket == "locked":
+                raise error("it is locked")
+            return super().delete_some(bucket)
+
+    buckets = tuple(MadeResource(kind="AWS::S3::Bucket", resource_id=name) for name in ("locked", RECORDS))
+    deleted = [cluster_stack(status="DELETE_COMPLETE", resources=buckets)]
+    account = Locked(stacks=[], deleted=deleted, leftovers=[], work=[])
+    account.tags["locked"] = CONSENT
+    outcomes = run(account)
+    assert RECORDS not in account.objects
+    assert "it is locked" in of(outcomes, "buckets left behind").told
+    assert verdict(outcomes) != "gone"
 
 
 def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
@@ -227,10 +253,8 @@ def test_one_look_without_an_answer_is_asked_again() -> None:
     def mend(_: float) -> None:
         account.denied = frozenset()
 
-    scope = scope_of(account, OURS)
     told: list[str] = []
-    outcomes = take_down(account, scope, tell=lambda step, now: told.append(f"{step}: {now.told}"), pause=mend)
-    assert verdict(outcomes) == "gone"
+    assert verdict(run(account, told, pause=mend)) == "gone"
     assert "stacks: no answer, asking again: not allowed: stack_progress" in told
 
 
@@ -252,3 +276,122 @@ def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> Non
     run(account)
     assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
     assert not [order for order in account.orders if f"{STACK_NAME}-dev" in order]
+
+
+@pytest.mark.parametrize(
+    "in_the_way", [{"denied": frozenset({"network interface"})}, {"refused": frozenset({"delete_some"})}]
+)
+def test_what_cannot_be_cleared_away_keeps_no_stack_from_another_attempt(in_the_way: dict[str, frozenset[str]]) -> None:
+    account = FakeTeardown(failing=1, **in_the_way)
+    assert of(run(account), "stacks").state == "done"
+
+
+def test_a_deletion_that_is_refused_of_a_stack_with_change_sets_alone_is_told_and_not_waited_for() -> None:
+    bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
+    outcomes = run(FakeTeardown(stacks=[bare], refused=frozenset({"delete_stack"})))
+    assert of(outcomes, "stacks").told == "refused: delete_stack stack/cluster"
+
+
+def test_a_stack_that_is_being_updated_goes_once_that_has_ended() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(status="UPDATE_IN_PROGRESS")], refused=frozenset({"delete_stack"}))
+    told: list[str] = []
+
+    def settle(_: float) -> None:
+        if "is in UPDATE_IN_PROGRESS, and cannot be deleted yet" in told[-1]:
+            account.refused, account.stacks = frozenset(), [cluster_stack(status="UPDATE_COMPLETE")]
+
+    assert verdict(run(account, told, pause=settle, grace=timedelta())) == "gone"
+    assert any("cannot be deleted yet" in line for line in told)
+
+
+def test_jobs_that_outlived_their_stack_are_stopped() -> None:
+    account = FakeTeardown(stacks=[], deleted=[training_stack()], leftovers=[])
+    account.work = [Work(kind="training job", work_id="trn-pilot-job")]
+    assert verdict(run(account)) == "gone"
+    assert account.orders == ["stop trn-pilot-job"]
+
+
+def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
+    class Protected(FakeTeardown):
+        def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+            return [NodeGroup(name=GROUP, wanted=0, instances={"running": 1})] if names else []
+
+    outcomes = run(Protected())
+    assert "protected from scale-in" in of(outcomes, "nodes").told
+    assert verdict(outcomes) == "gone"
+
+
+def test_the_log_group_that_hyperpod_made_for_a_cluster_of_ours_goes_and_no_other() -> None:
+    arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"
+    pod = MadeResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
+    deleted = [cluster_stack(name="HyperPodStack", status="DELETE_COMPLETE", resources=(pod,))]
+    own, other = (
+        Leftover(kind="log group", resource_id=f"/aws/sagemaker/Clusters/pod/{end}", tags={}) for end in ("abc123", "x")
+    )
+    account = FakeTeardown(stacks=[], deleted=deleted, work=[], leftovers=[own, other])
+    assert verdict(run(account)) == "gone"
+    assert account.leftovers == [other]
+
+
+class TestNotice:
+    """What running nodes are told before they end."""
+
+    def test_no_node_ends_before_the_time_that_all_were_told(self) -> None:
+        clock = FakeClock()
+        begun = clock.now()
+
+        class Timed(FakeTeardown):
+            def empty_group(self, name: str, *, for_good: bool) -> None:
+                assert clock.now() - begun >= timedelta(minutes=2)
+                super().empty_group(name, for_good=for_good)
+
+        account = Timed(work=[])
+        assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
+        (notice,) = account.board
+        assert (notice.kind, notice.at) == ("destroy", "2026-11-21T12:02:01Z")
+        assert "trn-pilot is being destroyed" in notice.reason
+
+    def test_none_is_given_where_none_is_wanted(self) -> None:
+        account = FakeTeardown()
+        run(account, grace=timedelta())
+        assert account.board == []
+
+    @pytest.mark.parametrize(
+        "account",
+        [FakeTeardown(group=NO_NODES), FakeTeardown(has_roster=False), FakeTeardown(denied=frozenset({"notices"}))],
+        ids=["no nodes", "no roster", "may not be read"],
+    )
+    def test_where_none_can_be_given_nothing_is_waited_for(self, account: FakeTeardown) -> None:
+        clock = FakeClock()
+        begun = clock.now()
+        assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
+        assert clock.now() - begun < timedelta(minutes=1)
+
+    def test_one_that_is_refused_is_told_and_the_rest_goes_on(self) -> None:
+        account, told = FakeTeardown(refused=frozenset({"announce"})), list[str]()
+        assert verdict(run(account, told)) == "gone"
+        assert "notice to the nodes: refused: announce" in told
+
+    def test_a_teardown_that_begins_again_does_not_give_it_again(self) -> None:
+        account, clock = FakeTeardown(fatal=3), FakeClock()
+        with pytest.raises(KilledError):
+            run(account, pause=clock.pause, now=clock.now)
+        assert account.orders[-1] == "announce"
+        clock.pause(600)
+        told_at = clock.now()
+        account.fatal = 0
+        run(account, pause=clock.pause, now=clock.now)
+        assert account.orders.count("announce") == 1
+        assert clock.now() - told_at < timedelta(minutes=1)
+
+    def test_who_interrupts_it_keeps_the_nodes_and_they_are_told_so(self) -> None:
+        account = FakeTeardown()
+
+        def interrupt(_: float) -> None:
+            if account.board:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(account, pause=interrupt)
+        assert account.board == []
+        assert f"empty_group {GROUP}" not in account.orders

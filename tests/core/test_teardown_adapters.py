@@ -1,5 +1,6 @@
 """What a teardown asks AWS and orders, against moto; what moto cannot answer truly is tested in tests/deploy."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,14 +12,17 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError, StoredBytes, Work
+from trainium_core.adapters.node_store import NodeStore, StoredRoster
 from trainium_core.adapters.teardown import AwsTeardown
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import CLUSTER_TAG, RECORDS_OUTPUT, ROSTER_KEY
+from trainium_core.roster import Notice, Roster
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
 ROLE = "arn:aws:iam::123456789012:role/states"
+AMI = "ami-12c6146b"  # one of moto's
 
 
 @pytest.fixture
@@ -175,16 +179,20 @@ def test_an_fsx_file_system_is_billed_for_its_capacity() -> None:
     assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)
 
 
-@pytest.mark.parametrize("order", ["delete_stack", "delete_bucket", "empty_group"])
+@pytest.mark.parametrize("order", ["delete_stack", "delete_bucket"])
 def test_deleting_what_is_gone_is_no_failure(aws: AwsTeardown, order: str) -> None:
     getattr(aws, order)("gone")
+
+
+def test_emptying_a_group_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
+    aws.empty_group("gone", for_good=False)
 
 
 def test_an_order_that_is_not_allowed_names_the_permission() -> None:
     aws, stub = stubbed("autoscaling")
     stub.add_client_error("update_auto_scaling_group", "AccessDenied")
     with pytest.raises(OrderRefusedError, match="the permission autoscaling:UpdateAutoScalingGroup is missing"):
-        aws.empty_group("group")
+        aws.empty_group("group", for_good=False)
 
 
 def test_a_resource_in_no_stack_has_none() -> None:
@@ -200,3 +208,84 @@ def test_a_template_that_is_not_json_is_not_ours_to_judge() -> None:
     stub.add_response("get_template", {"TemplateBody": "Resources:\n  A: {}"})
     with pytest.raises(CannotTellError, match="is not JSON"):
         aws.living_stacks(["TrnClusterStack"])
+
+
+def test_only_a_group_that_is_emptied_for_good_cannot_be_set_up_again(aws: AwsTeardown) -> None:
+    ec2, autoscaling = client("ec2"), client("autoscaling")
+    (subnet, *_) = ec2.describe_subnets()["Subnets"]
+    ec2.create_launch_template(
+        LaunchTemplateName="nodes", LaunchTemplateData={"InstanceType": "t3.micro", "ImageId": AMI}
+    )
+    autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName="group",
+        MinSize=1,
+        MaxSize=1,
+        LaunchTemplate={"LaunchTemplateName": "nodes", "Version": "$Latest"},
+        VPCZoneIdentifier=subnet["SubnetId"],
+    )
+    for for_good, maximum in ((False, 1), (True, 0)):
+        aws.empty_group("group", for_good=for_good)
+        (group,) = autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+        assert (group["MinSize"], group["MaxSize"], group["DesiredCapacity"]) == (0, maximum, 0)
+
+
+NOTICE = Notice(kind="destroy", at="2026-11-21T12:02:00Z", reason="it goes")
+OTHER_NOTICE = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="it ends")
+
+
+def deployed_with_records(roster: Roster | None) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": REGION})
+    template = {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {RECORDS_OUTPUT: {"Value": "records"}},
+    }
+    client("cloudformation").create_stack(StackName="Cluster", TemplateBody=json.dumps(template))
+    if roster is not None:
+        s3.put_object(Bucket="records", Key=ROSTER_KEY, Body=roster.to_json().encode())
+
+
+def stored_roster() -> Roster:
+    return Roster.from_json(client("s3").get_object(Bucket="records", Key=ROSTER_KEY)["Body"].read().decode())
+
+
+def test_a_notice_is_written_beside_the_members_and_other_notices_and_taken_back_alone(aws: AwsTeardown) -> None:
+    before = Roster.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
+    deployed_with_records(before)
+    assert aws.announce("Cluster", NOTICE)
+    assert aws.announce("Cluster", NOTICE)
+    assert stored_roster() == Roster.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE, NOTICE))
+    assert aws.notices("Cluster") == (OTHER_NOTICE, NOTICE)
+    aws.withdraw("Cluster", "destroy")
+    assert stored_roster() == before
+
+
+def test_nobody_is_told_where_there_is_no_roster_or_no_stack(aws: AwsTeardown) -> None:
+    deployed_with_records(None)
+    assert not aws.announce("Cluster", NOTICE)
+    assert not aws.announce("gone", NOTICE)
+    assert aws.notices("gone") == ()
+    assert "Contents" not in client("s3").list_objects_v2(Bucket="records")
+
+
+def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
+    aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed_with_records(Roster.of({"i-1": "10.0.0.4"}))
+    write, meanwhile = NodeStore.write_roster, [Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
+
+    def disturbed(store: NodeStore, roster: Roster, *, over: StoredRoster) -> None:
+        if meanwhile:
+            write(store, meanwhile.pop(), over=over)
+        write(store, roster, over=over)
+
+    monkeypatch.setattr(NodeStore, "write_roster", disturbed)
+    assert aws.announce("Cluster", NOTICE)
+    assert stored_roster() == Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
+
+
+def test_an_order_with_credentials_that_have_expired_says_to_sign_in_again() -> None:
+    aws, stub = stubbed("cloudformation")
+    stub.add_client_error("delete_stack", "ExpiredToken", "The security token included in the request is expired")
+    with pytest.raises(OrderRefusedError, match="is expired; sign in again"):
+        aws.delete_stack("stack")

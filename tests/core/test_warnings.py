@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.warnings import plan_warnings
+from trainium_core.warnings import hyperpod_warnings, plan_warnings, training_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
@@ -61,6 +61,16 @@ def test_a_lustre_file_system_is_warned_about_the_client_that_it_takes() -> None
 
 def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
     assert "nothing ends the pilot: 2 x trn1.32xlarge" in plan_warnings(from_settings(nodes=2))["ends"]
+
+
+def test_a_hyperpod_cluster_without_an_end_is_warned_of_what_that_costs() -> None:
+    assert "until somebody destroys the stack" in hyperpod_warnings(from_settings(nodes=2))["ends"]
+    assert hyperpod_warnings(from_settings(**PILOT, ends_action="destroy")) == {}
+
+
+def test_an_end_that_training_jobs_do_not_have_is_not_promised() -> None:
+    assert "does not end SageMakerTrainingStack" in training_warnings(from_settings(**PILOT))["ends"]
+    assert training_warnings(from_settings()) == {}
 
 
 def test_a_capacity_block_ends_by_itself() -> None:

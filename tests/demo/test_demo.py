@@ -121,10 +121,17 @@ def test_its_steps_are_numbered_in_their_order(demo: Demo) -> None:
         "cdk bootstrap aws://123456789012/us-west-2",
         "cdk deploy TrnClusterStack",
         "cdk destroy TrnClusterStack",
+        "trn audit",
     ],
 )
 def test_its_commands_are_shown_as_a_user_types_them(demo: Demo, command: str) -> None:
     assert f"\n$ {command}\n" in demo.output
+
+
+def test_it_ends_with_the_products_own_proof(demo: Demo) -> None:
+    assert re.search(
+        r"\n\$ trn audit\nnothing left of trn-pilot in us-west-2: \d+ kinds were looked for\n", demo.output
+    )
 
 
 def test_it_says_that_nothing_ran_on_the_instances(demo: Demo) -> None:

@@ -180,4 +180,4 @@ def test_an_audit_changes_nothing(account: Account) -> None:
     before = account.inventory()
     called = audit_of(account.aws).calls
     assert account.inventory() == before
-    assert {call.split(":")[1][:4].rstrip("s") for call in called} <= {"Desc", "List", "Get", "GetC", "GetR", "GetA"}
+    assert [call for call in called if not call.split(":")[1].startswith(("Describe", "List", "Get"))] == []

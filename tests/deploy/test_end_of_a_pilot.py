@@ -12,8 +12,9 @@ import pytest
 from tests.constructs.synth import Template, cluster_template
 from tests.deploy.account import Account, Run, differences, instance_ids, outputs
 from tests.deploy.clock import MovableClock
-from trainium_core.naming import STACK_NAME, STOPPED_TAG
+from trainium_core.naming import ROSTER_KEY, STACK_NAME, STOPPED_TAG
 from trainium_core.pilot_end import utc_text
+from trainium_core.roster import Roster
 from trainium_local.server import Settings
 
 WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
@@ -37,6 +38,12 @@ class Pilot:
         return len(instance_ids(self.account.cluster()))
 
     @property
+    def launched(self) -> int:
+        """How many instances there are or have been."""
+        pages = self.account.aws.client("ec2").get_paginator("describe_instances").paginate()
+        return sum(len(found["Instances"]) for page in pages for found in page["Reservations"])
+
+    @property
     def subjects(self) -> list[str]:
         """Of everything that the topic was told so far."""
         sqs = self.account.aws.client("sqs")
@@ -48,8 +55,20 @@ class Pilot:
 
     @property
     def tags(self) -> dict[str, str]:
-        (group,) = self.account.aws.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
-        return {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+        topic = outputs(self.account.cluster())["Notices"]
+        tags = self.account.aws.client("sns").list_tags_for_resource(ResourceArn=topic)["Tags"]
+        return {tag["Key"]: tag["Value"] for tag in tags}
+
+    def told_to_jobs(self, *, patience: float = 0) -> list[str]:
+        """Kinds of the notices in the roster, which the keeper writes a moment after it was called."""
+        place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": ROSTER_KEY}
+        deadline = time.monotonic() + patience
+        while True:
+            body = self.account.aws.client("s3").get_object(**place)["Body"].read().decode()
+            kinds = [notice.kind for notice in Roster.from_json(body).notices]
+            if kinds or time.monotonic() > deadline:
+                return kinds
+            time.sleep(0.2)
 
     def destroy(self) -> None:
         self.account.destroy(self.template)
@@ -85,6 +104,7 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     foreign = json.dumps({"Resources": {"Kept": {"Type": "AWS::SNS::Topic"}}})
     account.aws.client("cloudformation").create_stack(StackName="Foreign", TemplateBody=foreign)
     before = account.inventory()
+    deployed = clock.now
     pilot = a_pilot(account, clock, ends="40h", ends_action="destroy", notify_email="someone@example.com")
     assert pilot.nodes == 2
 
@@ -96,7 +116,12 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
     assert pilot.nodes == 2
 
-    clock.forward(hours=19)
+    assert pilot.told_to_jobs() == []
+
+    clock.forward_to(deployed + timedelta(hours=39, minutes=50))
+    assert pilot.told_to_jobs(patience=30) == ["pilot-stop"]
+    assert pilot.nodes == 2
+    clock.forward(minutes=10 + LOOK)
     assert pilot.nodes == 0
     assert pilot.subjects[1:] == ["trn-pilot nodes stopped"]
     assert status(account) == "CREATE_COMPLETE"
@@ -115,8 +140,9 @@ def test_a_pilot_that_ended_stands_without_nodes_until_it_is_extended(account: A
     assert pilot.nodes == 0
     assert pilot.tags[STOPPED_TAG].startswith("end ")
 
-    account.deploy(cluster_template(ends="10h", node_timeout_minutes=20))
-    assert pilot.nodes == 0  # a deployment does not bring back what has ended
+    launched = pilot.launched
+    account.deploy(cluster_template(ends="10h", root_volume_gib=600))
+    assert pilot.launched == launched  # a deployment does not bring back what has ended, be it for a minute
     assert outputs(account.cluster())["Fleet"].startswith("no nodes, as wanted: the pilot ended at ")
 
     account.deploy(cluster_template(ends=utc_text(clock.now + timedelta(hours=8))))

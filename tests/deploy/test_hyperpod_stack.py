@@ -1,4 +1,7 @@
-"""HyperPodStack, deployed to the embedded AWS and destroyed. Nothing boots there: its scripts are read, not run."""
+"""HyperPodStack on the embedded AWS until its clock ends it. Nothing boots there: its scripts are read, not run."""
+
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -6,13 +9,21 @@ from demo.inventory import Inventory
 from tests.constructs.synth import Template, a_plan
 from tests.constructs.training import hyperpod_template
 from tests.deploy.account import Account, differences, outputs
+from tests.deploy.clock import MovableClock
 from trainium_core.naming import HYPERPOD_STACK_NAME
+from trainium_local.server import Settings
 from trainium_userdata.hyperpod import hyperpod_script
 
 
 @pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    """One whose clock is put forward."""
+    return start_account(Settings())
+
+
+@pytest.fixture(scope="module")
 def template() -> Template:
-    return hyperpod_template()
+    return hyperpod_template(ends="40h", ends_action="destroy")
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +66,22 @@ def test_beside_it_they_find_the_cache_of_this_stack(scripts: dict[str, str], fo
     assert f"TRN_CACHE_URL={found['CompileCache']}" in scripts["places.env"].splitlines()
 
 
-def test_destroying_leaves_the_account_as_it_was(
+def test_it_ends_by_itself_and_leaves_the_account_as_it_was(
     account: Account,
     before: Inventory,
     scripts: dict[str, str],  # noqa: ARG001
-    template: Template,
 ) -> None:
-    account.destroy(template, HYPERPOD_STACK_NAME)
+    clock = MovableClock(endpoint=account.aws.endpoint)
+    clock.forward(hours=39)
+    assert stands(account)
+    clock.forward(hours=2)
+    deadline = time.monotonic() + 60
+    while stands(account) and time.monotonic() < deadline:
+        time.sleep(0.5)
     assert differences(before, account.inventory()) == []
     assert account.aws.client("sagemaker").list_clusters()["ClusterSummaries"] == []
+
+
+def stands(account: Account) -> bool:
+    stacks = account.aws.client("cloudformation").describe_stacks()["Stacks"]
+    return HYPERPOD_STACK_NAME in [stack["StackName"] for stack in stacks]

@@ -40,7 +40,7 @@ def awake(account: Account) -> Inventory:
 
 @pytest.fixture(scope="module")
 def asleep(account: Account, awake: Inventory) -> Moment:  # noqa: ARG001
-    return Moment(run=run_trn(account, "sleep", "--yes", *OPTIONS), inventory=account.inventory())
+    return Moment(run=run_trn(account, "sleep", "--yes", "--grace", "1s", *OPTIONS), inventory=account.inventory())
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_wake_brings_everything_back(awake: Inventory, woken: Moment) -> None:
 
 
 def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) -> None:
-    assert "every node is proven" in woken.run.said
+    assert "is awake: 2 of 2 nodes proven." in woken.run.said
     instances = {instance["InstanceId"] for instance in account.cluster().instances}
     assert instances <= {record.instance_id for record in account.cluster().records}
 
@@ -104,6 +104,7 @@ def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Momen
     (tmp_path / "cdk.json").write_text(json.dumps({"app": app, "context": settings}))
     run = run_trn(account, "extend", "8h", "--yes", folder=tmp_path)
     assert run.code == 0, run.said
-    assert "ends at 2030-01-01T08:00Z, and not at 2030-01-01T00:00Z" in run.said
+    assert "trn-pilot ends at 2030-01-01T08:00Z" in run.said
+    assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.said
     assert "8 hours more cost $" in run.said
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"

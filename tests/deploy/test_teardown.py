@@ -21,6 +21,7 @@ from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings
 
 PLAN = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2", "-c", "trn:nodes=2")
+DESTROY = ("--yes", "--grace", "1s")
 KILLED = -9
 
 
@@ -66,6 +67,7 @@ def shared(start_account: Callable[[Settings], Account]) -> Iterator[Shared]:
 
 
 ORDERS = (
+    "Put",
     "UpdateAutoScalingGroup",
     "Post",
     "Delete",
@@ -77,14 +79,14 @@ ORDERS = (
     "DeleteParameter",
     "DeleteSnapshot",
 )
-"""What destroying a cluster with its remains orders: Post and Delete are S3's, objects of a bucket and an upload."""
+"""What destroying a cluster with its remains orders: Put, Post and Delete are S3's, notice, objects and an upload."""
 
 
 def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
     state = shared.foreign.state()
     shared.deploy()
     shared.proxy.arm(fatal=0)
-    run = shared.destroy("--yes")
+    run = shared.destroy(*DESTROY)
     assert run.code == 0, run.said
     assert tuple(shared.proxy.orders) == ORDERS
     assert differences(shared.before, shared.account.inventory()) == []
@@ -98,9 +100,9 @@ def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(sha
     carried_out: list[str] = []
     while True:
         shared.proxy.arm(fatal=1, carried_out=False)
-        lost = shared.destroy("--yes")
+        lost = shared.destroy(*DESTROY)
         shared.proxy.arm(fatal=1, carried_out=True)
-        run = shared.destroy("--yes")
+        run = shared.destroy(*DESTROY)
         if run.code != KILLED:
             break
         assert lost.code == KILLED
@@ -115,12 +117,12 @@ def test_what_may_not_be_looked_at_is_unknown_and_keeps_nothing_else_from_going(
     state = shared.foreign.state()
     shared.deploy()
     shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))
-    run = shared.destroy("--yes")
+    run = shared.destroy("--yes", "--grace", "0")
     assert run.code == 3, run.said
     said = " ".join(run.said.split())
     assert "snapshots: unknown: not allowed to look: the permission ec2:DescribeSnapshots is missing" in said
     shared.proxy.arm(fatal=0)
-    assert shared.destroy("--yes").code == 0
+    assert shared.destroy("--yes", "--grace", "0").code == 0
     assert shared.proxy.orders == ["DeleteSnapshot"]
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
@@ -132,7 +134,7 @@ def test_a_cache_that_was_told_to_stay_stays_and_is_shown_with_its_price_each_ti
     s3 = shared.account.aws.client("s3")
     s3.put_object(Bucket=cache, Key="neuron-compile-cache/graph.neff", Body=b"compiled")
     shared.proxy.arm(fatal=0)
-    runs = [shared.destroy("--yes"), shared.destroy("--yes")]
+    runs = [shared.destroy(*DESTROY), shared.destroy(*DESTROY)]
     assert [run.code for run in runs] == [0, 0]
     assert all(re.search(rf"{cache} +8 bytes +< \$0.01", run.said.partition("stays:")[2]) for run in runs)
     assert "Nothing of trn-pilot is in us-west-2 to destroy." in runs[1].said
@@ -147,7 +149,7 @@ def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shar
     machine = outputs(shared.account.cluster(TRAINING_STACK_NAME))["StateMachineArn"]
     shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
     shared.proxy.arm(fatal=0)
-    run = shared.destroy("--yes")
+    run = shared.destroy(*DESTROY)
     assert run.code == 0, run.said
     assert shared.proxy.orders == ["StopExecution", "DeleteStack"]
     assert differences(shared.before, shared.account.inventory()) == []

@@ -1,31 +1,61 @@
-"""`trn deploy` with the real CDK CLI: preflight first, the outputs at the end, or the reason."""
+"""`trn deploy` with the real CDK CLI: preflight first, the outputs at the end, or the reason; a failure leaves nothing.
+
+One account whose first node is missing a device: each test looks at one moment of the same story.
+"""
 
 import json
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from demo.inventory import Inventory
-from tests.constructs.synth import cluster_template
-from tests.deploy.account import Account, Run, differences
+from tests.constructs.synth import ROOT, Template, cluster_template
+from tests.deploy.account import Account, Run, differences, instance_ids, outputs
 from tests.deploy.command import run_trn
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
 
+PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "node_recovery": "off"}
+OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 
-def app_of(folder: Path, nodes: int) -> Path:
-    """A folder with a cdk.json for a plan that is synthesised already."""
-    plan = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": nodes, "node_recovery": "off"}
-    app = str(cluster_template(nodes=nodes, node_recovery="off").file.parent)
-    context = {f"trn:{name}": value for name, value in plan.items()}
-    (folder / "cdk.json").write_text(json.dumps({"app": app, "context": context}))
-    return folder
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """How a command ended, the status of the stack then, and the account right after it."""
+
+    run: Run
+    status: str
+    inventory: Inventory
+
+
+def a_moment(account: Account, run: Run) -> Moment:
+    (stack,) = account.aws.client("cloudformation").describe_stacks(StackName=STACK_NAME)["Stacks"]
+    return Moment(run=run, status=stack["StackStatus"], inventory=account.inventory())
+
+
+def template_of(nodes: int) -> Template:
+    return cluster_template(nodes=nodes, node_recovery="off")
+
+
+@pytest.fixture(scope="module")
+def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Make a folder with a cdk.json for a plan of so many nodes, which is synthesised already."""
+
+    def make(nodes: int) -> Path:
+        folder = tmp_path_factory.mktemp("app")
+        context = {f"trn:{name}": value for name, value in {**PLAN, "nodes": nodes}.items()}
+        given = {"app": str(template_of(nodes).file.parent), "context": context}
+        (folder / "cdk.json").write_text(json.dumps(given))
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="module")
 def faulty(start_account: Callable[[Settings], Account]) -> Account:
-    """An account whose first node is missing a device."""
     return start_account(Settings(fail_nodes=1))
 
 
@@ -35,53 +65,94 @@ def before(faulty: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def failed(faulty: Account, before: Inventory, tmp_path_factory: pytest.TempPathFactory) -> Run:  # noqa: ARG001
-    return run_trn(faulty, "deploy", "--yes", folder=app_of(tmp_path_factory.mktemp("app"), 2))
+def failed(faulty: Account, before: Inventory, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+    return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2)))
 
 
 @pytest.fixture(scope="module")
-def deployed(faulty: Account, failed: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:  # noqa: ARG001
-    return run_trn(faulty, "deploy", "--yes", folder=app_of(tmp_path_factory.mktemp("app"), 2))
+def deployed(faulty: Account, failed: Moment, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+    return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2)))
 
 
 @pytest.fixture(scope="module")
-def too_large(faulty: Account, deployed: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:  # noqa: ARG001
-    """More nodes than the quota of 256 vCPUs allows."""
-    return run_trn(faulty, "deploy", "--yes", folder=app_of(tmp_path_factory.mktemp("app"), 3))
+def too_large(faulty: Account, deployed: Moment, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+    """After asking for more nodes than the quota of 256 vCPUs allows."""
+    return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(3)))
 
 
-def test_a_failed_deployment_tells_the_sentence_of_the_node(failed: Run) -> None:
-    assert failed.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.said
+@pytest.fixture(scope="module")
+def over_quota(faulty: Account, too_large: Moment) -> Moment:  # noqa: ARG001
+    """After the same by `cdk deploy`, which nothing comes before."""
+    return a_moment(faulty, faulty.try_to_deploy(template_of(3)))
 
 
-def test_and_how_the_stack_was_left_and_what_to_do(failed: Run) -> None:
-    assert "State: everything it made is deleted again; nothing runs." in failed.said
-    assert "Next:  run `trn deploy` again" in failed.said
+@pytest.fixture(scope="module")
+def destroyed(faulty: Account, over_quota: Moment) -> Run:  # noqa: ARG001
+    return run_trn(faulty, "destroy", "--yes", "--grace", "0", *OPTIONS)
 
 
-def test_what_only_followed_from_the_failure_is_not_told(failed: Run) -> None:
-    assert "cancelled" not in failed.said
+def test_a_failed_deployment_tells_the_sentence_of_the_node_and_its_name(failed: Moment) -> None:
+    assert failed.run.code == 1
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.run.said
+    assert "node i-" in failed.run.said
 
 
-def test_a_deployment_ends_with_the_outputs_of_its_stack(deployed: Run) -> None:
-    assert deployed.code == 0, deployed.said
-    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.said
+def test_and_how_the_stack_was_left_and_what_to_do(failed: Moment) -> None:
+    assert "State: everything it made is deleted again; nothing runs." in failed.run.said
+    assert "Next:  run `trn deploy` again" in failed.run.said
 
 
-def test_preflight_comes_first(deployed: Run) -> None:
-    assert deployed.said.index("ready: 2 x trn1.32xlarge") < deployed.said.index("Deployed.")
+def test_what_only_followed_from_the_failure_is_not_told(failed: Moment) -> None:
+    assert "cancelled" not in failed.run.said
 
 
-def test_a_plan_for_which_the_account_is_not_ready_is_not_deployed(faulty: Account, too_large: Run) -> None:
-    assert too_large.code == 1
-    assert "trn quota request" in too_large.said
-    assert "Nothing was deployed." in too_large.said
-    assert len(faulty.cluster().instances) == 2
+def test_a_failed_first_deployment_is_rolled_back_and_leaves_nothing_but_the_name_of_its_stack(
+    before: Inventory, failed: Moment
+) -> None:
+    assert failed.status == "ROLLBACK_COMPLETE"
+    assert differences(before, failed.inventory) == [f"+ CloudFormation stacks: {STACK_NAME}"]
 
 
-def test_trn_destroy_leaves_nothing_of_it(faulty: Account, before: Inventory, too_large: Run) -> None:  # noqa: ARG001
-    plan = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
-    run = run_trn(faulty, "destroy", "--yes", *plan)
-    assert run.code == 0, run.said
+def test_deploying_again_succeeds_and_ends_with_the_outputs_of_the_stack(deployed: Moment) -> None:
+    assert deployed.run.code == 0, deployed.run.said
+    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.said
+
+
+def test_preflight_comes_first(deployed: Moment) -> None:
+    assert deployed.run.said.index("ready: 2 x trn1.32xlarge") < deployed.run.said.index("Deployed.")
+
+
+def test_a_plan_for_which_the_account_is_not_ready_is_not_deployed(deployed: Moment, too_large: Moment) -> None:
+    assert too_large.run.code == 1
+    assert "trn quota request" in too_large.run.said
+    assert "Nothing was deployed." in too_large.run.said
+    assert differences(deployed.inventory, too_large.inventory) == []
+
+
+def test_a_scale_out_over_the_quota_by_the_cdk_cli_fails_with_the_quota_and_the_need(over_quota: Moment) -> None:
+    assert over_quota.run.code == 1
+    assert "L-2C3B7624" in over_quota.run.said
+    assert "384 vCPUs are needed" in over_quota.run.said
+
+
+def test_a_failed_scale_out_is_rolled_back_and_leaves_the_cluster_as_it_was(
+    faulty: Account, deployed: Moment, over_quota: Moment
+) -> None:
+    assert over_quota.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert differences(deployed.inventory, over_quota.inventory) == []
+    assert len(instance_ids(faulty.cluster())) == 2
+    assert outputs(faulty.cluster())["Fleet"] == "2 of 2 nodes proven"
+
+
+def test_trn_destroy_leaves_nothing_of_it(faulty: Account, before: Inventory, destroyed: Run) -> None:
+    assert destroyed.code == 0, destroyed.said
     assert differences(before, faulty.inventory()) == []
+
+
+def test_a_zone_without_the_type_is_refused_before_anything_is_made(faulty: Account, destroyed: Run) -> None:  # noqa: ARG001
+    inventory = faulty.inventory()
+    context = [*OPTIONS, "-c", "trn:availability_zone_id=usw2-az2"]
+    run = faulty.cdk("deploy", STACK_NAME, *context, app=f"{sys.executable} {ROOT / 'app.py'}")
+    assert run.code == 1
+    assert "usw2-az1" in run.said
+    assert differences(inventory, faulty.inventory()) == []

@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.handlers.conftest import REGION, Partly
-from tests.handlers.fleet import GROUP, NOON, Fleet, client
+from tests.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
 from trainium_cdk.handlers.pilot_clock import GATE_EVENT, Clock
-from trainium_core.naming import STOPPED_TAG, WARNED_TAG
+from trainium_core.naming import STOPPED_TAG, TOLD_TAG
 
 STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0"
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
@@ -20,23 +20,45 @@ Look = Callable[..., Any]
 
 
 class Stack:
-    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: what was asked to go."""
+    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: what was asked to go.
+
+    refusal: why it is not deleted, such as termination protection.
+    """
 
     def __init__(self) -> None:
         self.status = "CREATE_COMPLETE"
+        self.refusal = ""
         self.deleted: list[str] = []
 
     def describe_stacks(self, **asked: str) -> Any:
         assert asked == {"StackName": STACK_ID}
-        return {"Stacks": [{"CreationTime": NOON, "StackStatus": self.status}]}
+        return {"Stacks": [{"CreationTime": NOON, "StackStatus": self.status, "StackStatusReason": "[Topic]"}]}
 
     def delete_stack(self, **asked: str) -> None:
+        if self.refusal:
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": self.refusal}}, "DeleteStack")
         self.deleted.append(asked["StackName"])
+
+
+class Keeper:
+    """Lambda, of which the clock calls the nodes' keeper and no other. `told`: the payloads."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def invoke(self, **asked: Any) -> None:
+        assert (asked["FunctionName"], asked["InvocationType"]) == (KEEPER_ARN, "Event")
+        self.told.append(json.loads(asked["Payload"]))
 
 
 @pytest.fixture
 def stack() -> Stack:
     return Stack()
+
+
+@pytest.fixture
+def keeper() -> Keeper:
+    return Keeper()
 
 
 @pytest.fixture
@@ -53,15 +75,16 @@ def topic(queue: str) -> str:  # noqa: ARG001
 
 
 @pytest.fixture
-def look(stack: Stack, topic: str) -> Look:
-    """Look, so many hours after noon, as a function with these settings; `clients` answer otherwise than moto."""
+def look(stack: Stack, topic: str, keeper: Keeper) -> Look:
+    """Look, so many hours after noon, with these settings (None: without); `clients` answer otherwise than moto."""
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
 
     def call(
-        hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str
+        hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str | None
     ) -> Any:
         settings = {
+            "KEEPER": KEEPER_ARN,
             "GROUP": GROUP,
             "STACK_ID": STACK_ID,
             "TOPIC": topic,
@@ -73,7 +96,8 @@ def look(stack: Stack, topic: str) -> Look:
             **own,
         }
         known = {name: client(name) for name in ("autoscaling", "ec2", "sns")}
-        clock = Clock(settings, cloudformation=stack, **{**known, **(clients or {})})
+        given = {name: value for name, value in settings.items() if value is not None}
+        clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
         return clock.look(event, now=NOON + timedelta(hours=hours))
 
     return call
@@ -94,7 +118,10 @@ def group() -> dict[str, Any]:
 
 
 def tags() -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in group()["Tags"] if tag["Key"] in (STOPPED_TAG, WARNED_TAG)}
+    """What the clock remembers."""
+    sns = client("sns")
+    found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in found}
 
 
 def desired() -> int:
@@ -128,7 +155,7 @@ def test_a_warning_is_sent_once_and_says_when_and_what(look: Look, heard: Callab
     (message,) = heard()
     assert message["Subject"] == "trn-pilot ends in 20 h"
     assert "the stack is deleted" in message["Message"]
-    assert tags() == {WARNED_TAG: "2026-11-25T16:00Z"}
+    assert tags() == {TOLD_TAG: "warned of 2026-11-25T16:00Z"}
 
 
 def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_look(look: Look, heard: Callable[[], list[Any]]) -> None:
@@ -148,9 +175,27 @@ def test_nodes_stop_also_when_nobody_can_be_told(look: Look) -> None:
 
 
 def test_nodes_stop_also_when_the_reason_cannot_be_kept(look: Look) -> None:
-    refused = ClientError({"Error": {"Code": "AccessDenied"}}, "CreateOrUpdateTags")
+    refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
     with pytest.raises(ExceptionGroup):
-        look(100, ENDS="100h", clients={"autoscaling": Partly(client("autoscaling"), create_or_update_tags=refused)})
+        look(100, ENDS="100h", clients={"sns": Partly(client("sns"), tag_resource=refused)})
+    assert desired() == 0
+
+
+def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_told_again_and_again(
+    look: Look, heard: Callable[[], list[Any]]
+) -> None:
+    forgetful = {"sns": Partly(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))}
+    for hours in (80, 80.1, 100):
+        with pytest.raises(ExceptionGroup):
+            look(hours, ENDS="100h", clients=forgetful)
+    assert desired() == 0
+    assert [message["Subject"] for message in heard()] == ["trn-pilot nodes stopped"]
+
+
+def test_nodes_stop_at_the_end_also_when_ec2_tells_nothing_of_their_capacity_block(look: Look) -> None:
+    silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
+    ec2 = Partly(client("ec2"), describe_capacity_reservations=silent)
+    look(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
     assert desired() == 0
 
 
@@ -160,10 +205,12 @@ def test_an_extended_pilot_gets_its_nodes_back(look: Look) -> None:
     assert (desired(), tags()) == (2, {})
 
 
-def test_what_a_person_stopped_stays_stopped(look: Look) -> None:
+def test_what_a_person_stopped_stays_stopped_until_a_deployment(look: Look) -> None:
     client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
     look(1, ENDS="100h")
     assert desired() == 0
+    look(1, GATE_EVENT, ENDS="100h")
+    assert desired() == 2
 
 
 @pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
@@ -226,14 +273,89 @@ def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(look: Look, sta
     assert stack.deleted == []
 
 
-def test_a_deletion_that_failed_is_tried_again_without_a_message(
+def test_a_deletion_that_failed_is_tried_again_and_told_once(
     look: Look, stack: Stack, heard: Callable[[], list[Any]]
 ) -> None:
     look(100, ENDS="100h", ENDS_ACTION="destroy")
     stack.status = "DELETE_FAILED"
-    look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    for _ in range(3):
+        look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == 3 * [STACK_ID]
+    stopped, failed = heard()
+    assert (stopped["Subject"], failed["Subject"]) == ("trn-pilot nodes stopped", "trn-pilot could not be deleted")
+    assert "[Topic]" in failed["Message"]
+
+
+def test_a_deletion_that_is_refused_is_tried_again_and_told_once(
+    look: Look, stack: Stack, heard: Callable[[], list[Any]]
+) -> None:
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    stack.refusal = "TerminationProtection is enabled"
+    for _ in range(3):
+        with pytest.raises(ExceptionGroup):
+            look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    stack.refusal = ""
+    look(100.2, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == [STACK_ID]
-    assert [message["Subject"] for message in heard()] == ["trn-pilot nodes stopped"]
+    *_, deleted, refused = heard()
+    assert deleted["Subject"] == "trn-pilot is being deleted"
+    assert "TerminationProtection is enabled" in refused["Message"]
+    assert heard() == []
+
+
+def test_the_stack_is_deleted_also_when_nobody_can_be_told(look: Look, stack: Stack) -> None:
+    silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    with pytest.raises(ExceptionGroup):
+        look(100.1, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": silent})
+    assert stack.deleted == [STACK_ID]
+
+
+def of_standby() -> dict[str, Any]:
+    """An Auto Scaling group of none with a node that it does not terminate."""
+    left = {"AutoScalingGroups": [{"DesiredCapacity": 0, "Instances": [{"LifecycleState": "Standby"}]}]}
+    return {"autoscaling": Partly(client("autoscaling"), describe_auto_scaling_groups=left)}
+
+
+def test_nodes_that_do_not_go_are_told_of_once_after_a_while(look: Look, heard: Callable[[], list[Any]]) -> None:
+    for hours in (100.5, 101, 102):
+        look(hours, ENDS="100h", clients=of_standby())
+    (message,) = heard()
+    assert message["Subject"] == "trn-pilot nodes are left"
+    assert message["Message"].startswith("1 nodes are still there")
+
+
+def test_nodes_that_do_not_go_keep_no_stack(look: Look, stack: Stack) -> None:
+    look(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    assert stack.deleted == []
+    look(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    assert stack.deleted == [STACK_ID]
+
+
+def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_its_nodes(
+    look: Look, stack: Stack, heard: Callable[[], list[Any]]
+) -> None:
+    for hours in (80, 99.9):
+        look(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    assert stack.deleted == []
+    look(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    assert stack.deleted == [STACK_ID]
+    assert [message["Subject"] for message in heard()] == ["trn-pilot ends in 20 h", "trn-pilot is being deleted"]
+
+
+SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
+
+
+def test_jobs_are_told_before_their_nodes_stop(look: Look, keeper: Keeper) -> None:
+    for hours in (99.7, 99.8, 100):
+        look(hours, ENDS="100h")
+    assert keeper.told == [{"pilot-stop": SOON}]
+
+
+def test_a_deployment_takes_back_what_jobs_were_told_of_an_end_that_it_moves(look: Look, keeper: Keeper) -> None:
+    look(99.8, GATE_EVENT, ENDS="100h")
+    look(99.9, GATE_EVENT, ENDS="200h")
+    assert keeper.told == [{"pilot-stop": SOON}, {"pilot-stop": None}]
 
 
 def test_a_stack_that_is_only_to_sleep_is_never_deleted(look: Look, stack: Stack) -> None:

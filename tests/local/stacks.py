@@ -64,7 +64,7 @@ class Stacks:
         self.api.delete_stack(StackName=name)
         return self.settled(stack_id)
 
-    def settled(self, name: str, within: float = 20) -> str:
+    def settled(self, name: str, within: float = 60) -> str:
         deadline = time.monotonic() + within
         while (status := self.describe(name)["StackStatus"]).endswith("_IN_PROGRESS"):
             assert time.monotonic() < deadline, f"{name} is still {status}"

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainium_local.cloudformation import stack_operations
+from trainium_local.cloudformation.deletion import dependents_first
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.stack import Region
 from trainium_local.cloudformation.template import Template
 
 NAMES = [f"R{number}" for number in range(8)]
@@ -36,3 +39,30 @@ def test_a_circle_of_any_length_is_refused(length: int) -> None:
     circle = {NAMES[number]: {NAMES[(number + 1) % length]} for number in range(length)}
     with pytest.raises(ValidationError, match="Circular dependency"):
         _ = parsed(circle).order
+
+
+@given(st.permutations(NAMES), st.permutations(NAMES), st.data())
+def test_each_resource_goes_before_all_that_it_names_in_whatever_order_they_came(
+    names: list[str], came: list[str], data: st.DataObject
+) -> None:
+    needs = {
+        name: data.draw(st.sets(st.sampled_from(names[:position]))) if position else set[str]()
+        for position, name in enumerate(names)
+    }
+    order = dependents_first(came, needs)
+    assert sorted(order) == NAMES
+    assert all(order.index(name) < order.index(other) for name, others in needs.items() for other in others)
+
+
+def test_resources_of_two_templates_that_name_each_other_go_all_the_same() -> None:
+    assert sorted(dependents_first(["A", "B"], {"A": {"B"}, "B": {"A"}})) == ["A", "B"]
+
+
+@pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"])
+def test_a_stack_is_not_deleted_while_it_is_updated(status: str) -> None:
+    region = Region("123456789012", "us-west-2")
+    stack = region.new_stack("busy")
+    stack.record(status)
+    with pytest.raises(ValidationError, match=f"cannot be deleted while in status {status}"):
+        stack_operations.delete(region, stack)
+    assert stack.status == status

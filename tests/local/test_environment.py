@@ -116,7 +116,7 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(names=st.sets(st.sampled_from(sorted(DANGEROUS))))
 def test_boto3_in_the_safe_environment_resolves_to_loopback_with_no_credentials_of_the_user(
     resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path, names: set[str]

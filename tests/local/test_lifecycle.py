@@ -69,7 +69,7 @@ def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
 
 def test_a_server_that_was_killed_does_not_run(tmp_path: Path) -> None:
     os.kill(lifecycle.start(tmp_path, Settings()).health.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while lifecycle.status(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert lifecycle.status(tmp_path) is None

@@ -70,6 +70,12 @@ def test_growing_over_the_quota_is_a_failed_activity(network: Network, name: str
     assert activities(network, name)[0]["StatusCode"] == "Failed"
 
 
+def test_no_more_nodes_can_be_asked_for_than_the_group_may_have(network: Network, name: str) -> None:
+    network.scale(name, network.template(name), nodes=1)
+    with pytest.raises(ClientError, match="value 2 is above max value 1 for the AutoScalingGroup"):
+        network.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=2)
+
+
 def test_the_newest_instance_goes_first_where_the_group_says_so(network: Network, name: str) -> None:
     def ids() -> set[str]:
         return {state["InstanceId"] for state in network.group_named(name)["Instances"]}
@@ -155,7 +161,7 @@ def record_of_the_only_node(aws: EmbeddedAws, user_data: Callable[[str], str]) -
 
 
 def wait_for_record(aws: EmbeddedAws, bucket: str, key: str) -> NodeRecord:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     s3 = aws.client("s3")
     while True:
         try:
@@ -197,7 +203,7 @@ def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
     assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").roster for i in ids} == {""}
     roster = Roster.of(dict.fromkeys(ids, "10.0.0.1"))
     s3.put_object(Bucket=bucket, Key="cluster.json", Body=roster.to_json().encode())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         records = [wait_for_record(embedded_aws, bucket, f"nodes/{i}.json") for i in ids]
         if all(record.roster == roster.version for record in records):

@@ -19,7 +19,7 @@ import json, boto3, os
 def handler(event, context):
     boto3.client("s3").put_object(Bucket=os.environ["SEEN"], Key=context.aws_request_id, Body=json.dumps(event))
 """
-SOON_S = 10
+SOON_S = 60
 A_WHILE_S = 1.5
 
 

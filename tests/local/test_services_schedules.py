@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 import urllib.error
 import zipfile
 from collections.abc import Callable
@@ -58,12 +57,14 @@ def function(aws: EmbeddedAws) -> str:
 
 
 @pytest.fixture
-def calls_of(aws: EmbeddedAws, function: str) -> Scheduled:
+def calls_of(aws: EmbeddedAws, clock: MovableClock, function: str) -> Scheduled:
     """Make a schedule. What it returns gives the times at which its function was called since it was last asked."""
-    return lambda name, expression: _schedule(aws, function, name, expression)
+    return lambda name, expression: _schedule(aws, clock, function, name, expression)
 
 
-def _schedule(aws: EmbeddedAws, function: str, name: str, expression: str) -> Callable[[], list[float]]:
+def _schedule(
+    aws: EmbeddedAws, clock: MovableClock, function: str, name: str, expression: str
+) -> Callable[[], list[float]]:
     queue = aws.client("sqs").create_queue(QueueName=name)["QueueUrl"]
     aws.client("scheduler").create_schedule(
         Name=name,
@@ -71,7 +72,7 @@ def _schedule(aws: EmbeddedAws, function: str, name: str, expression: str) -> Ca
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
     )
-    time.sleep(1.5)  # until it has been seen: from then on it counts
+    clock.forward(minutes=1)  # it is seen: from now on it counts
 
     def times() -> list[float]:
         sqs = aws.client("sqs")

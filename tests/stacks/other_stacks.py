@@ -40,6 +40,10 @@ HYPERPOD: dict[str, dict[str, Any]] = {
         "region": "us-east-2",
         "secondary_interface_type": "efa-only",
         "hyperpod_deep_health_checks": "off",
+        "ends": "5d",
+        "ends_action": "destroy",
+        "budget_usd": 500,
+        "notify_email": "someone@example.com",
     },
 }
 EVERY = [*TRAINING, *HYPERPOD]

@@ -18,8 +18,17 @@ from tests.stacks.test_cdk_validation import findings
 from tests.stacks.test_cfn_lint import CDK_WRITES_NEEDLESS_DEPENDENCIES
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.naming import CLUSTER_TAG
+from trainium_core.stack_costs import stack_cost_items
 
 SNAPSHOT = Path(__file__).parent / "other_logical_ids.txt"
+
+BILLED = {
+    "AWS::EC2::EIP",
+    "AWS::EC2::NatGateway",
+    "AWS::EC2::VPCEndpoint",
+    "AWS::S3::Bucket",
+    "AWS::SageMaker::Cluster",
+}
 
 every_stack = pytest.mark.parametrize("name", EVERY)
 
@@ -127,3 +136,13 @@ def test_the_model_would_refuse_a_wrong_cluster() -> None:
     }
     (refusal,) = refused(operation, {"ClusterName": "c", "InstanceGroups": [group]})
     assert "'ml.trn2u.48xlarge' is none of" in refusal
+
+
+@every_stack
+def test_whatever_is_billed_by_the_hour_or_stored_has_a_line_in_the_estimate(name: str) -> None:
+    plan = a_plan(**settings_of(name), stacks=("sagemaker" if name in TRAINING else "hyperpod",))
+    resources = other_template(name).resources().values()
+    gateways = [r for r in resources if r["Properties"].get("VpcEndpointType", "Gateway") == "Gateway"]
+    free = [r for r in gateways if r["Type"] == "AWS::EC2::VPCEndpoint"]
+    found = {r["Type"] for r in resources if r not in free}
+    assert {item.resource_type for item in stack_cost_items(plan)} & BILLED == found & BILLED

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from tests.constructs.plans import plans, reserved
 from tests.constructs.synth import (
@@ -85,7 +85,7 @@ def is_taggable(resource_type: str) -> bool:
 
 
 @given(plan=plans())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_what_holds_for_every_plan(plan: Plan) -> None:
     template = plan_template(plan)
     for rule in rules(template, "Ingress"):

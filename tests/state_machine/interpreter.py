@@ -45,11 +45,12 @@ _LOOK_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Ends:
-    """A job that is started and ends with a status, as DescribeTrainingJob shows it."""
+    """A job that is started and ends with a status, as DescribeTrainingJob shows it. `stages`: what it went through."""
 
     status: str
     secondary_status: str = ""
     failure_reason: str = ""
+    stages: tuple[str, ...] = ("Starting", "Training")
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,15 @@ class Execution:
     reports: list[str] = field(default_factory=list[str])
 
 
-def execute(definition: Json, given: Json, outcomes: Sequence[Outcome]) -> Execution:
-    """Execute a definition whose topic is REPORTS_TOPIC, with one outcome for each CreateTrainingJob."""
+def execute(
+    definition: Json, given: Json, outcomes: Sequence[Outcome], *, stopping: Refused | None = None
+) -> Execution:
+    """Execute a definition whose topic is REPORTS_TOPIC, with one outcome for each CreateTrainingJob.
+
+    stopping: how SageMaker refuses StopTrainingJob. Default: it does not.
+    """
     seen = Execution()
-    with _interpreter(seen, outcomes):
+    with _interpreter(seen, outcomes, stopping):
         topic = boto3.client("sns", REGION).create_topic(Name="reports")["TopicArn"]
         client = boto3.client("stepfunctions", REGION)
         machine = client.create_state_machine(
@@ -125,10 +131,11 @@ def _states_entered(client: Any, execution: str) -> list[str]:
 
 
 @contextmanager
-def _interpreter(seen: Execution, outcomes: Sequence[Outcome]) -> Iterator[None]:
+def _interpreter(seen: Execution, outcomes: Sequence[Outcome], stopping: Refused | None) -> Iterator[None]:
     class Script(_PlayedSageMaker):
         execution = seen
         coming = iter(outcomes)
+        refuses_to_stop = stopping
 
     def service_for(service_name: str) -> Any:
         return Script() if service_name in ("sagemaker", "aws-sdk") else state_task_service_for(service_name)
@@ -153,6 +160,7 @@ class _PlayedSageMaker(StateTaskServiceCallback):
 
     execution: ClassVar[Execution]
     coming: ClassVar[Iterator[Outcome]]
+    refuses_to_stop: ClassVar[Refused | None]
 
     def __init__(self) -> None:
         super().__init__(supported_integration_patterns={ResourceCondition.Sync})
@@ -170,6 +178,9 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         name = normalised_parameters["TrainingJobName"]
         if self.resource.api_action == "stopTrainingJob":
             self.execution.stopped.append(name)
+            refused = self.refuses_to_stop
+            if refused:
+                raise self._failure(env, CustomErrorName(refused.error), refused.error, refused.cause)
             env.stack.append({})
             return
         self.execution.jobs.append(normalised_parameters)
@@ -179,10 +190,10 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         if isinstance(outcome, Refused):
             raise self._failure(env, CustomErrorName(outcome.error), outcome.error, outcome.cause)
         if isinstance(outcome, Ends):
-            job = _described(name, outcome)
+            job = _described(normalised_parameters, outcome)
             if outcome.status == "Failed":
                 failed = StatesErrorName(typ=StatesErrorNameType.StatesTaskFailed)
-                raise self._failure(env, failed, "States.TaskFailed", json.dumps(job))
+                raise self._failure(env, failed, "States.TaskFailed", json.dumps(job, separators=(",", ":")))
             env.stack.append(job)
 
     def _eval_integration_pattern(self, **_: Any) -> None:
@@ -202,6 +213,10 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         )
 
 
-def _described(name: str, outcome: Ends) -> Json:
-    job = {"TrainingJobName": name, "TrainingJobStatus": outcome.status, "SecondaryStatus": outcome.secondary_status}
+def _described(request: Json, outcome: Ends) -> Json:
+    job = {name: request[name] for name in ("TrainingJobName", "HyperParameters", "Environment")}
+    job |= {"TrainingJobStatus": outcome.status, "SecondaryStatus": outcome.secondary_status}
+    job["SecondaryStatusTransitions"] = [
+        {"Status": stage, "StartTime": 0} for stage in (*outcome.stages, outcome.status)
+    ]
     return job | ({"FailureReason": outcome.failure_reason} if outcome.failure_reason else {})

@@ -25,7 +25,9 @@ from trainium_cdk.training_run import START_UP_SECONDS, TrainingRun
 from trainium_core.sagemaker import TrainingJob, job_name, training_image, training_job_request
 
 COMPLETED = Ends("Completed", "Completed")
-NO_CAPACITY = Ends("Failed", "Failed", "CapacityError: Unable to provision requested ML compute capacity.")
+NO_CAPACITY = Ends(
+    "Failed", "Failed", "CapacityError: Unable to provision requested ML compute capacity.", ("Starting", "Pending")
+)
 NO_QUOTA = Refused("SageMaker.ResourceLimitExceededException", "The account-level service limit is 0 Instances")
 THROTTLED = Refused("SageMaker.AmazonSageMakerException", "Rate exceeded (Service: AmazonSageMaker)")
 BROKEN = Ends("Failed", "Failed", "AlgorithmError: ExecuteUserScriptError: Exit Code: 1")
@@ -56,8 +58,10 @@ def a_request(**changes: object) -> Json:
     return training_job_request(plan, job) | changes
 
 
-def run(*outcomes: Outcome, given: Json | None = None, definition: Json | None = None) -> Execution:
-    return execute(definition or training_definition(RUN), given or a_request(), outcomes)
+def run(
+    *outcomes: Outcome, given: Json | None = None, definition: Json | None = None, stopping: Refused | None = None
+) -> Execution:
+    return execute(definition or training_definition(RUN), given or a_request(), outcomes, stopping=stopping)
 
 
 @pytest.fixture(scope="module")
@@ -138,13 +142,14 @@ def test_each_attempt_is_a_job_of_another_name() -> None:
 
 
 @pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
-def test_it_gives_up_after_the_last_retry_and_says_so(trouble: Outcome) -> None:
+def test_it_gives_up_after_the_last_retry_and_says_why(trouble: Ends | Refused) -> None:
     execution = run(*[trouble] * (RUN.capacity_retries + 1))
     assert execution.status == "FAILED"
     assert len(execution.jobs) == RUN.capacity_retries + 1
     assert len(execution.pauses) == RUN.capacity_retries
     assert execution.cause.startswith("There was no capacity or quota for trn-pilot-")
-    assert "in 4 attempts" in execution.cause
+    reason = trouble.failure_reason if isinstance(trouble, Ends) else trouble.cause
+    assert execution.cause.endswith(f"in 4 attempts: {reason}")
 
 
 def test_without_retries_the_first_refusal_is_the_last() -> None:
@@ -159,6 +164,12 @@ def test_a_call_that_is_throttled_is_made_again_under_the_same_name() -> None:
     assert len({job["TrainingJobName"] for job in execution.jobs}) == 1
 
 
+def test_a_job_that_was_started_without_an_answer_is_not_said_to_have_failed() -> None:
+    execution = run(THROTTLED, Refused("SageMaker.ResourceInUseException", "the name is in use"))
+    assert execution.status == "FAILED"
+    assert "it may have been started without an answer, and be billed until it ends" in execution.reports[0]
+
+
 def test_a_call_that_is_refused_for_good_fails_the_run_in_the_words_of_sagemaker() -> None:
     execution = run(*[THROTTLED] * 4)
     assert execution.status == "FAILED"
@@ -168,6 +179,26 @@ def test_a_call_that_is_refused_for_good_fails_the_run_in_the_words_of_sagemaker
 def test_a_job_that_fails_is_not_tried_again() -> None:
     execution = run(BROKEN)
     assert (execution.status, execution.error, len(execution.jobs)) == ("FAILED", "TrainingDidNotComplete", 1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "hyperparameters"),
+    [
+        ("AlgorithmError: CapacityError: the batch does not fit", {}),
+        ("CapacityError: raised by the script itself", {}),
+        ("AlgorithmError: Exit Code: 1", {"note": "CapacityError", "CapacityError": "1"}),
+    ],
+    ids=["within the reason", "the whole reason", "in a hyperparameter"],
+)
+def test_no_word_of_the_script_starts_another_job(reason: str, hyperparameters: Json) -> None:
+    execution = run(Ends("Failed", "Failed", reason), given=a_request(HyperParameters=hyperparameters))
+    assert (execution.status, len(execution.jobs), execution.pauses) == ("FAILED", 1, [])
+    assert execution.cause.endswith(reason)
+
+
+def test_what_the_request_says_does_not_keep_it_from_trying_again() -> None:
+    given = a_request(HyperParameters={"note": '"Status":"Training"', "FailureReason": "none"})
+    assert run(NO_CAPACITY, COMPLETED, given=given).status == "SUCCEEDED"
 
 
 def test_a_failed_run_says_why_and_reports_it() -> None:
@@ -187,10 +218,25 @@ def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:
     assert execution.cause.endswith("ended Stopped (MaxRuntimeExceeded)")
 
 
-def test_a_job_that_does_not_end_is_stopped_and_reported() -> None:
+def without_patience() -> Json:
     definition = training_definition(RUN)
     definition["States"]["Train"]["TimeoutSeconds"] = 1
-    execution = run(NeverEnds(), definition=definition)
+    return definition
+
+
+def test_a_job_that_cannot_be_stopped_is_not_said_to_be() -> None:
+    refused = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
+    execution = run(NeverEnds(), definition=without_patience(), stopping=refused)
+    assert len(execution.stopped) == 4
+    assert "was stopped" not in execution.cause
+    assert execution.cause.endswith(
+        "It may run on, and be billed: SageMaker.SageMakerException the job is in status Stopping"
+    )
+    assert execution.reports == [execution.cause]
+
+
+def test_a_job_that_does_not_end_is_stopped_and_reported() -> None:
+    execution = run(NeverEnds(), definition=without_patience())
     assert execution.status == "FAILED"
     assert execution.stopped == [execution.jobs[0]["TrainingJobName"]]
     assert "was stopped: it had not ended 60 minutes after its budget of 24 hours" in execution.reports[0]

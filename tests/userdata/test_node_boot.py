@@ -53,6 +53,14 @@ def test_a_verification_that_breaks_off_is_reported_with_its_last_words(node_for
     )
 
 
+def test_a_service_that_is_started_again_while_a_job_computes_has_not_failed(node_for: NodeMaker):
+    node = node_for(PLAN).installed('[[ ! -e "$ROOT/job" ]] || exit 2')
+    assert node.boot().exit_code == 0
+    node.write("job")
+    run = node.boot()
+    assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (0, ["trn-node verify"], True), run.output
+
+
 def test_a_report_that_fails_is_told_on_the_console(node_for: NodeMaker):
     node = node_for(PLAN).installed("exit 2")
     assert node.boot().exit_code == 1

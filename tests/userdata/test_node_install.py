@@ -36,6 +36,7 @@ def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
     assert "Restart=always" in node.read("etc/systemd/system/trn-node-watch.service")
     assert "WantedBy=multi-user.target" in node.read("etc/systemd/system/trn-node.service")
     assert (node.root / "opt/trn/trn_node/watch.py").exists()
+    assert "$nrconf{override_rc}{qr(^trn-node)} = 0;" in node.read("etc/needrestart/conf.d/trn-node.conf")
 
 
 def test_a_setup_script_that_looks_like_the_end_of_files_or_the_begin_of_one_is_put_as_it_is(node_for: NodeMaker):

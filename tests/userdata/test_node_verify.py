@@ -252,6 +252,14 @@ def test_a_plan_that_cannot_be_read_is_a_reason(node: VerifiedNode):
     assert outcome.record.reason.startswith("etc/trn/plan.json cannot be read: ")
 
 
+def test_a_verification_that_breaks_off_is_not_taken_for_one_that_was_reported(node: VerifiedNode):
+    del node.expectations["suppress_checks"]
+    node.expect()
+    outcome = node.run("verify")
+    assert (outcome.exit_code, outcome.record) == (BROKEN_OFF, None)
+    assert "nothing was reported: KeyError: 'suppress_checks'" in outcome.output
+
+
 def test_a_check_that_breaks_off_is_a_reason_and_no_traceback(node: VerifiedNode):
     node.expect(reserved_ports=None)
     outcome = node.run("verify")

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +21,7 @@ from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
 
 PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
 NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
+FOURTH = ("i-0aaaaaaaaaaaaaaa3", "127.0.0.5")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "B" * 43
 
 
@@ -129,11 +130,24 @@ def test_a_silent_peer_among_others_is_not_held_against_the_node(node: WatchNode
     assert f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer" in node.sent.reason
 
 
-def test_a_pair_of_nodes_that_do_not_hear_each_other_fails(node: WatchNode, unreachable: set[str]):
-    unreachable.add("127.0.0.2")
-    node.roster(NODES[:2])
+@pytest.mark.parametrize(
+    ("nodes", "silent", "state"),
+    [
+        (NODES[:2], {"127.0.0.2"}, "failed"),
+        (NODES[1:], {"127.0.0.4"}, "draining"),
+        ([*NODES, FOURTH], {"127.0.0.2", "127.0.0.4"}, "failed"),
+        ([*NODES, FOURTH], {"127.0.0.4", "127.0.0.5"}, "draining"),
+    ],
+    ids=["pair, without rank 0", "pair, with rank 0", "four, without rank 0", "four, with rank 0"],
+)
+def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
+    nodes: Sequence[tuple[str, str]], silent: set[str], state: str, node: WatchNode, unreachable: set[str]
+):
+    unreachable.update(silent)
+    node.roster(nodes)
     node.pass_time(TRIAL_SECONDS + 30)
-    assert node.record.state == "failed"
+    assert node.record.state == state
+    assert f"{len(nodes) - 1 - len(silent)} of {len(nodes) - 1}" in node.record.reason
 
 
 def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: set[str]):

@@ -41,6 +41,7 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
         *(_module(name) for name in _modules()),
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
+        _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
         *setup_script,
         _file("/opt/trn/boot.sh", boot_script, mode="755"),
         *(_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in units),

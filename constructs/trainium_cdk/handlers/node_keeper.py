@@ -1,7 +1,8 @@
 """Keeps the nodes of one Auto Scaling group: logs and tags what they report, has failed ones replaced, tells who is in.
 
-Called for every record, for every change of the group, for the end of a Capacity Block, and by the fleet gate. Events
-come late, twice and out of order, so an event is a reason to look and nothing more: each look puts right all it finds.
+Called for every record, for every change of the group, for the end of a Capacity Block, by the pilot's clock, and by
+the fleet gate. Events come late, twice and out of order, so an event is a reason to look and nothing more: each look
+puts right all it finds.
 """
 
 import json
@@ -18,6 +19,7 @@ from trainium_core.roster import Notice, Roster
 from trainium_core.stored_record import StoredRecord, failures, one_line
 
 from .capacity_block_end import end_of_capacity_block
+from .pilot_stop import after_a_look
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
 _NOTICES_KEPT = timedelta(hours=1)  # after the moment they are about
@@ -144,7 +146,7 @@ class Keeper:
         """Write the roster if it is another one than is there; members: None while they are not to be changed."""
         from botocore.exceptions import ClientError
 
-        notices = _notices(there.roster.notices, end_of_capacity_block(event), now)
+        notices = _notices(after_a_look(there.roster.notices, event), end_of_capacity_block(event), now)
         roster = replace(there.roster, notices=notices) if members is None else Roster.of(members, notices)
         if roster == there.roster:
             return

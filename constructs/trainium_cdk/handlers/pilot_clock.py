@@ -1,24 +1,27 @@
 """The clock of a pilot: every few minutes, does what is right at the time, whatever was or was not done before.
 
 Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, which is answered how
-many nodes to wait for. It only ever turns the nodes off and on: everything else is CloudFormation's.
+many nodes to wait for. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete its
+stack; without a group it does the latter alone.
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainium_core.naming import STOPPED_TAG, WARNED_TAG
-from trainium_core.pilot_clock import CapacityBlock, ClockDecision, Memory, PilotTerms, clock_decision
+from trainium_core.facts import facts
+from trainium_core.pilot_clock import ClockDecision, PilotTerms, clock_decision, warning_of
 from trainium_core.pilot_end import read_pilot_end, utc_text
+
+from .pilot_notices import PilotNotices
+from .pilot_sight import Sight, the_block, the_group
+from .pilot_stop import event_of
 
 GATE_EVENT = {"kind": "gate"}
 """What the fleet gate calls with."""
-
-_LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
 
 def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
@@ -30,6 +33,7 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
         autoscaling=boto3.client("autoscaling"),
         cloudformation=boto3.client("cloudformation"),
         ec2=boto3.client("ec2"),
+        functions=boto3.client("lambda"),
         sns=boto3.client("sns"),
     )
     decision = clock.look(event, now=datetime.fromtimestamp(time.time(), UTC))
@@ -40,65 +44,51 @@ class Clock:
     """One look at the time, and what follows from it. `settings`: the variables that the construct gives."""
 
     def __init__(
-        self, settings: Mapping[str, str], *, autoscaling: Any, cloudformation: Any, ec2: Any, sns: Any
+        self, settings: Mapping[str, str], *, autoscaling: Any, cloudformation: Any, ec2: Any, functions: Any, sns: Any
     ) -> None:
+        """functions: Lambda."""
         self._settings = settings
-        self._autoscaling, self._cloudformation, self._ec2, self._sns = autoscaling, cloudformation, ec2, sns
+        self._autoscaling, self._cloudformation, self._ec2 = autoscaling, cloudformation, ec2
+        self._functions, self._sns = functions, sns
         self._terms = _terms(settings)
 
     def look(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
-        groups = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[self._settings["GROUP"]])
-        if not groups["AutoScalingGroups"]:
+        name = self._settings.get("GROUP")
+        group = the_group(self._autoscaling, name) if name else None
+        if name and group is None:
             return ClockDecision(nodes=0, why="there is no Auto Scaling group (any more)")
-        group, stack = groups["AutoScalingGroups"][0], self._stack()
-        tags = {tag["Key"]: tag["Value"] for tag in group.get("Tags", [])}
-        memory = Memory(warned=tags.get(WARNED_TAG), stopped=tags.get(STOPPED_TAG))
-        decision = clock_decision(
+        notices = PilotNotices(self._sns, self._settings)
+        sight = Sight(
             now=now,
-            terms=self._terms,
-            deployed=stack["CreationTime"],
-            block=self._block(),
-            asleep=self._settings["ASLEEP"] == "true",
-            memory=memory,
-            budget_reached=self._says_spent(event),
+            stack=self._cloudformation.describe_stacks(StackName=self._settings["STACK_ID"])["Stacks"][0],
+            group=group,
+            notices=notices,
+            by_gate=event.get("kind") == GATE_EVENT["kind"],
         )
-        _print(nodes=decision.nodes, why=decision.why, there=group["DesiredCapacity"])
-        # While CloudFormation works on the stack, nodes come back only when its own gate asks for them.
-        settled = not stack["StackStatus"].endswith("_IN_PROGRESS")
-        steps: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
-            (self._remember_stop, (decision, memory)),
-            (self._stop, (decision, group)),
-            (self._start, (decision, group, memory, settled or event.get("kind") == GATE_EVENT["kind"])),
-            (self._warn, (decision, now)),
-            (self._delete, (decision, group, stack["StackStatus"], settled)),
-        ]
-        troubles: list[Exception] = []
-        for step, arguments in steps:
+        decision = self._decide(sight, budget_reached=self._says_spent(event))
+        _print(nodes=decision.nodes, why=decision.why, there=sight.wanted)
+        troubles = [notices.trouble] if notices.trouble else []
+        steps = (self._remember_stop, self._stop, self._start, self._warn, self._notify_jobs, self._tell_of_nodes_left)
+        for step in (*steps, self._tell_of_deletion, self._delete):
             try:
-                step(*arguments)
+                step(decision, sight)
             except Exception as error:  # one thing that cannot be done keeps none of the others from being done
                 troubles.append(error)
         if troubles:
             raise ExceptionGroup("not all could be done", troubles)
         return decision
 
-    def _stack(self) -> dict[str, Any]:
-        return self._cloudformation.describe_stacks(StackName=self._settings["STACK_ID"])["Stacks"][0]
-
-    def _block(self) -> CapacityBlock | None:
-        from botocore.exceptions import ClientError
-
-        block_id = self._settings.get("CAPACITY_BLOCK")
-        if not block_id:
-            return None
-        try:
-            found = self._ec2.describe_capacity_reservations(CapacityReservationIds=[block_id])["CapacityReservations"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "InvalidCapacityReservationId.NotFound":
-                raise
-            return None
-        return CapacityBlock(
-            block_id=block_id, begins=found[0]["StartDate"], ends=found[0]["EndDate"], state=found[0]["State"]
+    def _decide(self, sight: Sight, *, budget_reached: bool) -> ClockDecision:
+        deployed, name = sight.stack["CreationTime"], self._settings.get("CAPACITY_BLOCK")
+        ended = self._terms.ends is not None and self._terms.ends.instant(deployed) <= sight.now
+        return clock_decision(
+            now=sight.now,
+            terms=self._terms,
+            deployed=deployed,
+            block=the_block(self._ec2, name) if name and not ended else None,  # an end comes whatever EC2 answers
+            asleep=self._settings["ASLEEP"] == "true",
+            memory=sight.notices.memory,
+            budget_reached=budget_reached,
         )
 
     def _says_spent(self, event: Mapping[str, Any]) -> bool:
@@ -107,67 +97,94 @@ class Clock:
         messages = [record.get("Sns", {}).get("Message", "") for record in event.get("Records", [])]
         return name is not None and any(name in message for message in messages)
 
-    def _remember_stop(self, decision: ClockDecision, memory: Memory) -> None:
-        if decision.stopped and decision.stopped != memory.stopped:
-            self._tag(STOPPED_TAG, decision.stopped)
+    def _remember_stop(self, decision: ClockDecision, sight: Sight) -> None:
+        if decision.stopped and sight.group:
+            sight.notices.remember_stop(decision.stopped)
 
-    def _stop(self, decision: ClockDecision, group: Mapping[str, Any]) -> None:
+    def _stop(self, decision: ClockDecision, sight: Sight) -> None:
         # A sleeping cluster has no nodes by its stack, which may be about to wake.
-        if decision.stopped and group["DesiredCapacity"] > 0:
+        if decision.stopped and sight.wanted:
             self._resize(0)
-            self._publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on())
+            sight.notices.publish(
+                "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on()
+            )
 
-    def _start(self, decision: ClockDecision, group: Mapping[str, Any], memory: Memory, may_start: bool) -> None:
-        if not decision.nodes:
+    def _start(self, decision: ClockDecision, sight: Sight) -> None:
+        if not decision.nodes or not sight.group:
             return
-        there = group["DesiredCapacity"] > 0
-        # What a person set to none stays so, but for a Capacity Block: that the clock alone turns on.
-        if not there and may_start and (self._terms.in_capacity_block or memory.stopped):
+        there, stopped = sight.wanted > 0, sight.notices.memory.stopped is not None
+        # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock alone turns
+        # on. While CloudFormation works on the stack, nodes come back only when its own gate asks for them.
+        if not there and (sight.by_gate or (sight.settled and (self._terms.in_capacity_block or stopped))):
             self._resize(decision.nodes)
-            self._publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
+            sight.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
             there = True
-        if there and memory.stopped:
-            self._autoscaling.delete_tags(Tags=[self._tag_of(STOPPED_TAG)])
+        if there:
+            sight.notices.forget_stop()
 
-    def _warn(self, decision: ClockDecision, now: datetime) -> None:
+    def _warn(self, decision: ClockDecision, sight: Sight) -> None:
         ends = decision.warn_of
         if ends is None:
             return
         after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, the rest stays"
-        left = _hours(ends - now)
-        self._publish(f"ends in {left}", f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}.", _EXTEND)
-        self._tag(WARNED_TAG, utc_text(ends))
+        left = _hours(ends - sight.now)
+        ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
+        sight.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
-    def _delete(self, decision: ClockDecision, group: Mapping[str, Any], status: str, settled: bool) -> None:
-        # Without its nodes first: CloudFormation would give up on a placement group that is still in use.
-        if not decision.delete or group["Instances"] or group["DesiredCapacity"] or not settled:
+    def _notify_jobs(self, decision: ClockDecision, sight: Sight) -> None:
+        """By the nodes' keeper. A deployment may have moved the end: then what was told is taken back."""
+        keeper = self._settings.get("KEEPER")
+        if keeper and decision.nodes and (decision.notice or sight.by_gate):
+            payload = json.dumps(event_of(decision.notice)).encode()
+            self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
+
+    def _tell_of_nodes_left(self, decision: ClockDecision, sight: Sight) -> None:
+        """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
+        if decision.ended and not decision.delete and sight.nodes_left and sight.now >= _patience(decision.ended):
+            sight.notices.publish_once(
+                f"nodes left: {decision.stopped}",
+                "nodes are left",
+                f"{sight.nodes_left} nodes are still there, and may be billed: {decision.why}.",
+                "See in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
+                "Terminate is suspended.",
+            )
+
+    def _tell_of_deletion(self, decision: ClockDecision, sight: Sight) -> None:
+        # Before it begins: the subscriptions of the topic are among the first to go.
+        if not _goes_now(decision, sight):
             return
-        if status != "DELETE_FAILED":
-            self._publish("is being deleted", f"The stack is being deleted: {decision.why}.")
-        self._cloudformation.delete_stack(StackName=self._settings["STACK_ID"])
+        if sight.stack["StackStatus"] == "DELETE_FAILED":
+            self._tell_not_deleted(decision, sight, sight.stack.get("StackStatusReason", "no reason given"))
+        elif sight.notices.memory.told != _not_deleted(decision):
+            told = f"The stack is being deleted: {decision.why}."
+            sight.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", told)
+
+    def _delete(self, decision: ClockDecision, sight: Sight) -> None:
+        from botocore.exceptions import ClientError
+
+        if not _goes_now(decision, sight):
+            return
+        try:
+            self._cloudformation.delete_stack(StackName=self._settings["STACK_ID"])
+        except ClientError as error:
+            self._tell_not_deleted(decision, sight, error.response["Error"].get("Message", str(error)))
+            raise
         _print(deleting=self._settings["STACK_ID"])
+
+    def _tell_not_deleted(self, decision: ClockDecision, sight: Sight, reason: str) -> None:
+        minutes = facts()["pilot"]["minutes_between_looks"]
+        sight.notices.publish_once(
+            _not_deleted(decision),
+            "could not be deleted",
+            f"The stack is still there, and what is in it may be billed: {reason}",
+            f"It is tried again every {minutes} minutes, without another message. `trn destroy` tells more.",
+        )
 
     def _resize(self, nodes: int) -> None:
         self._autoscaling.set_desired_capacity(
             AutoScalingGroupName=self._settings["GROUP"], DesiredCapacity=nodes, HonorCooldown=False
         )
         _print(resized_to=nodes)
-
-    def _tag_of(self, key: str) -> dict[str, Any]:
-        return {"ResourceType": "auto-scaling-group", "ResourceId": self._settings["GROUP"], "Key": key}
-
-    def _tag(self, key: str, value: str) -> None:
-        self._autoscaling.create_or_update_tags(
-            Tags=[{**self._tag_of(key), "Value": value, "PropagateAtLaunch": False}]
-        )
-
-    def _publish(self, subject: str, *sentences: str) -> None:
-        cluster = self._settings["CLUSTER"]
-        self._sns.publish(
-            TopicArn=self._settings["TOPIC"],
-            Subject=f"{cluster} {subject}"[:_LONGEST_SUBJECT],
-            Message="\n".join([*sentences, "", f"Cluster {cluster}, stack {self._settings['STACK_ID']}"]),
-        )
 
     def _how_to_go_on(self) -> str:
         return "" if self._terms.in_capacity_block else _EXTEND
@@ -186,6 +203,23 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
         budget_usd=int(budget) if budget else None,
         in_capacity_block=bool(settings.get("CAPACITY_BLOCK")),
     )
+
+
+def _goes_now(decision: ClockDecision, sight: Sight) -> bool:
+    """Whether the stack is to go, and can: without its nodes, or CloudFormation would give up on a placement group."""
+    if not decision.delete or decision.ended is None or not sight.settled:
+        return False
+    return not (sight.nodes_left or sight.wanted) or sight.now >= _patience(decision.ended)
+
+
+def _not_deleted(decision: ClockDecision) -> str:
+    """What is remembered once somebody was told that the stack of an ended pilot is still there."""
+    return f"not deleted: {decision.stopped}"
+
+
+def _patience(ended: datetime) -> datetime:
+    """Until when the nodes of an ended pilot may take to go."""
+    return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
 
 
 def _hours(left: timedelta) -> str:

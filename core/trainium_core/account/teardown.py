@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from trainium_core.roster import Notice
+
 
 class OrderRefusedError(Exception):
     """AWS did not take an order; the message says why, and names the permission if one is missing."""
@@ -97,7 +99,25 @@ class NodeGroups(Protocol):
         """The groups that exist, and those that do not but still have instances: terminated ones do not count."""
         ...
 
-    def empty_group(self, name: str) -> None: ...
+    def empty_group(self, name: str, *, for_good: bool) -> None:
+        """for_good: nobody can set it up again, but by an update of its stack that changes its maximum."""
+        ...
+
+
+class NodeNotices(Protocol):
+    def notices(self, stack: str) -> Sequence[Notice]:
+        """What the nodes of a stack are told; nothing where there is no such stack, or no roster."""
+        ...
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        """Tell the nodes, in place of an earlier notice of this kind; False where there is no roster to tell it in."""
+        ...
+
+    def withdraw(self, stack: str, kind: str) -> None: ...
+
+
+class NoticeBoard(NodeNotices, NodeGroups, Protocol):
+    """All that giving notice asks of an account."""
 
 
 class Buckets(Protocol):
@@ -146,5 +166,5 @@ class StoredSizes(Protocol):
         ...
 
 
-class TeardownAccount(Stacks, RunningWork, NodeGroups, Buckets, Leftovers, StoredSizes, Protocol):
+class TeardownAccount(Stacks, RunningWork, NoticeBoard, Buckets, Leftovers, StoredSizes, Protocol):
     """All of it. Looks raise CannotTellError when there is no answer, orders OrderRefusedError."""

@@ -60,21 +60,25 @@ class LogLine:
 
 @dataclass(frozen=True, kw_only=True)
 class LogPage:
-    """Lines in the order of their time, and the position to go on from."""
+    """Lines in the order of their time, and the position to go on from. `is_last`: whether there are no more now."""
 
     lines: Sequence[LogLine]
     position: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_last: bool = True
 
 
 class TrainingJobs(Protocol):
     def training_job(self, name: str) -> JobState | None: ...
 
-    def training_jobs(self, *, name_contains: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
+    def training_jobs(self, *, prefix: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
         """The newest first."""
         ...
 
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
-        """What has been written since the position of an earlier page; {} for the beginning."""
+        """What has been written since the position of an earlier page; {} for the beginning.
+
+        Raises CannotTellError when nothing could be read. A page that lacks what could not be read is not the last.
+        """
         ...
 
 

@@ -41,6 +41,7 @@ _NOT_ADMITTED = (
     "UnrecognizedClientException",
 )
 """What services answer alike to keys that are not valid and to a region that the account has not enabled."""
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 
 _WITHOUT_CREDENTIALS = (
     CredentialRetrievalError,
@@ -128,9 +129,16 @@ def asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
 def _refusal(code: str, message: str, permission: str) -> str:
     if code in DENIED:
         return f"not allowed to look: the permission {permission} is missing"
+    return answered(code, message)
+
+
+def answered(code: str, message: str) -> str:
+    """An error of AWS, with what it means to whoever is signed in."""
     told = f"AWS answered {code}: {message}"
+    if code in _EXPIRED:
+        return f"{told}; sign in again"
     if code in _NOT_ADMITTED:
-        told += "; either the credentials are not valid, or the account has not enabled this region"
+        return f"{told}; either the credentials are not valid, or the account has not enabled this region"
     return told
 
 

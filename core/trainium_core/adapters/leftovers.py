@@ -6,7 +6,7 @@ from typing import Any
 from trainium_core.account.teardown import Leftover, LeftoverKind
 from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import CLUSTER_TAG, HYPERPOD_LOGS
 
 
 class AwsLeftovers(AwsService):
@@ -41,7 +41,8 @@ class AwsLeftovers(AwsService):
 
     def _log_groups(self, stack_names: Sequence[str]) -> Iterator[Leftover]:
         client = self.client("logs")
-        for prefix in [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]:
+        of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
+        for prefix in (*of_stacks, HYPERPOD_LOGS):
             with asking("logs:DescribeLogGroups"):
                 pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
                 found = [entry for page in pages for entry in page["logGroups"]]

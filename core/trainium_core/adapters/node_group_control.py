@@ -25,11 +25,12 @@ class AwsNodeGroupControl(AwsService):
             if name in wanted or instances[name]
         ]
 
-    def empty_group(self, name: str) -> None:
+    def empty_group(self, name: str, *, for_good: bool) -> None:
         # A group that is not there, or is being deleted, wants no instances.
         with ordering("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
             client = self.client("autoscaling")
-            client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0)
+            maximum = {"MaxSize": 0} if for_good else {}
+            client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0, **maximum)
 
     def _wanted(self, names: Sequence[str]) -> dict[str, int]:
         with asking("autoscaling:DescribeAutoScalingGroups"):

@@ -4,6 +4,7 @@ The clients are given: the functions in Lambda and the command line make theirs,
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -94,7 +95,8 @@ class NodeStore:
         try:
             roster = Roster.from_json(answer["Body"].read().decode())
         except ValueError as error:
-            print(f"{ROSTER_KEY}: {error}")
+            # Standard output may be somebody's JSON.
+            print(f"{ROSTER_KEY}: {error}", file=sys.stderr)
             roster = Roster()
         return StoredRoster(roster=roster, etag=answer["ETag"])
 

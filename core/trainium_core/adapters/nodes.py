@@ -5,18 +5,19 @@ from typing import Any
 
 from trainium_core.account import CannotTellError
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
+from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
 
 
-class AwsNodes(AwsService):
+class AwsNodes(AwsStacks):
     """Answers trainium_core.account.nodes.Nodes; asked again, it reads only what changed in S3."""
 
     _store: NodeStore | None = None
 
     def nodes(self, stack: str) -> DeployedNodes | None:
-        outputs = self._outputs(stack)
+        outputs = self.stack_outputs(stack)
         if outputs is None:
             return None
         group_name, bucket = outputs.get(GROUP_OUTPUT), outputs.get(RECORDS_OUTPUT)
@@ -33,12 +34,6 @@ class AwsNodes(AwsService):
         return DeployedNodes(
             wanted=group.desired, instances=self._instances(group_name, group), records=records, roster=roster
         )
-
-    def _outputs(self, stack: str) -> Mapping[str, str] | None:
-        with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
-            (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-            return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
-        return None
 
     def _group(self, name: str) -> Group:
         with asking("autoscaling:DescribeAutoScalingGroups"):

@@ -8,7 +8,7 @@ from botocore.parsers import ResponseParserError
 
 from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError
-from trainium_core.adapters.aws_service import DENIED
+from trainium_core.adapters.aws_service import DENIED, answered
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def ordering(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None
             return
         if code in DENIED:
             raise OrderRefusedError(f"not allowed: the permission {permission} is missing") from error
-        raise OrderRefusedError(f"AWS answered {code}: {message}") from error
+        raise OrderRefusedError(answered(code, message)) from error
     except (BotoCoreError, CannotTellError) as error:
         raise OrderRefusedError(str(error)) from error
     except ResponseParserError as error:

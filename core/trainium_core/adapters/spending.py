@@ -14,6 +14,7 @@ COST_EXPLORER_REGION = "us-east-1"
 """Cost Explorer has one endpoint for all regions."""
 
 _METRIC = "UnblendedCost"
+_ENDED = ("Successful", "Failed", "Cancelled")
 
 
 class AwsSpendingAccount(AwsAuditedAccount):
@@ -28,6 +29,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
                     description=one.get("Description", ""),
                     began=one["StartTime"],
                     succeeded=one["StatusCode"] == "Successful",
+                    under_way=one["StatusCode"] not in _ENDED,
                 )
                 for page in pages.paginate(**asked)
                 for one in page["Activities"]

@@ -1,24 +1,19 @@
 """Looks at the stacks of a cluster, living and deleted, and deletes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import MadeResource, StackLook, StackProgress
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.orders import ordering
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.adapters.stack_template import AwsStackTemplates, TemplateResources, cluster_of
 
 _NO_STACK = ("does not exist",)
 _SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
 _KEEPS = ("Retain", "RetainExceptOnCreate")
 
-Template = Mapping[str, Mapping[str, Any]]
-"""The resources of a template by their logical ids."""
 
-
-class AwsStackControl(AwsService):
+class AwsStackControl(AwsStackTemplates):
     """Answers trainium_core.account.teardown.Stacks."""
 
     def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
@@ -42,12 +37,6 @@ class AwsStackControl(AwsService):
         with ordering("cloudformation:DeleteStack", absent=_NO_STACK):
             self.client("cloudformation").delete_stack(StackName=stack_id)
 
-    def created(self, stack: str) -> datetime | None:
-        """When a stack was created; None when it is not there."""
-        with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
-            return self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["CreationTime"]
-        return None
-
     def stack_that_has(self, resource_id: str) -> str | None:
         with asking("cloudformation:DescribeStackResources", absent=_NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
@@ -59,10 +48,10 @@ class AwsStackControl(AwsService):
         for name in names:
             with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-                template = self._template(found)
+                template = self.template_resources(found)
                 yield _look(found, template, tuple(self._has(found["StackId"], template)))
 
-    def _has(self, stack_id: str, template: Template) -> Iterator[MadeResource]:
+    def _has(self, stack_id: str, template: TemplateResources) -> Iterator[MadeResource]:
         kept = {name for name, made in template.items() if made.get("DeletionPolicy") in _KEEPS}
         for entry in self._entries(stack_id):
             yield MadeResource(
@@ -78,18 +67,6 @@ class AwsStackControl(AwsService):
             return [entry for page in pages for entry in page["StackResourceSummaries"]]
         return []
 
-    def _template(self, found: Mapping[str, Any]) -> Template:
-        """The resources of the template by which a stack was made, of a deleted one too."""
-        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
-            return {}
-        stack_id = found["StackId"]
-        with asking("cloudformation:GetTemplate", absent=_NO_STACK):
-            body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
-            if not isinstance(body, Mapping):
-                raise CannotTellError(f"the template of {stack_id} is not JSON: this package did not make it")
-            return cast(Mapping[str, Any], body).get("Resources", {})
-        return {}
-
     def _deleted(self, names: Sequence[str]) -> Iterator[StackLook]:
         with asking("cloudformation:ListStacks"):
             pages = self.client("cloudformation").get_paginator("list_stacks")
@@ -103,7 +80,7 @@ class AwsStackControl(AwsService):
             stack_id = summary["StackId"]
             with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-                yield _look(found, self._template(found), tuple(self._had(stack_id)))
+                yield _look(found, self.template_resources(found), tuple(self._had(stack_id)))
 
     def _had(self, stack_id: str) -> Iterator[MadeResource]:
         """What a deleted stack had, by the last that its events say of each."""
@@ -133,22 +110,12 @@ class AwsStackControl(AwsService):
                 yield from page["StackEvents"]
 
 
-def _look(found: Mapping[str, Any], template: Template, resources: tuple[MadeResource, ...]) -> StackLook:
+def _look(found: Mapping[str, Any], template: TemplateResources, resources: tuple[MadeResource, ...]) -> StackLook:
     return StackLook(
         name=found["StackName"],
         stack_id=found["StackId"],
         status=found["StackStatus"],
-        cluster=_cluster(found.get("Tags", []), template),
+        cluster=cluster_of(found.get("Tags", []), template),
         protected=bool(found.get("EnableTerminationProtection")),
         resources=resources,
     )
-
-
-def _cluster(tags: Sequence[Any], template: Template) -> str | None:
-    """By the tag of the stack, or that of its resources: the CDK puts tags on these, and on stacks if told so."""
-    of_resources = (made.get("Properties", {}).get("Tags", []) for made in template.values())
-    for some in (tags, *of_resources):
-        for tag in some if isinstance(some, list) else ():
-            if isinstance(tag, Mapping) and tag.get("Key") == CLUSTER_TAG and isinstance(tag.get("Value"), str):
-                return tag["Value"]
-    return None

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
+from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
 from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.sagemaker.training_facts import training_facts
@@ -19,9 +20,9 @@ class AwsTrainingJobs(AwsService):
             return _state(self.client("sagemaker").describe_training_job(TrainingJobName=name))
         return None
 
-    def training_jobs(self, *, name_contains: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
+    def training_jobs(self, *, prefix: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
         asked: dict[str, Any] = {"SortBy": "CreationTime", "SortOrder": "Descending"}
-        asked |= {"NameContains": name_contains} if name_contains else {}
+        asked |= {"NameContains": prefix} if prefix else {}
         asked |= {"StatusEquals": status} if status else {}
         paging = {"PageSize": min(most, _LARGEST_PAGE)}
         with asking("sagemaker:ListTrainingJobs"):
@@ -30,28 +31,34 @@ class AwsTrainingJobs(AwsService):
                 entry
                 for page in pages.paginate(**asked, PaginationConfig=paging)
                 for entry in page["TrainingJobSummaries"]
+                if entry["TrainingJobName"].startswith(prefix)
             )
             return [
                 JobSummary(
                     name=entry["TrainingJobName"],
                     status=entry["TrainingJobStatus"],
-                    created=entry["CreationTime"],
-                    ended=entry.get("TrainingEndTime"),
+                    created=entry["CreationTime"].astimezone(UTC),
+                    ended=_in_utc(entry.get("TrainingEndTime")),
                 )
                 for entry in islice(entries, most)
             ]
 
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
         lines: list[LogLine] = []
-        reached = dict(position)
+        reached, is_last = dict(position), True
+        unread: CannotTellError | None = None
         for stream in self._streams(name):
-            events, reached[stream] = self._events(stream, reached.get(stream))
-            node = stream.partition("/")[2].rpartition("-")[0]
-            lines += [
-                LogLine(node=node, time=datetime.fromtimestamp(event["timestamp"] / 1000, UTC), text=event["message"])
-                for event in events
-            ]
-        return LogPage(lines=sorted(lines, key=lambda line: line.time), position=reached)
+            try:
+                events, reached[stream], at_end = self._events(stream, reached.get(stream))
+            except CannotTellError as error:  # such as a throttled one of many: the others are not read again for it
+                unread = error
+                continue
+            is_last = is_last and at_end
+            lines += [_line(stream, event) for event in events]
+        if unread and not lines:
+            raise unread
+        in_order = sorted(lines, key=lambda line: line.time)
+        return LogPage(lines=in_order, position=reached, is_last=is_last and unread is None)
 
     def _streams(self, name: str) -> Sequence[str]:
         """A stream for each node and attempt: `<job>/<node>-<time>`. The group comes with the first job of a region."""
@@ -64,9 +71,13 @@ class AwsTrainingJobs(AwsService):
             ]
         return []
 
-    def _events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str]:
-        """The events after a token, and the token after them; CloudWatch answers the same token at the end."""
+    def _events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str, bool]:
+        """The events after a token, the token after them, and whether that is the end.
+
+        CloudWatch answers the same token at the end.
+        """
         events: list[Mapping[str, Any]] = []
+        at_end = False
         for _ in range(_PAGES_AT_ONCE):
             asked: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
             with asking("logs:GetLogEvents"):
@@ -76,11 +87,21 @@ class AwsTrainingJobs(AwsService):
                 token = page["nextForwardToken"]
             if at_end:
                 break
-        return events, token or ""
+        return events, token or "", at_end
 
 
 def _group() -> str:
     return training_facts()["container"]["log_group"]
+
+
+def _in_utc(when: datetime | None) -> datetime | None:
+    """As the names of jobs have it; boto3 answers in the zone of the machine."""
+    return when.astimezone(UTC) if when else None
+
+
+def _line(stream: str, event: Mapping[str, Any]) -> LogLine:
+    node = stream.partition("/")[2].rpartition("-")[0]
+    return LogLine(node=node, time=datetime.fromtimestamp(event["timestamp"] / 1000, UTC), text=event["message"])
 
 
 def _state(entry: Mapping[str, Any]) -> JobState:
@@ -94,9 +115,9 @@ def _state(entry: Mapping[str, Any]) -> JobState:
         reason=entry.get("FailureReason", ""),
         instance_type=resources.get("InstanceType", ""),
         instances=resources.get("InstanceCount", 0),
-        created=entry.get("CreationTime"),
-        started=entry.get("TrainingStartTime"),
-        ended=entry.get("TrainingEndTime"),
+        created=_in_utc(entry.get("CreationTime")),
+        started=_in_utc(entry.get("TrainingStartTime")),
+        ended=_in_utc(entry.get("TrainingEndTime")),
         billable_seconds=entry.get("BillableTimeInSeconds"),
         model_url=entry.get("ModelArtifacts", {}).get("S3ModelArtifacts"),
         checkpoint_url=entry.get("CheckpointConfig", {}).get("S3Uri"),

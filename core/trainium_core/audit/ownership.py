@@ -59,7 +59,7 @@ class Evidence:
 
 def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Found]]:
     """What of all that was seen is the cluster's, and what is part of that in turn."""
-    rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set[str]()
+    rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
         ways = [(one, evidence.found_by(one[1], one[2]) or _part_of(one[2], ids, evidence)) for one in rest]
         new = [(one, Found(kind=one[0], resource=one[2], found_by=found_by)) for one, found_by in ways if found_by]

@@ -82,13 +82,17 @@ def _ask(
     heard, not_read = dict[str, Any](), list[NotRead]()
     with ThreadPoolExecutor(THREADS) as threads:
         futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in asked.items()}
-        for done, future in enumerate(as_completed(futures), start=1):
-            try:
-                heard[futures[future]] = future.result()
-            except CannotTellError as error:
-                not_read.append(NotRead(what=futures[future], reason=str(error)))
-            if tell is not None:
-                tell(done, len(asked))
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                try:
+                    heard[futures[future]] = future.result()
+                except CannotTellError as error:
+                    not_read.append(NotRead(what=futures[future], reason=str(error)))
+                if tell is not None:
+                    tell(done, len(asked))
+        except KeyboardInterrupt:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
     return _Answers(
         looks=looks,
         answered=[look for look in looks if look.kind in heard],

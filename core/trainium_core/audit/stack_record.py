@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from trainium_core.audit.resource import arn_name
+
 KEPT = "DELETE_SKIPPED"
 """Status of what a stack made and was told to keep."""
 
@@ -36,6 +38,12 @@ class Stacks:
     other_names: frozenset[str]
     other_ids: frozenset[str]
     bootstrap: tuple[StackRecord, ...] = ()
+
+    @property
+    def made_names(self) -> frozenset[str]:
+        """What the cluster's stacks ever made, by id and by the id in its ARN: parts of it may have outlived it."""
+        made = [name for stack in self.own for _, name in stack.made]
+        return frozenset([*made, *map(arn_name, made)])
 
     def maker_of(self, resource_type: str, ids: Iterable[str]) -> StackRecord | None:
         return _maker(self.own, resource_type, ids)

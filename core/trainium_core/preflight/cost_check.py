@@ -4,16 +4,18 @@ from trainium_core.account.prices import Prices
 from trainium_core.cost import Estimate, estimate, sales_warning
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer
+from trainium_core.stack_costs import stack_cost_items, stack_cost_notes
 
 _OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"
 
 
 def check_cost(plan: Plan, aws: Prices) -> Answer:
-    estimated = estimate(plan, aws=aws)
+    estimated = estimate(plan, aws=aws, items=stack_cost_items)
     found = (
         f"per hour with nodes running: {estimated.running_hour}; "
         f"per month without nodes: {estimated.asleep_month}; {_where_from(estimated)}"
     )
+    found = " ".join([found, *(f"({note})" for note in stack_cost_notes(plan))])
     warning = sales_warning(plan, estimated)
     if warning is not None:
         others = [capacity for capacity in plan.type.usage_classes if capacity != plan.capacity]

@@ -27,7 +27,7 @@ def worst_of(answers: Iterable[Answer]) -> Answer:
     return Answer(
         outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(answer.outcome) for answer in shown)],
         found="; ".join(answer.found for answer in shown),
-        needed="; ".join(answer.needed for answer in shown if answer.needed),
+        needed="; ".join(dict.fromkeys(answer.needed for answer in shown if answer.needed)),
         fix="; ".join(answer.fix for answer in shown if answer.fix),
     )
 

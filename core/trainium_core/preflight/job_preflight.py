@@ -47,7 +47,7 @@ JOB_CHECKS: Mapping[str, JobCheck] = {
 def job_preflight(
     plan: Plan, job: TrainingJob, account: SageMakerAccount, *, suppressed: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """Ask the account everything about the job. A suppressed check is not asked, and its finding says so."""
+    """Ask the account everything about a job that the rules let pass. A suppressed check is not asked, and says so."""
     with ThreadPoolExecutor(len(JOB_CHECKS)) as threads:
         asked = {
             name: threads.submit(_ask, check, plan, job, account)

@@ -47,9 +47,12 @@ class _OwnNetwork:
         ]
 
 
-def check_network(plan: Plan, account: Account) -> Answer:
+def check_network(plan: Plan, account: Account) -> Answer | None:
+    vpcs = _stacks_in_a_vpc(plan)
+    if not vpcs:
+        return None
     if plan.vpc_id is None or plan.subnet_id is None:
-        return _room_for_a_vpc(plan, account)
+        return _room_for_vpcs(vpcs, plan, account)
     with ThreadPoolExecutor() as threads:
         vpc = threads.submit(account.vpc, plan.vpc_id)
         subnet = threads.submit(account.subnet, plan.subnet_id)
@@ -59,19 +62,24 @@ def check_network(plan: Plan, account: Account) -> Answer:
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
-def _room_for_a_vpc(plan: Plan, account: Account) -> Answer:
+def _stacks_in_a_vpc(plan: Plan) -> int:
+    return sum(stack != "sagemaker" or plan.sagemaker_vpc == "on" for stack in plan.stacks)
+
+
+def _room_for_vpcs(count: int, plan: Plan, account: Account) -> Answer:
+    needed = f"{count} VPC{'s' if count > 1 else ''}"
     code = facts()["vpcs"]["quota_code"]
     with ThreadPoolExecutor() as threads:
         limit = threads.submit(account.quota, "vpc", code)
         others = threads.submit(account.vpcs_but_of, plan.cluster_name)
     quota, used = limit.result(), others.result()
     if quota is None:
-        return Answer(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed="1 VPC")
+        return Answer(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed=needed)
     found = f"{used} of {quota.limit:g} VPCs are there, without the plan's own"
-    if used + 1 <= quota.limit:
-        return Answer(outcome="pass", found=found, needed="1 VPC")
+    if used + count <= quota.limit:
+        return Answer(outcome="pass", found=found, needed=needed)
     fix = f"ask Service Quotas for more of {code}, or use a VPC of your own: trn:vpc_id"
-    return Answer(outcome="fail", found=found, needed="1 VPC", fix=fix)
+    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def _judge(

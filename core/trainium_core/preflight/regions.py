@@ -18,13 +18,20 @@ def preflight_in_regions(
 
 
 def plan_in(plan: Plan, region: str) -> Plan:
-    """The plan as it would be elsewhere: without what means something in its own region alone, a zone and a pin.
+    """The plan as it would be elsewhere: without what means something in its own region alone, such as a zone.
 
     Of a pinned image its parameter is taken. A VPC or reservation of the user's own stays, and will not be found.
-    Raises PlanError when the region does not offer the type.
+    Raises PlanError when the region does not offer the type, or the plan names an EKS cluster.
     """
     if region == plan.region:
         return plan
     return replace(
-        plan, region=region, availability_zone_id=None, ami=plan.ami_parameter or plan.ami, ami_parameter=None
+        plan,
+        region=region,
+        availability_zone_id=None,
+        ami=plan.ami_parameter or plan.ami,
+        ami_parameter=None,
+        sagemaker_image=None,
+        sagemaker_kms_key=None,
+        hyperpod_training_plan=None,
     )

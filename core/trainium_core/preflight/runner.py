@@ -8,7 +8,9 @@ from trainium_core.account.cannot_tell import CannotTellError, NotSignedInError
 from trainium_core.plan import Plan
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.efs_check import check_efs
+from trainium_core.preflight.end_check import check_end
 from trainium_core.preflight.finding import Answer, Finding
+from trainium_core.preflight.hyperpod_check import check_hyperpod
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.image_check import check_image
 from trainium_core.preflight.lustre_check import check_lustre
@@ -30,12 +32,17 @@ CHECKS: Mapping[str, Check] = {
     "network": check_network,
     "lustre": check_lustre,
     "efs": check_efs,
+    "hyperpod": check_hyperpod,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
+    "end": check_end,
     "cost": check_cost,
 }
 """Every check by its name, in the order its finding is shown."""
 
+
+_OF_THE_NODES = frozenset({"quota", "offering", "reservation", "image", "lustre", "efs"})
+"""What is asked about the nodes of TrnClusterStack, and says nothing about SageMaker's instances."""
 
 _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
@@ -58,7 +65,7 @@ def preflight_each(
     names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *CHECKS)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
         asked = {
-            (name, place): threads.submit(_ask, CHECKS[name], plan, account)
+            (name, place): threads.submit(_ask, name, plan, account)
             for name in names
             for place, (plan, account) in enumerate(plans)
         }
@@ -68,9 +75,11 @@ def preflight_each(
     )
 
 
-def _ask(check: Check, plan: Plan, account: Account) -> Answer | None:
+def _ask(name: str, plan: Plan, account: Account) -> Answer | None:
+    if name in _OF_THE_NODES and "cluster" not in plan.stacks:
+        return None
     try:
-        return check(plan, account)
+        return CHECKS[name](plan, account)
     except NotSignedInError as error:
         return Answer(outcome="unknown", found=str(error), fix=_SIGN_IN)
     except CannotTellError as error:

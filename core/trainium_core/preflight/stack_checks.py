@@ -5,15 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account
 from trainium_core.facts import facts
-from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
+from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAMES
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_core.preflight.finding import Answer, worst_of
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation takes an update of a stack."""
 
-_DESTROY = f"run: cdk destroy {STACK_NAME}; what cannot be deleted stands in the stack's events"
-_ROLL_BACK = f"run: cdk rollback {STACK_NAME}"
+_DESTROY = "run: cdk destroy {stack}; what cannot be deleted stands in the stack's events"
+_ROLL_BACK = "run: cdk rollback {stack}"
 
 _WAYS_OUT: Mapping[str, str] = {
     "CREATE_FAILED": _ROLL_BACK,
@@ -42,21 +42,31 @@ def check_bootstrap(plan: Plan, account: Account) -> Answer:
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def check_stack(_plan: Plan, account: Account) -> Answer:
-    status = account.stack_status(STACK_NAME)
+def check_stack(plan: Plan, account: Account) -> Answer:
+    """Every stack of trn:stacks."""
+    return worst_of([_of_stack(STACK_NAMES[stack], plan, account) for stack in plan.stacks])
+
+
+def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
+    status = account.stack_status(stack)
     if status is None:
-        return Answer(outcome="pass", found=f"{STACK_NAME} is not there yet")
+        return Answer(outcome="pass", found=f"{stack} is not there yet")
     if status == "REVIEW_IN_PROGRESS":
-        return Answer(outcome="pass", found=f"{STACK_NAME} has change sets and nothing else ({status})")
+        return Answer(outcome="pass", found=f"{stack} has change sets and nothing else ({status})")
+    cluster = account.stack_cluster(stack)
+    if cluster not in (None, plan.cluster_name):
+        found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
+        fix = f"set trn:cluster_name to {cluster} to change that one; another one needs another region or account"
+        return Answer(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
-        return Answer(outcome="pass", found=f"{STACK_NAME} is there ({status}) and will be updated")
+        return Answer(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
-        found = f"{STACK_NAME} failed to be made before ({status}): cdk deploy deletes the rest first"
+        found = f"{stack} failed to be made before ({status}): cdk deploy deletes the rest first"
         return Answer(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
-        return Answer(outcome="fail", found=f"{STACK_NAME} is in {status}", fix="wait until that has ended")
-    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {STACK_NAME}")
-    return Answer(outcome="fail", found=f"{STACK_NAME} is in {status}", fix=fix)
+        return Answer(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
+    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=stack)
+    return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
 def _why_there_is_none(account: Account) -> str:

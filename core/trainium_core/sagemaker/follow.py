@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from trainium_core.account import CannotTellError
-from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobs
+from trainium_core.account.training_jobs import JobState, LogLine, LogPage, TrainingJobs
 
 POLL_SECONDS = 10
 UNANSWERED = 6
@@ -29,7 +29,7 @@ class JobFollower:
         """
         ended = False
         for state in self._states():
-            yield from self._new_lines()
+            yield from self._new_lines(to_the_end=ended)
             if ended:
                 yield state
                 return
@@ -55,14 +55,26 @@ class JobFollower:
             silent = 0
             yield state
 
-    def _new_lines(self) -> Iterator[LogLine]:
+    def _new_lines(self, *, to_the_end: bool) -> Iterator[LogLine]:
         """What cannot be read now is read with the next look: the log does not decide how the job ends."""
         try:
-            page = self._jobs.job_log(self.name, self._position)
+            for page in log_pages(self.name, self._jobs, self._position):
+                yield from page.lines
+                self._position = page.position
+                if not to_the_end:
+                    return
         except CannotTellError:
             return
-        yield from page.lines
-        self._position = page.position
+
+
+def log_pages(name: str, jobs: TrainingJobs, position: Mapping[str, str] | None = None) -> Iterator[LogPage]:
+    """All that a job has written since a position, default since its beginning. Raises CannotTellError."""
+    while True:
+        page = jobs.job_log(name, position or {})
+        yield page
+        if page.is_last:
+            return
+        position = page.position
 
 
 def _tells_more(state: JobState, shown: JobState | None) -> bool:

@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 from trainium_core.plan import Plan
 
-_LONGEST_NAME = 63
+LONGEST_NAME = 63
+"""Characters of the name of a training job (botocore, TrainingJobName)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def job_name(plan: Plan, script: str, now: datetime) -> str:
     """A name for a job that starts now, such as `trn-pilot-train-20261121-133000`: the cluster's, the script's, UTC."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
-    begin = f"{plan.cluster_name}-{stem}"[: _LONGEST_NAME - len(time) - 1].rstrip("-")
+    begin = f"{plan.cluster_name}-{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
     return f"{begin}-{time}"
 
 

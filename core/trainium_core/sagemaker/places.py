@@ -19,7 +19,7 @@ BUCKET_NAME = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 
 @dataclass(frozen=True, kw_only=True)
 class JobPlaces:
-    """URLs are folders in S3, without a slash at the end."""
+    """URLs are folders in S3, without a slash at the end. kms_key: that what is in them is encrypted with."""
 
     role_arn: str
     source_url: str
@@ -28,6 +28,7 @@ class JobPlaces:
     cache_url: str
     subnet_ids: tuple[str, ...] = ()
     security_group_ids: tuple[str, ...] = ()
+    kms_key: str | None = None
 
 
 def places_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_NAME) -> JobPlaces:
@@ -43,6 +44,7 @@ def places_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_
         cache_url=outputs["CacheUrl"].rstrip("/"),
         subnet_ids=_list(outputs.get("SubnetIds", "")),
         security_group_ids=_list(outputs.get("SecurityGroupIds", "")),
+        kms_key=outputs.get("KmsKeyArn"),
     )
 
 

@@ -68,7 +68,7 @@ def _resources(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     resources: dict[str, Any] = {
         "InstanceType": sagemaker_type(plan.instance_type),
         "InstanceCount": plan.nodes,
-        "VolumeSizeInGB": _volume_gib(plan),
+        "VolumeSizeInGB": volume_gib(plan),
     }
     if job.kms_key is not None and not plan.type.nvme_disks:
         # SageMaker refuses a key for instances with local disks, which encrypt by themselves.
@@ -80,7 +80,7 @@ def _resources(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     return resources
 
 
-def _volume_gib(plan: Plan) -> int:
+def volume_gib(plan: Plan) -> int:
     """The plan's root volume, but no more than local disks hold: SageMaker adds none to them, and refuses more."""
     local = plan.type.nvme_disks * plan.type.nvme_disk_gb * 10**9 // 2**30
     return min(plan.root_volume_gib, local) if local else plan.root_volume_gib

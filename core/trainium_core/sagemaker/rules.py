@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
-from trainium_core.sagemaker.job import TrainingJob, sagemaker_type
+from trainium_core.sagemaker.images import image_tags, parsed_image
+from trainium_core.sagemaker.job import LONGEST_NAME, TrainingJob, sagemaker_type
 from trainium_core.sagemaker.places import BUCKET_NAME
 from trainium_core.sagemaker.problems import JobError, JobProblem
 from trainium_core.sagemaker.source_package import SOURCE_CHANNEL
@@ -38,6 +39,25 @@ def _name_is_one_of_the_clusters(plan: Plan, job: TrainingJob) -> Iterator[Probl
     if not re.fullmatch(rf"{re.escape(prefix)}[a-zA-Z0-9](-*[a-zA-Z0-9])*", job.name):
         fix = f"write {prefix}NAME: the role of the stack lets only such jobs write logs"
         yield JobProblem(key="--name", got=job.name, allowed=f"{prefix}, then letters, digits and hyphens", fix=fix)
+    elif len(job.name) > LONGEST_NAME:
+        fix = f"leave out {len(job.name) - LONGEST_NAME} of its {len(job.name)}"
+        yield JobProblem(key="--name", got=job.name, allowed=f"up to {LONGEST_NAME} characters", fix=fix)
+
+
+def _image_is_one_that_sagemaker_pulls(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
+    image, form = parsed_image(job.image), f"ACCOUNT.dkr.ecr.{plan.region}.amazonaws.com/NAME:TAG"
+    if image is None:
+        close = nearest(job.image, image_tags())
+        yield JobProblem(
+            key="--image",
+            got=job.image,
+            allowed=f"{form}, a private image of ECR, or a tag of AWS's: {', '.join(image_tags())}",
+            nearest=close,
+            fix=f"write {close}" if close else "push the image to ECR, and give its whole URI with the tag or digest",
+        )
+    elif image.region != plan.region:
+        fix = f"push it to ECR in {plan.region}: SageMaker pulls from the region of the job alone"
+        yield JobProblem(key="--image", got=job.image, allowed=form, fix=fix)
 
 
 def _capacity_is_one_of_sagemakers(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
@@ -129,11 +149,13 @@ def _urls_are_of_s3(_: Plan, job: TrainingJob) -> Iterator[Problem]:
             yield JobProblem(key=key, got=url, allowed="an S3 URL, such as s3://bucket/folder", fix=fix)
 
 
-def _hyperparameters_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
-    for name, value in job.hyperparameters.items():
-        if "\n" in name + value:
-            fix = "SageMaker takes no line break in a hyperparameter: put the text into a file of the source folder"
-            yield JobProblem(key=f"hyperparameter {name}", got=value, allowed="text of one line", fix=fix)
+def _what_the_script_is_given_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
+    given = [(f"hyperparameter {name}", f"{name}{value}", value) for name, value in job.hyperparameters.items()]
+    given += [("an argument of the script", text, text) for text in job.arguments]
+    for key, text, value in given:
+        if "\n" in text:
+            fix = "SageMaker takes no line break: put the text into a file of the source folder"
+            yield JobProblem(key=key, got=value, allowed="text of one line", fix=fix)
 
 
 def _source_channel_is_ours(_: Plan, job: TrainingJob) -> Iterator[Problem]:
@@ -145,6 +167,7 @@ def _source_channel_is_ours(_: Plan, job: TrainingJob) -> Iterator[Problem]:
 _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _type_is_one_of_sagemakers,
     _name_is_one_of_the_clusters,
+    _image_is_one_that_sagemaker_pulls,
     _capacity_is_one_of_sagemakers,
     _training_plan_fits,
     _spot_needs_checkpoints,
@@ -153,6 +176,6 @@ _RULES: tuple[Callable[[Plan, TrainingJob], Iterator[Problem]], ...] = (
     _warm_pool_is_allowed,
     _network_is_whole,
     _urls_are_of_s3,
-    _hyperparameters_are_lines,
+    _what_the_script_is_given_are_lines,
     _source_channel_is_ours,
 )

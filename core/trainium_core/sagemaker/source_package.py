@@ -2,12 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from trainium_core.problems import nearest
 from trainium_core.sagemaker.problems import JobError, JobProblem
+from trainium_core.sagemaker.source_files import SourceFiles, read_file, source_files, source_problem
 
 SOURCE_CHANNEL = "code"
 """Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
@@ -15,21 +16,21 @@ SOURCE_CHANNEL = "code"
 SOURCE_FILE = "source.tar.gz"
 ENTRY_FILE = "container_entry.py"
 
-IGNORED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", "cdk.out"})
-IGNORED_FOLDERS_LIKE = (".venv-", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".ipynb_checkpoints")
-IGNORED_SUFFIXES = (".pyc", ".pyo")
-
 _DIGEST_CHARACTERS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePackage:
-    """A packed source directory. `script`: path of the script in it; `names`: of the files in it, sorted."""
+    """A packed source directory. `script`: path of the script in it; `names`: of the files in it, sorted.
+
+    left_out: what of the directory is not packed, though a training may miss it, each with the reason.
+    """
 
     script: str
     names: tuple[str, ...]
     archive: bytes
     unpacked_bytes: int
+    left_out: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -51,41 +52,44 @@ def container_entry() -> bytes:
 
 
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
-    """Pack a source directory; default the script's own, and then the script alone is packed.
+    """Pack a source directory; default: the script alone.
 
-    Times, owners and the order of files do not count, nor do folders that no training needs (IGNORED_FOLDERS).
-    Raises JobError when the script or the directory is not there, or the script is outside of it.
+    Times, owners and the order of files do not count, nor do folders that no training needs.
+    Raises JobError when the script or the directory is not there, the script is not among the files that are packed,
+    or these cannot be read or are too large.
     """
     if not script.is_file():
         raise JobError([_no_script(script)])
-    folder = source or script.parent
+    if source is None:
+        name, found = script.name, SourceFiles(files={script.name: script}, left_out={})
+    else:
+        name, found = _script_and_files(script, source)
+    contents = {each: read_file(path) for each, path in found.files.items()}
+    return SourcePackage(
+        script=name,
+        names=tuple(sorted(contents)),
+        archive=_archive(contents, found.files),
+        unpacked_bytes=sum(len(content) for content in contents.values()),
+        left_out=tuple(f"{each} ({why})" for each, why in sorted(found.left_out.items())),
+    )
+
+
+def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
     if not folder.is_dir():
-        raise JobError([_problem("--source", folder, "a directory that exists", "give the directory of the script")])
+        raise JobError([source_problem(folder, "a directory that exists", "give the directory of the script")])
     try:
         name = script.resolve().relative_to(folder.resolve()).as_posix()
     except ValueError:
         fix = f"move the script below {folder}, or give another --source"
-        raise JobError([_problem("--source", folder, f"a directory that holds {script}", fix)]) from None
-    files = dict(_files(folder)) if source else {name: script}
-    archive = _archive(files)
-    size = sum(path.stat().st_size for path in files.values())
-    return SourcePackage(script=name, names=tuple(sorted(files)), archive=archive, unpacked_bytes=size)
+        raise JobError([source_problem(folder, f"a directory that holds {script}", fix)]) from None
+    found = source_files(folder)
+    if name not in found.files:
+        fix = f"move it: {name} is not packed ({found.left_out.get(name, 'in a folder that no training needs')})"
+        raise JobError([JobProblem(key="--script", got=str(script), allowed="a file that is packed", fix=fix)])
+    return name, found
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_ignored(name)]
-        for file in files:
-            path = Path(place, file)
-            if not file.endswith(IGNORED_SUFFIXES) and path.is_file():
-                yield path.relative_to(folder).as_posix(), path
-
-
-def _is_ignored(folder: str) -> bool:
-    return folder in IGNORED_FOLDERS or folder.startswith(IGNORED_FOLDERS_LIKE)
-
-
-def _archive(files: dict[str, Path]) -> bytes:
+def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
     # Every plan imports this package, and few pack anything.
     import gzip
     import io
@@ -93,8 +97,7 @@ def _archive(files: dict[str, Path]) -> bytes:
 
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name in sorted(files):
-            content = files[name].read_bytes()
+        for name, content in sorted(contents.items()):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             entry.mode = 0o755 if os.access(files[name], os.X_OK) else 0o644
@@ -107,7 +110,3 @@ def _no_script(script: Path) -> JobProblem:
     close = nearest(script.name, beside)
     fix = f"write {script.parent / close}" if close else "give the path of the training script"
     return JobProblem(key="--script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)
-
-
-def _problem(key: str, got: Path, allowed: str, fix: str) -> JobProblem:
-    return JobProblem(key=key, got=str(PurePosixPath(got)), allowed=allowed, fix=fix)

@@ -31,7 +31,7 @@ def node_lines(runs: Sequence[NodeRun], per_node: Iterable[CostLine], nodes: int
     lasted = [run.lasted(now) for run in runs]
     known = sum((one for one in lasted if one is not None), timedelta())
     unknown = lasted.count(None)
-    how = f"estimated: {hours(known):.2f} node-hours that Auto Scaling remembers, at today's price"
+    how = f"estimated: {hours(known):.2f} node-hours that Auto Scaling and EC2 remember, at today's price"
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
         what = products()[line.item.product].name
@@ -42,11 +42,20 @@ def node_lines(runs: Sequence[NodeRun], per_node: Iterable[CostLine], nodes: int
 
 def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
     """The time before the first launch that Auto Scaling can remember."""
-    weeks: int = facts()["scaling_activities"]["weeks"]
-    remembered = now - timedelta(weeks=weeks)
+    remembered = remembered_since(now)
     if since is not None and since < remembered:
-        how = f"unknown: Auto Scaling remembers {weeks} weeks"
-        yield Line(what=f"nodes before {remembered:%Y-%m-%d}", usd=None, how=how)
+        how = f"unknown: Auto Scaling remembers {_weeks()} weeks"
+        yield Line(what=f"nodes before {remembered:%Y-%m-%d} that are gone", usd=None, how=how)
+
+
+def remembered_since(now: datetime) -> datetime:
+    """Since when Auto Scaling remembers what it did."""
+    return now - timedelta(weeks=_weeks())
+
+
+def _weeks() -> int:
+    weeks: int = facts()["scaling_activities"]["weeks"]
+    return weeks
 
 
 def standing_lines(audit: Audit) -> Iterator[Line]:

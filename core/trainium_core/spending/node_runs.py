@@ -1,4 +1,7 @@
-"""When each node ran, by what its Auto Scaling group remembers: launches and terminations of the last six weeks."""
+"""When each node ran, by what its Auto Scaling group remembers: launches and terminations of the last six weeks.
+
+Of a node that was launched before, it remembers when it ended.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -11,11 +14,12 @@ _TERMINATED = re.compile(r"Terminating EC2 instance: (i-[0-9a-f]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingActivity:
-    """One entry of the group's history, with when it began."""
+    """One entry of the group's history, with when it began. `under_way`: neither succeeded nor failed yet."""
 
     description: str
     began: datetime
     succeeded: bool
+    under_way: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +37,23 @@ class NodeRun:
 
 
 def node_runs(
-    activities: Iterable[ScalingActivity], *, running: Collection[str], deleted: datetime | None
+    activities: Iterable[ScalingActivity],
+    *,
+    running: Collection[str],
+    deleted: datetime | None,
+    remembered: datetime,
 ) -> Iterator[NodeRun]:
-    """Each launch that succeeded, oldest first.
+    """Each launch that succeeded, and each node that ended and was launched before that is remembered, oldest first.
 
     `running`: the instances that run now. `deleted`: when the group went, which is the end of what it still had.
+    `remembered`: since when it remembers; what ran earlier is in no run.
     """
-    done = [activity for activity in activities if activity.succeeded]
-    ends = dict(_named(done, _TERMINATED))
-    for instance_id, began in sorted(_named(done, _LAUNCHED), key=lambda launch: launch[1]):
+    told = list(activities)
+    # A node that is being terminated is not billed any more.
+    ends = dict(_named((one for one in told if one.succeeded or one.under_way), _TERMINATED))
+    launched = dict(_named((one for one in told if one.succeeded), _LAUNCHED))
+    earlier = {instance: remembered for instance in ends if instance not in launched}
+    for instance_id, began in sorted((launched | earlier).items(), key=lambda launch: launch[1]):
         ended = ends.get(instance_id) or (None if instance_id in running else deleted)
         known = ended is not None or instance_id in running
         yield NodeRun(instance_id=instance_id, began=began, ended=ended, known=known)

@@ -12,7 +12,14 @@ from trainium_core.audit.runner import Progress
 from trainium_core.cost import CostLine, Total, estimate
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
-from trainium_core.spending.estimated import forgotten_lines, hourly_lines, hours, node_lines, standing_lines
+from trainium_core.spending.estimated import (
+    forgotten_lines,
+    hourly_lines,
+    hours,
+    node_lines,
+    remembered_since,
+    standing_lines,
+)
 from trainium_core.spending.node_runs import NodeRun, node_runs
 from trainium_core.spending.spending import Forecast, Spending
 
@@ -34,7 +41,7 @@ def spending(
     audited = audit(plan, account, stack_names=stack_names, now=now, tell=tell)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
-    runs = list(_runs(account, audited, not_read))
+    runs = list(_runs(account, audited, not_read, now))
     audited = replace(audited, not_read=tuple(not_read))
     estimated = (
         *node_lines(runs, _per_node(plan, account), plan.nodes, now),
@@ -54,8 +61,9 @@ def spending(
     return replace(found, forecast=_forecast(plan, found))
 
 
-def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead]) -> Iterator[NodeRun]:
-    running = {one.resource.name for one in audited.resources if one.kind == "EC2 instance"}
+def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime) -> Iterator[NodeRun]:
+    running = {one.resource.name: one.resource.created for one in audited.resources if one.kind == "EC2 instance"}
+    told = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
     for name, stack in groups:
         try:
@@ -65,7 +73,13 @@ def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead]) -> 
         except CannotTellError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
-            yield from node_runs(activities, running=running, deleted=stack.deleted)
+            found = node_runs(activities, running=running, deleted=stack.deleted, remembered=remembered_since(now))
+            for run in found:
+                told.add(run.instance_id)
+                yield run
+    for name, launched in running.items():  # before the groups began to remember
+        if name not in told and launched is not None:
+            yield NodeRun(instance_id=name, began=launched, ended=None)
 
 
 def _per_node(plan: Plan, account: SpendingAccount) -> list[CostLine]:

@@ -3,9 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import Buckets, NodeGroups, RunningWork, Work
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import Buckets, NodeGroups, OrderRefusedError, RunningWork, Work
 from trainium_core.teardown.scope import Scope, may_be_emptied
 from trainium_core.teardown.step import Progress, count
+
+_PATIENCE = 60
+"""Looks at a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
 
 
 @dataclass
@@ -40,17 +44,27 @@ class EmptyGroups:
     account: NodeGroups
     scope: Scope
     name: str = "nodes"
+    idle: int = field(default=0, init=False)
+    seen_at_0: set[str] = field(default_factory=set[str], init=False)
 
     def advance(self) -> Progress:
         groups = self.account.node_groups(self.scope.groups)
-        # Also when it was done before: something else may have set the group up again meanwhile.
         for group in groups:
             if group.wanted:
-                self.account.empty_group(group.name)
+                # Whatever set it up again, such as the clock of a Capacity Block, would do so again and again. Not at
+                # once for good: whoever interrupts this may want the nodes back.
+                self.account.empty_group(group.name, for_good=group.name in self.seen_at_0)
+            else:
+                self.seen_at_0.add(group.name)
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
             return Progress(state="done", told="none is left")
         told = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being told"
+        ends = any(group.wanted for group in groups) or states["shutting-down"]
+        self.idle = 0 if ends else self.idle + 1
+        if self.idle == _PATIENCE:
+            why = "protected from scale-in, or in standby?"
+            return Progress(state="stuck", told=f"{told}, though the group is to have none: {why}")
         return Progress(state="waiting", told=f"{told}; Trainium nodes may take more than 15 minutes to end")
 
 
@@ -58,28 +72,48 @@ class EmptyGroups:
 class EmptyBuckets:
     """Deletes every version, delete marker and unfinished upload of the buckets that may be emptied.
 
-    also_delete: the buckets too, which no stack has any more.
+    also_delete: the buckets too, which no stack has any more. One that is refused does not keep the others.
     """
 
     account: Buckets
     scope: Scope
     also_delete: bool = False
     deleted: int = field(default=0, init=False)
+    refused: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
     @property
     def name(self) -> str:
         return "buckets left behind" if self.also_delete else "content of buckets"
 
     def advance(self) -> Progress:
+        unanswered: CannotTellError | None = None
         for bucket in self.scope.buckets if self.also_delete else self.scope.buckets_in_stacks:
-            tags = self.account.bucket_tags(bucket)
-            if not may_be_emptied(tags, self.scope.cluster):
-                continue
-            number = self.account.delete_some(bucket)
-            if number:
-                self.deleted += number
-                return Progress(state="working", told=f"{count(self.deleted, 'object')} deleted; at {bucket}")
-            if self.also_delete:
-                self.account.delete_bucket(bucket)
-                return Progress(state="working", told=f"{bucket} is deleted")
+            try:
+                told = None if bucket in self.refused else self._advance(bucket)
+            except OrderRefusedError as error:
+                self.refused[bucket] = str(error)
+            except CannotTellError as error:
+                unanswered = error
+            else:
+                if told:
+                    return Progress(state="working", told=told)
+        if unanswered is not None:
+            raise unanswered
+        if self.refused:
+            told = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
+            self.refused.clear()  # whoever begins this step again wants another attempt
+            return Progress(state="stuck", told=told)
         return Progress(state="done", told=f"{count(self.deleted, 'object')} deleted")
+
+    def _advance(self, bucket: str) -> str | None:
+        """Do a part of what there is to do about a bucket; None when there is nothing."""
+        if not may_be_emptied(self.account.bucket_tags(bucket), self.scope.cluster):
+            return None
+        number = self.account.delete_some(bucket)
+        if number:
+            self.deleted += number
+            return f"{count(self.deleted, 'object')} deleted; at {bucket}"
+        if self.also_delete:
+            self.account.delete_bucket(bucket)
+            return f"{bucket} is deleted"
+        return None

@@ -38,6 +38,7 @@ class DeleteLeftovers:
             return Progress(state="waiting", told=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
             told = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
+            self.refused.clear()  # whoever begins this step again wants another attempt
             return Progress(state="stuck", told=told)
         return Progress(state="done", told=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left")
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
 from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError, TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
+from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.stacks_step import DeleteStacks
 from trainium_core.teardown.step import Progress, Step
@@ -17,6 +19,11 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 
 _UNANSWERED = 3
 """Looks in a row that may fail before a step gives up: a laptop changes its network."""
+
+_LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+
+Tell = Callable[[str, Progress], None]
+Pause = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +40,34 @@ def take_down(
     account: TeardownAccount,
     scope: Scope,
     *,
-    tell: Callable[[str, Progress], None],
-    pause: Callable[[float], None],
+    tell: Tell,
+    pause: Pause,
+    grace: timedelta = DEFAULT_GRACE,
+    now: Callable[[], datetime] = utc_now,
 ) -> tuple[Outcome, ...]:
     """Take the cluster of a scope down. Each step looks before it orders, so that it can be begun again at any time.
 
-    tell: hears of every look, with the name of the step. pause: waits for so many seconds.
+    tell: hears of every look, with the name of the step. pause: waits for so many seconds. grace: how long nodes that
+    run have notice. Without any order if a stack is protected: who did that wants nothing of it to go.
     """
+    if scope.protected:
+        return tuple(_protected(name) for name in scope.protected)
 
     def ended(step: Step) -> Outcome:
-        return _end(step, tell, pause)
+        return end(step, tell, pause)
 
     # A free interface in a subnet of the stack keeps the subnet.
     clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
-    helps = [ended(step) for step in (StopWork(account, scope), EmptyGroups(account, scope), *clearing)]
+    reason = f"the cluster {scope.cluster} is being destroyed"
+    stack, groups = scope.stack_of_nodes, scope.groups
+    notice = GiveNotice(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
+    helps = [ended(StopWork(account, scope))]
+    try:
+        heard = _moot(ended(notice))
+    except KeyboardInterrupt:
+        notice.withdraw()
+        raise
+    helps += [ended(step) for step in (EmptyGroups(account, scope), *clearing)]
     stacks = ended(DeleteStacks(account, scope, clearing))
     gone = stacks.state == "done"
     if gone:
@@ -55,7 +76,7 @@ def take_down(
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [ended(step) if gone else _not_tried(step) for step in after]
-    return (*helps, stacks, *rest)
+    return (heard, *helps, stacks, *rest)
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not tell"]:
@@ -66,16 +87,19 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not t
     return "could not tell" if "unknown" in states else "gone"
 
 
-def _end(step: Step, tell: Callable[[str, Progress], None], pause: Callable[[float], None]) -> Outcome:
+def end(step: Step, tell: Tell, pause: Pause) -> Outcome:
+    """Take one step until it is done, is stuck, or has had no answer several times in a row."""
     seconds, unanswered = SHORTEST_PAUSE, 0
     while True:
         try:
             progress = step.advance()
         except OrderRefusedError as error:
+            tell(step.name, Progress(state="stuck", told=str(error)))
             return Outcome(step=step.name, state="stuck", told=str(error))
         except CannotTellError as error:
             unanswered += 1
             if unanswered == _UNANSWERED:
+                tell(step.name, Progress(state="stuck", told=str(error)))
                 return Outcome(step=step.name, state="unknown", told=str(error))
             progress = Progress(state="waiting", told=f"no answer, asking again: {error}")
         else:
@@ -90,6 +114,11 @@ def _end(step: Step, tell: Callable[[str, Progress], None], pause: Callable[[flo
 
 def _moot(outcome: Outcome) -> Outcome:
     return Outcome(step=outcome.step, state=outcome.state, told=outcome.told, counts=False)
+
+
+def _protected(stack: str) -> Outcome:
+    told = f"{stack} is protected against deletion, so nothing was touched; to lift that, run: {_LIFT} {stack}"
+    return Outcome(step="stacks", state="stuck", told=told)
 
 
 def _not_tried(step: Step) -> Outcome:

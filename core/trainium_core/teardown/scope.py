@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.account.teardown import Leftover, MadeResource, StackLook, Stacks
-from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, STACK_NAMES, TRAINING_STACK_NAME
+from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, HYPERPOD_LOGS, STACK_NAMES, TRAINING_STACK_NAME
 
 BUCKET = "AWS::S3::Bucket"
 _FUNCTION = "AWS::Lambda::Function"
-_GROUP = "AWS::AutoScaling::AutoScalingGroup"
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_HYPERPOD = "AWS::SageMaker::Cluster"
 _LOG_GROUP = "AWS::Logs::LogGroup"
 _STATE_MACHINE = "AWS::StepFunctions::StateMachine"
 _STACK_TAG = "aws:cloudformation:stack-name"
@@ -37,7 +38,7 @@ class Scope:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self._living_ids(_GROUP)
+        return self._living_ids(GROUP)
 
     @property
     def state_machines(self) -> tuple[str, ...]:
@@ -45,8 +46,17 @@ class Scope:
 
     @property
     def trains(self) -> bool:
-        """Whether there is a stack by which training jobs may run."""
-        return any(stack.name == TRAINING_STACK_NAME for stack in self.living)
+        """Whether there is, or was, a stack by which training jobs may run: they run on, and are billed, without it."""
+        return any(stack.name == TRAINING_STACK_NAME for stack in (*self.living, *self.deleted))
+
+    @property
+    def stack_of_nodes(self) -> str | None:
+        return next((stack.name for stack in self.living if stack.ids(GROUP)), None)
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """The names of the stacks that somebody protected against deletion."""
+        return tuple(stack.name for stack in self.living if stack.protected)
 
     @property
     def buckets_in_stacks(self) -> tuple[str, ...]:
@@ -63,14 +73,20 @@ class Scope:
         return tuple(made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kept)
 
     def owns(self, leftover: Leftover) -> bool:
-        """Whether something outside the stacks is ours. A function's own log group has no tags: its name tells."""
+        """Whether something outside the stacks is ours. A log group that a service made has no tags: its name tells."""
         if leftover.kind == "log group" and not leftover.tags:
-            return leftover.resource_id in self._log_groups
+            name = leftover.resource_id
+            return name in self._log_groups or (name.startswith(HYPERPOD_LOGS) and self._had_cluster(name))
         return is_ours(leftover.tags, self.cluster)
 
     @property
     def _log_groups(self) -> frozenset[str]:
         return frozenset(self._log_group_names())
+
+    def _had_cluster(self, log_group: str) -> bool:
+        """Whether a stack has, or had, the HyperPod cluster whose id, the end of its ARN, is that of the name."""
+        made = (made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kind == _HYPERPOD)
+        return any(one.resource_id.rpartition("/")[2] == log_group.rpartition("/")[2] for one in made)
 
     def _log_group_names(self) -> Iterator[str]:
         for stack in (*self.living, *self.deleted):

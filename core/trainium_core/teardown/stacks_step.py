@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError, StackLook, StackProgress, Stacks
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, Step, count
 
 _ATTEMPTS = 3
-_FAILED, _BUSY = "DELETE_FAILED", "_IN_PROGRESS"
-_LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+_FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS"
 
 
 @dataclass
@@ -40,10 +41,6 @@ class DeleteStacks:
             return Progress(state="done", told=f"{stack.name} is gone")
         if now.status == "DELETE_IN_PROGRESS":
             return Progress(state="waiting", told=f"{stack.name}: {count(now.left, 'resource')} left")
-        if stack.protected:
-            return Progress(
-                state="stuck", told=f"{stack.name} is protected against deletion; run: {_LIFT} {stack.name}"
-            )
         if self.attempts[stack.stack_id] == _ATTEMPTS:
             return Progress(state="stuck", told=_reasons(stack, now))
         return self._order(stack, now)
@@ -54,7 +51,7 @@ class DeleteStacks:
         try:
             self.account.delete_stack(stack.stack_id)
         except OrderRefusedError as error:
-            if not now.status.endswith(_BUSY):
+            if not now.status.endswith(_BUSY) or now.status == _NOT_BUSY:
                 raise
             return Progress(
                 state="waiting", told=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
@@ -66,8 +63,10 @@ class DeleteStacks:
 
     def _clear(self) -> None:
         for step in self.clearing:
-            while step.advance().state == "working":
-                pass
+            # What cannot be cleared away keeps no stack from another attempt, which tells what is in its way.
+            with suppress(CannotTellError, OrderRefusedError):
+                while step.advance().state == "working":
+                    pass
 
 
 def _reasons(stack: StackLook, now: StackProgress) -> str:

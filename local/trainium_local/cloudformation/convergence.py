@@ -9,6 +9,7 @@ from typing import Any
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import (
     Deployment,
     Output,
@@ -91,9 +92,13 @@ class Convergence:
         delete_all(self._stack, [name for name in self._stack.resources if not self._wanted(name)])
 
     def roll_back(self) -> bool:
-        """Take every step back, the last first; False if one could not be."""
-        went = [self._take_back(step) for step in reversed(self._steps)]
-        return all(went)
+        """Take every step back, the last first, but for what those need that could not be; False if there are any."""
+        held, went = set[str](), True
+        for step in reversed(self._steps):
+            if step.after.logical_id in held or not self._take_back(step):
+                held |= needed_by(step.after.definition)
+                went = False
+        return went
 
     def _wanted(self, logical_id: str) -> bool:
         definition = self._deployment.template.resources.get(logical_id)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
+from collections.abc import Mapping
+
+from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.resources import api
 from trainium_local.resources.registry import Request
@@ -32,7 +37,9 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     else:
         stack.record_resource(logical_id, resource_type, "DELETE_IN_PROGRESS", physical_id)
         try:
-            resource.provisioner.delete(make_request(stack, resource), resource.provisioned)
+            # Not cancelled with what went before: what would it be cancelled for?
+            request = dataclasses.replace(make_request(stack, resource), cancelled=threading.Event())
+            resource.provisioner.delete(request, resource.provisioned)
         except Exception as error:
             stack.record_resource(logical_id, resource_type, "DELETE_FAILED", physical_id, api.words(error))
             return False
@@ -45,25 +52,34 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
 def delete_all(stack: Stack, logical_ids: list[str]) -> list[str]:
     """Delete resources, those that others need last; gives back what did not go.
 
-    As on AWS a failure is tried again after the others: what stood in its way may be gone.
+    As on AWS what did not go keeps what it needs, such as the function of a custom resource; and a failure is tried
+    again after the others: what stood in its way may be gone.
     """
-    left = _dependents_first(stack, logical_ids)
+    needs = {name: needed_by(resource.definition) for name, resource in stack.resources.items()}
+    left = dependents_first(logical_ids, needs)
     while left:
-        failed = [
-            name
-            for name in left
-            if not delete(
-                stack,
-                stack.resources[name],
-                keep=stack.resources[name].definition.get("DeletionPolicy") in KEEPS,
-            )
-        ]
-        if len(failed) == len(left):
+        failed, held = list[str](), set[str]()
+        for name in left:
+            keep = stack.resources[name].definition.get("DeletionPolicy") in KEEPS
+            if name in held:
+                held |= needs[name]
+            elif not delete(stack, stack.resources[name], keep=keep):
+                failed.append(name)
+                held |= needs[name]
+        rest = [name for name in left if name in stack.resources]
+        if len(rest) == len(left):
             return failed
-        left = failed
+        left = rest
     return []
 
 
-def _dependents_first(stack: Stack, logical_ids: list[str]) -> list[str]:
-    order = stack.deployment.template.order if stack.deployment else []
-    return sorted(logical_ids, key=lambda name: order.index(name) if name in order else -1, reverse=True)
+def dependents_first(logical_ids: list[str], needs: Mapping[str, set[str]]) -> list[str]:
+    """By what the resources name, and not by a template: after a failed update they are of two."""
+    ordered, waiting = list[str](), logical_ids[::-1]
+    while waiting:
+        needed = {other for name in waiting for other in needs[name] - {name}}
+        # Of two templates, they may name each other: then the youngest goes first.
+        free = [name for name in waiting if name not in needed] or waiting[:1]
+        ordered += free
+        waiting = [name for name in waiting if name not in free]
+    return ordered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,17 @@ def references(value: Any) -> Iterator[Reference]:
                 yield from _substitutions(item)
             else:
                 yield from references(item)
+
+
+def needed_by(definition: Mapping[str, Any]) -> set[str]:
+    """All that a resource's properties and DependsOn name, parameters too."""
+    return {reference.name for reference in references(definition.get("Properties"))} | depends_on(definition)
+
+
+def depends_on(definition: Mapping[str, Any]) -> set[str]:
+    """All that its DependsOn names."""
+    named = definition.get("DependsOn") or []
+    return {named} if isinstance(named, str) else set(named)
 
 
 def _substitutions(argument: Any) -> Iterator[Reference]:

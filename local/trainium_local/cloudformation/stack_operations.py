@@ -43,6 +43,7 @@ def delete(region: Region, stack: Stack) -> None:
     with region.lock:
         if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
             return
+        _refuse_while_updated(stack)
         _refuse_if_needed_elsewhere(region, stack)
         busy = stack.worker
         stack.cancelled.set()
@@ -149,6 +150,11 @@ def _refuse_other_types(stack: Stack, deployment: Deployment) -> None:
             "Update of resource type is not permitted. The new template modifies resource type of the following "
             f"resources: [{', '.join(sorted(other))}]"
         )
+
+
+def _refuse_while_updated(stack: Stack) -> None:
+    if stack.status.startswith("UPDATE_") and stack.status.endswith("_IN_PROGRESS"):
+        raise ValidationError(f"Stack [{stack.stack_id}] cannot be deleted while in status {stack.status}")
 
 
 def _refuse_if_needed_elsewhere(region: Region, stack: Stack) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.references import references
+from trainium_local.cloudformation.references import depends_on, needed_by
 
 Json = Any
 
@@ -68,11 +68,9 @@ class Template:
         return ordered
 
     def needs(self, logical_id: str) -> set[str]:
-        """The logical ids that a resource's properties and DependsOn name."""
+        """The logical ids of the resources that a resource names; what its DependsOn names may be none."""
         resource = self.resources[logical_id]
-        depends_on = resource.get("DependsOn") or []
-        named = {reference.name for reference in references(resource.get("Properties"))}
-        return (named & self.resources.keys()) | ({depends_on} if isinstance(depends_on, str) else set(depends_on))
+        return (needed_by(resource) & self.resources.keys()) | depends_on(resource)
 
 
 class _Loader(yaml.SafeLoader):

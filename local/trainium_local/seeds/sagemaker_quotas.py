@@ -10,7 +10,7 @@ from trainium_core.facts import facts
 
 @dataclass(frozen=True, kw_only=True)
 class SageMakerQuota:
-    """A limit on instances. `is_applied`: false where the account has AWS's default and nothing else."""
+    """A limit. `is_applied`: false where the account has AWS's default and nothing else."""
 
     code: str
     name: str
@@ -21,9 +21,11 @@ class SageMakerQuota:
 @cache
 def sagemaker_quotas() -> tuple[SageMakerQuota, ...]:
     tables = tomllib.loads((files("trainium_local.seeds") / "sagemaker_quotas.toml").read_text())
-    codes = {**facts()["sagemaker_quotas"]["codes"], **tables["invented"]["codes"]}
+    codes: dict[str, str] = dict(facts()["sagemaker_quotas"]["codes"])
+    for table in tables.values():
+        codes |= table.get("codes", {})
     return tuple(
-        SageMakerQuota(code=codes[name], name=name, default=float(default), is_applied=kind == "sourced")
+        SageMakerQuota(code=codes[name], name=name, default=float(default), is_applied=kind != "invented")
         for kind, table in tables.items()
         for name, default in table["defaults"].items()
     )

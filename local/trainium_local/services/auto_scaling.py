@@ -46,7 +46,10 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
 
 
 def set_desired_capacity(group: Any, new_capacity: int | None) -> None:
-    """Terminate the newest first where the group says so; moto takes the oldest whatever it says."""
+    """Terminate the newest first where the group says so; moto takes the oldest always, and minds no maximum."""
+    if new_capacity is not None and new_capacity > group.max_size:
+        told = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
+        raise ValidationError(f"{told} for the AutoScalingGroup.")
     before = list(group.instance_states)
     if group.termination_policies[:1] == ["NewestInstance"]:
         group.instance_states.reverse()

@@ -15,7 +15,6 @@ import tempfile
 import threading
 import uuid
 import zipfile
-from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,8 @@ BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 _endpoint: list[str] = []
+_code: dict[str, tempfile.TemporaryDirectory[str]] = {}
+_unpacking = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,13 @@ class Invocation:
 def use_endpoint(endpoint: str) -> None:
     """Functions call the embedded AWS at `endpoint` from now on."""
     _endpoint[:] = [endpoint]
+
+
+def forget_code() -> None:
+    """Remove what was unpacked."""
+    with _unpacking:
+        while _code:
+            _code.popitem()[1].cleanup()
 
 
 def run(function: Any, event: Any) -> Invocation:
@@ -87,14 +95,16 @@ def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
 
 
 def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
-    with _task(function) as (root, result):
+    root = _unpacked(function)
+    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
+        result = Path(home) / "result.json"
         process = subprocess.Popen(
             [sys.executable, "-P", str(BOOTSTRAP)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=root,
-            env=_environment(function, root, result, request_id),
+            env=_environment(function, root, home, result, request_id),
             start_new_session=True,
         )
         try:
@@ -118,17 +128,19 @@ def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
             )
 
 
-@contextlib.contextmanager
-def _task(function: Any) -> Generator[tuple[Path, Path]]:
-    """The function's code unpacked into a folder of its own, and the file its result goes to."""
-    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as folder:
-        root = Path(folder) / "task"
-        with zipfile.ZipFile(io.BytesIO(function.code_bytes)) as code:
-            code.extractall(root)
-        yield root, Path(folder) / "result.json"
+def _unpacked(function: Any) -> Path:
+    """The function's code in a folder, unpacked once for all invocations: as Lambda's, it is not to be written to."""
+    with _unpacking:
+        folder = _code.get(function.code_sha_256)
+        if folder is None:
+            folder = tempfile.TemporaryDirectory(prefix="trn-lambda-code-")
+            with zipfile.ZipFile(io.BytesIO(function.code_bytes)) as code:
+                code.extractall(folder.name)
+            _code[function.code_sha_256] = folder
+    return Path(folder.name)
 
 
-def _environment(function: Any, root: Path, result: Path, request_id: str) -> dict[str, str]:
+def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
     own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     own |= {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
@@ -141,7 +153,7 @@ def _environment(function: Any, root: Path, result: Path, request_id: str) -> di
         "AWS_LAMBDA_LOG_STREAM_NAME": request_id,
         "LAMBDA_TASK_ROOT": str(root),
         "_HANDLER": str(function.handler),
-        "HOME": str(root),
+        "HOME": home,
         "PYTHONDONTWRITEBYTECODE": "1",
         "TRN_LAMBDA_ARN": function.function_arn,
         "TRN_LAMBDA_CLOCK_AHEAD": str(clock.seconds_ahead()),

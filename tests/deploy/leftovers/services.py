@@ -80,6 +80,13 @@ def _topic(maker: Maker) -> str:
     return maker.name("topic")
 
 
+def _alarm(maker: Maker) -> str:
+    asked: dict[str, Any] = {"Namespace": "AWS/Events", "MetricName": "TriggeredRules", "Statistic": "Sum"}
+    asked |= {"Period": 300, "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "GreaterThanThreshold"}
+    maker.client("cloudwatch").put_metric_alarm(AlarmName=maker.name("alarm"), Tags=maker.tags, **asked)
+    return maker.name("alarm")
+
+
 def _budget(maker: Maker) -> str:
     name = maker.name("budget")
     budget: dict[str, Any] = {"BudgetName": name, "BudgetType": "COST", "TimeUnit": "MONTHLY"}
@@ -97,5 +104,6 @@ SERVICES: Mapping[str, Plant] = {
     "EventBridge rule": _rule,
     "schedule": _schedule,
     "SNS topic": _topic,
+    "CloudWatch alarm": _alarm,
     "budget": _budget,
 }

@@ -1,7 +1,7 @@
-"""What watches the clock, the events and the money: rules, schedules, topics, budgets."""
+"""What watches the clock, the events, the metrics and the money: rules, schedules, topics, alarms, budgets."""
 
 from trainium_core.adapters.audit.listing import Entry, Listing, Place
-from trainium_core.audit.resource import BY_USE, Resource
+from trainium_core.audit.resource import BY_USE, Charge, Resource
 
 BUDGETS_REGION = "us-east-1"
 """Budgets have one endpoint for all regions."""
@@ -29,6 +29,12 @@ def _schedule(entry: Entry, _place: Place) -> Resource:
 def _topic(entry: Entry, _place: Place) -> Resource:
     arn = entry["TopicArn"]
     return Resource(name=arn.rpartition(":")[2], arn=arn, ids=frozenset([arn]), charge=BY_USE)
+
+
+def _alarm(entry: Entry, _place: Place) -> Resource:
+    name, arn = entry["AlarmName"], entry["AlarmArn"]
+    ids = frozenset([name, arn])
+    return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=Charge(unpriced="an alarm"))
 
 
 def _budget(entry: Entry, place: Place) -> Resource:
@@ -71,6 +77,16 @@ EVENTS_AND_ALARMS = (
         permission="sns:ListTopics",
         entries="Topics[]",
         read=_topic,
+    ),
+    Listing(
+        kind="CloudWatch alarm",
+        resource_type="AWS::CloudWatch::Alarm",
+        arn_type="cloudwatch:alarm",
+        service="cloudwatch",
+        operation="describe_alarms",
+        permission="cloudwatch:DescribeAlarms",
+        entries="MetricAlarms[]",
+        read=_alarm,
     ),
     Listing(
         kind="budget",

@@ -37,7 +37,8 @@ def unmeasured(_ask: Ask, resource: Resource) -> Resource | None:
 class Listing:
     """`entries`: JMESPath of what is listed. `read` gives None for what is gone, or no thing of its own.
 
-    `endpoint_region`: of services with one endpoint for all regions.
+    `again`: the arguments of further calls, where one call does not list all. `endpoint_region`: of services with one
+    endpoint for all regions.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Listing:
     entries: str
     read: Callable[[Entry, Place], Resource | None]
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[Ask, Resource], Resource | None] = unmeasured
 
@@ -73,8 +75,11 @@ class ListingLook:
         return self._clients.client(service, self._listing.endpoint_region or self._place.region)
 
     def _entries(self) -> Iterator[Entry]:
+        for arguments in (self._listing.arguments, *self._listing.again):
+            yield from self._listed({name: self._filled(value) for name, value in arguments.items()})
+
+    def _listed(self, arguments: Mapping[str, Any]) -> Iterator[Entry]:
         listing = self._listing
-        arguments = {name: self._filled(value) for name, value in listing.arguments.items()}
         client = self._client(listing.service)
         if client.can_paginate(listing.operation):
             pages = client.get_paginator(listing.operation).paginate(**arguments)

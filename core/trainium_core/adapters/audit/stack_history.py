@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.aws_service import asking
+from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
 from trainium_core.audit.stack_record import StackRecord
-from trainium_core.naming import CLUSTER_TAG
 
 _THREADS = 4
 
 
-class AwsStackHistory(AwsService):
+class AwsStackHistory(AwsStackTemplates):
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
         stacks = [*self._standing(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
@@ -33,13 +35,17 @@ class AwsStackHistory(AwsService):
             yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
-        tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags") or ()}
-        concerned = CLUSTER_TAG in tags or stack["StackName"] in names
+        cluster = cluster_of(stack.get("Tags") or [], {})
+        if cluster is None and stack["StackName"] in names:
+            # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
+            with suppress(CannotTellError):
+                cluster = cluster_of([], self.template_resources(stack))
+        concerned = cluster is not None or stack["StackName"] in names
         return StackRecord(
             name=stack["StackName"],
             stack_id=stack["StackId"],
             status=stack["StackStatus"],
-            cluster=tags.get(CLUSTER_TAG),
+            cluster=cluster,
             created=stack["CreationTime"],
             # A deletion that failed, or goes on, has a time too.
             deleted=stack["DeletionTime"] if stack["StackStatus"] == "DELETE_COMPLETE" else None,

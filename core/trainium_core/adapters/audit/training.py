@@ -8,10 +8,15 @@ from trainium_core.adapters.aws_service import asking
 from trainium_core.audit.resource import FREE, Charge, Resource
 
 _INSTANCES = Charge(unpriced="its instances")
+_RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
 
 
-def _job(entry: Entry, _place: Place) -> Resource:
-    return _of_sagemaker(entry, "TrainingJob", state=entry["TrainingJobStatus"], charge=_INSTANCES)
+def _job(entry: Entry, _place: Place) -> Resource | None:
+    """None for one that has ended, which costs nothing and stays as history, unless it keeps its instances."""
+    state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
+    if state not in _RUNNING and not warm:
+        return None
+    return _of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=_INSTANCES)
 
 
 def _cluster(entry: Entry, _place: Place) -> Resource:
@@ -60,7 +65,8 @@ TRAINING = (
         permission="sagemaker:ListTrainingJobs",
         entries="TrainingJobSummaries[]",
         read=_job,
-        arguments={"StatusEquals": "InProgress"},  # one that has ended costs nothing, and stays as history
+        arguments={"StatusEquals": "InProgress"},
+        again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
     ),
     Listing(
         kind="HyperPod cluster",

@@ -78,6 +78,10 @@ def verify(*, last: bool, hold: bool) -> int:
     except verification.BusyError as error:
         print(f"trn-node verify: nothing was verified: {error}", file=sys.stderr)
         return verification.BUSY
+    except Exception as error:
+        # Python's own exit code would be that of a failure that was reported.
+        print(f"trn-node verify: nothing was reported: {type(error).__name__}: {error}", file=sys.stderr)
+        return verification.BROKEN_OFF
 
 
 def send_report(state: str, reason: str) -> int:

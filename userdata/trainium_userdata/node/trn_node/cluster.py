@@ -35,8 +35,9 @@ NAMED = 3
 class Peers(NamedTuple):
     """How the test of a roster's nodes ended. state: what it makes of this node; empty when all is well.
 
-    A node that most of the others do not answer is cut off: it failed. One that hears most of them is not to blame for
-    the rest, and is not to be replaced for it; but it is not proven either, and drains until they answer.
+    Nodes that do not hear each other may be either's fault. The larger part of the nodes stays, of two equal parts the
+    one with rank 0; who is in the other is cut off: it failed. Who is in the part that stays is not to be replaced for
+    it; but it is not proven either, and drains until the others answer.
     """
 
     roster: str
@@ -114,7 +115,7 @@ class Cluster:
         state = complaint = ""
         counts = "peers" not in plan["suppress_checks"]
         if silent and counts:
-            state = FAILED if 2 * len(silent) > len(others) else DRAINING
+            state = FAILED if self._is_cut_off(silent) else DRAINING
             complaint = f"peers: {found}: does the security group let all nodes reach each other?"
         shown = found + " (suppressed)" * bool(silent and not counts)
         check = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
@@ -122,6 +123,12 @@ class Cluster:
         if peers != self.peers:
             self._log(f"peers: {shown}")
         self.peers = peers
+
+    def _is_cut_off(self, silent: set[str]) -> bool:
+        """Whether a node that does not hear these addresses is in the part of the nodes that does not stay."""
+        addresses = list(self._nodes().values())
+        heard = len(addresses) - len(silent)
+        return len(silent) > heard or (len(silent) == heard and addresses[0] in silent)
 
 
 def _folder() -> str:

@@ -14,8 +14,8 @@ from .imds import Imds
 
 ATTEMPTS, PAUSE = 8, 5.0
 """How often, and after how many seconds, what comes up at boot is looked at again."""
-PROVEN, FAILED, BUSY, RELOAD = 0, 1, 2, 3
-"""Exit codes. BUSY and RELOAD: nothing was reported."""
+PROVEN, FAILED, BUSY, RELOAD, BROKEN_OFF = 0, 1, 2, 3, 4
+"""Exit codes. After BUSY, RELOAD and BROKEN_OFF nothing was reported."""
 COMES_UP = {"driver", "neuron-devices", "neuron-cores", "efa-devices", "efa-provider", "time-sync"}
 NEEDED = ("driver", "neuron-devices", "neuron-cores")
 """Without these, the dear checks would blame what is not at fault."""

@@ -1,0 +1,63 @@
+"""What the CDK CLI says while it is at work, line by line, and what of that is an event of a stack."""
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_EVENT = re.compile(
+    r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
+)
+"""One event of a stack, as the CDK CLI prints it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CdkEvent:
+    """`done` of `total` resources are; the CLI does not know every total. `kind` is the resource's type."""
+
+    done: int
+    total: int | None
+    status: str
+    kind: str
+    what: str
+
+    @property
+    def failed(self) -> bool:
+        return self.status.endswith("FAILED")
+
+    @property
+    def verb(self) -> str:
+        """Such as create."""
+        return self.status.rpartition("_")[0].removesuffix("_IN").lower()
+
+    @property
+    def counted(self) -> str:
+        return f"{self.done} done" if self.total is None else f"{self.done} of {self.total} done"
+
+
+def cdk_event(line: str) -> CdkEvent | None:
+    """The event that a line is about; None for any other line."""
+    found = _EVENT.match(line)
+    if found is None:
+        return None
+    total = int(found["all"]) if found["all"] else None
+    what = found["what"].strip()
+    return CdkEvent(done=int(found["done"]), total=total, status=found["status"], kind=found["type"], what=what)
+
+
+def run_cdk(command: Sequence[str], folder: Path, hear: Callable[[str], None]) -> int:
+    """Run the CDK CLI without a terminal and hear every line of it. The exit code."""
+    with subprocess.Popen(
+        [*command, "--no-color", "--no-notices", "--progress", "events"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            hear(line.rstrip())
+    return process.returncode

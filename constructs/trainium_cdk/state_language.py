@@ -1,0 +1,39 @@
+"""States of the Amazon States Language as plain data: those that the definition of a training run is made of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+State = dict[str, Any]
+
+ASIDE = "$.unused"
+"""Where answers go that nobody reads. Not None, which would drop them: the CDK's JSON leaves None out."""
+
+
+def pass_state(parameters: Mapping[str, Any], following: str) -> State:
+    return {"Type": "Pass", "Parameters": dict(parameters), "Next": following}
+
+
+def choice(condition: Mapping[str, Any], following: str, *, otherwise: str) -> State:
+    return {"Type": "Choice", "Choices": [{**condition, "Next": following}], "Default": otherwise}
+
+
+def reason(text: str, *paths: str, following: str) -> State:
+    """Why a run fails, at $.reason.text, with `{}` for what is at each path."""
+    value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
+    return {**pass_state(value, following), "ResultPath": "$.reason"}
+
+
+def catch(errors: Sequence[str], following: str) -> State:
+    return {"ErrorEquals": list(errors), "ResultPath": "$.error", "Next": following}
+
+
+def report(topic_arn: str, subject: str, message: str, following: str) -> State:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Parameters": {"TopicArn": topic_arn, "Subject": subject, "Message.$": message},
+        "ResultPath": ASIDE,
+        # A report that cannot be sent changes nothing about the job.
+        "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": ASIDE, "Next": following}],
+        "Next": following,
+    }

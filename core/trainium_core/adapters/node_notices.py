@@ -1,0 +1,69 @@
+"""Tells the nodes of a cluster what ends them all: in the roster, which every node reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from botocore.exceptions import ClientError
+
+from trainium_core.account.teardown import OrderRefusedError
+from trainium_core.adapters.aws_service import asking
+from trainium_core.adapters.node_store import NodeStore, StoredRoster
+from trainium_core.adapters.orders import ordering
+from trainium_core.adapters.stacks import AwsStacks
+from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
+from trainium_core.roster import Notice, Roster
+
+_ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
+_CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
+_NO_BUCKET = ("NoSuchBucket",)
+
+
+class AwsNodeNotices(AwsStacks):
+    """Answers trainium_core.account.teardown.NodeNotices."""
+
+    def notices(self, stack: str) -> Sequence[Notice]:
+        bucket = self._records(stack)
+        if bucket is not None:
+            with asking(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
+                return self._store(bucket).roster().roster.notices
+        return ()
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        return self._change(stack, lambda there: (*(one for one in there if one.kind != notice.kind), notice))
+
+    def withdraw(self, stack: str, kind: str) -> None:
+        self._change(stack, lambda there: tuple(one for one in there if one.kind != kind))
+
+    def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
+        """Whether there is a roster, which now has the notices that it is to have."""
+        bucket = self._records(stack)
+        if bucket is None:
+            return False
+        with ordering(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
+            store = self._store(bucket)
+            for _ in range(_ATTEMPTS):
+                there = store.roster()
+                if there.etag is None:
+                    return False
+                wanted = replace(there.roster, notices=change(there.roster.notices))
+                if wanted == there.roster or _written(store, wanted, there):
+                    return True
+            raise OrderRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
+        return False
+
+    def _records(self, stack: str) -> str | None:
+        return (self.stack_outputs(stack) or {}).get(RECORDS_OUTPUT)
+
+    def _store(self, bucket: str) -> NodeStore:
+        return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+
+
+def _written(store: NodeStore, roster: Roster, over: StoredRoster) -> bool:
+    """False when somebody else wrote it meanwhile."""
+    try:
+        store.write_roster(roster, over=over)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in _CHANGED:
+            raise
+        return False
+    return True

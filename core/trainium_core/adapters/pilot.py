@@ -1,0 +1,25 @@
+"""Asks CloudFormation for the stacks of a pilot."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trainium_core.account.pilot import StandingStack
+from trainium_core.adapters.aws_service import asking
+from trainium_core.adapters.images import AwsImages
+
+
+class AwsPilotStacks(AwsImages):
+    """Answers trainium_core.account.pilot.PilotStacks."""
+
+    def standing(self, names: Sequence[str]) -> Mapping[str, StandingStack]:
+        return dict(self._standing(names))
+
+    def _standing(self, names: Sequence[str]) -> Iterator[tuple[str, StandingStack]]:
+        for name in names:
+            with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
+                (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+                resolved = {
+                    one["ParameterValue"]: one["ResolvedValue"]
+                    for one in found.get("Parameters", [])
+                    if "ResolvedValue" in one
+                }
+                yield name, StandingStack(created=found["CreationTime"], resolved=resolved)

@@ -1,0 +1,35 @@
+"""The template by which a stack was made, and whose stack it is by that."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from trainium_core.account import CannotTellError
+from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.naming import CLUSTER_TAG
+
+TemplateResources = Mapping[str, Mapping[str, Any]]
+"""The resources of a template by their logical ids."""
+
+
+class AwsStackTemplates(AwsService):
+    def template_resources(self, found: Mapping[str, Any]) -> TemplateResources:
+        """Of a stack as CloudFormation describes it, which may be deleted. Raises CannotTellError."""
+        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+            return {}
+        stack_id = found["StackId"]
+        with asking("cloudformation:GetTemplate", absent=("does not exist",)):
+            body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
+            if not isinstance(body, Mapping):
+                raise CannotTellError(f"the template of {stack_id} is not JSON: this package did not make it")
+            return cast(Mapping[str, Any], body).get("Resources", {})
+        return {}
+
+
+def cluster_of(tags: Sequence[Any], resources: TemplateResources) -> str | None:
+    """By the tag of a stack, or that of its resources: the CDK puts tags on these, and on stacks only if told so."""
+    of_resources = (made.get("Properties", {}).get("Tags", []) for made in resources.values())
+    for some in (tags, *of_resources):
+        for tag in some if isinstance(some, list) else ():
+            if isinstance(tag, Mapping) and tag.get("Key") == CLUSTER_TAG and isinstance(tag.get("Value"), str):
+                return tag["Value"]
+    return None

@@ -1,0 +1,81 @@
+"""Telling the nodes that they end, and waiting until their jobs had the time to save what they have."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from trainium_core.account import CannotTellError
+from trainium_core.account.teardown import NoticeBoard, OrderRefusedError
+from trainium_core.roster import Notice
+from trainium_core.teardown.step import Progress, count
+
+DEFAULT_GRACE = timedelta(minutes=2)
+"""As long as a spot instance has; a node reads what it is told every 30 seconds."""
+
+_REMEMBERED = timedelta(hours=1)
+_UP = ("pending", "running")
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class GiveNotice:
+    """Has the nodes of a stack told when they end, and waits until then; a notice that was given before counts.
+
+    kind: names the notice among others, such as destroy. groups: the nodes' Auto Scaling groups.
+    """
+
+    account: NoticeBoard
+    stack: str | None
+    groups: Sequence[str]
+    kind: str
+    reason: str
+    grace: timedelta
+    now: Callable[[], datetime] = utc_now
+    name: str = "notice to the nodes"
+    ends: datetime | None = field(default=None, init=False)
+
+    def advance(self) -> Progress:
+        if self.stack is None or not self.grace:
+            return Progress(state="done", told="none is given")
+        running = self._running()
+        if not running:
+            return Progress(state="done", told="no node runs")
+        self.ends = self.ends or self._standing() or self._tell()
+        if self.ends is None:
+            return Progress(state="done", told="none: no node was ever proven, so none reads a roster")
+        left = (self.ends - self.now()).total_seconds()
+        if left <= 0:
+            return Progress(state="done", told=f"{count(running, 'node')} had notice")
+        told = f"{count(running, 'node')} told to end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
+        return Progress(state="waiting", told=f"{told}; jobs save what they have")
+
+    def withdraw(self) -> None:
+        """The nodes go on after all, as far as that can still be told."""
+        if self.stack is not None and self.ends is not None:
+            with suppress(CannotTellError, OrderRefusedError):
+                self.account.withdraw(self.stack, self.kind)
+
+    def _running(self) -> int:
+        groups = self.account.node_groups(self.groups)
+        return sum(number for group in groups for state, number in group.instances.items() if state in _UP)
+
+    def _standing(self) -> datetime | None:
+        """The end by an earlier notice of this kind, unless it is long past or later than asked for now."""
+        assert self.stack is not None
+        now = self.now()
+        for notice in self.account.notices(self.stack):
+            if notice.kind == self.kind:
+                ends = datetime.fromisoformat(notice.at)
+                return ends if now - _REMEMBERED <= ends <= now + self.grace else None
+        return None
+
+    def _tell(self) -> datetime | None:
+        assert self.stack is not None
+        # Whole seconds, as the roster says it; never earlier than promised.
+        ends = (self.now() + self.grace + timedelta(seconds=1)).replace(microsecond=0)
+        notice = Notice(kind=self.kind, at=f"{ends:%Y-%m-%dT%H:%M:%SZ}", reason=self.reason)
+        return ends if self.account.announce(self.stack, notice) else None

@@ -1,0 +1,111 @@
+"""`trn extend`: what it writes, deploys and tells. A real one is in tests/deploy."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from trainium_cli import extend_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.account import CannotTellError
+from trainium_core.account.pilot import StandingStack
+
+PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "ends": "2099-01-01T00:00Z", "ami": PARAMETER}
+
+
+@dataclass
+class FakeStacks:
+    """`image`: what the parameter says now. `deployed`: the stacks that were deployed; `ended`: how that went."""
+
+    stacks: Mapping[str, StandingStack] = field(
+        default_factory=lambda: {"TrnClusterStack": StandingStack(created=CREATED, resolved={PARAMETER: OLD})}
+    )
+    image: str = OLD
+    silent: bool = False
+    ended: ExitCode = ExitCode.OK
+    deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
+
+    def standing(self, names: Sequence[str]) -> Mapping[str, StandingStack]:
+        if self.silent:
+            raise CannotTellError(f"no answer about {names}")
+        return {name: stack for name, stack in self.stacks.items() if name in names}
+
+    def parameter(self, name: str) -> str | None:
+        assert name == PARAMETER
+        return self.image
+
+    def deploy(self, stacks: Sequence[str], **_: object) -> ExitCode:
+        self.deployed.append(stacks)
+        return self.ended
+
+
+def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, **settings: Any) -> Result:
+    context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
+    (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(extend_command, "AwsPilotStacks", lambda _: account)
+    monkeypatch.setattr(extend_command, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
+    return CliRunner().invoke(trn, ["extend", "8h", "--yes"], prog_name="trn")
+
+
+def written(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "cdk.json").read_text())["context"]
+
+
+def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks()
+    ended = extend(monkeypatch, tmp_path, account)
+    assert (ended.exit_code, account.deployed) == (ExitCode.OK, [["TrnClusterStack"]])
+    assert written(tmp_path)["trn:ends"] == "2099-01-01T08:00Z"
+    assert written(tmp_path)["trn:ami"] == PARAMETER
+
+
+def test_nodes_keep_their_image_when_the_parameter_has_moved_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ended = extend(monkeypatch, tmp_path, FakeStacks(image=NEW))
+    assert (written(tmp_path)["trn:ami"], written(tmp_path)["trn:ami_parameter"]) == (OLD, PARAMETER)
+    assert f"{PARAMETER} names another image since" in ended.stdout
+
+
+def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks(stacks={"HyperPodStack": StandingStack(created=CREATED)}, image=NEW)
+    ended = extend(monkeypatch, tmp_path, account)
+    assert account.deployed == [["HyperPodStack"]]
+    assert written(tmp_path)["trn:ami"] == PARAMETER
+    assert "What HyperPodStack costs, by SageMaker's own prices, is not in it." in ended.stdout
+
+
+def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    later = datetime(2098, 1, 1, tzinfo=UTC)
+    stacks = {"TrnClusterStack": StandingStack(created=CREATED), "HyperPodStack": StandingStack(created=later)}
+    extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
+    assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
+
+
+def test_a_deployment_that_fails_leaves_no_doubt_about_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = extend(monkeypatch, tmp_path, FakeStacks(ended=ExitCode.NOT_READY))
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
+
+
+def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks(stacks={})
+    assert extend(monkeypatch, tmp_path, account).exit_code == ExitCode.OK
+    assert account.deployed == []
+
+
+def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert extend(monkeypatch, tmp_path, FakeStacks(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert written(tmp_path)["trn:ends"] == PLAN["ends"]

@@ -1,0 +1,48 @@
+"""Whether preflight tells of a pilot that ends before it has begun."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.core.fake_account import FakeAccount
+from tests.core.plans import from_settings
+from trainium_core.preflight.end_check import check_end, judge_end
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+PASSED = {"ends": "2020-01-01T00:00Z"}
+
+
+def test_a_plan_without_an_end_is_not_asked_for_one() -> None:
+    assert check_end(from_settings(), FakeAccount()) is None
+    assert check_end(from_settings(ends="5d", stacks="sagemaker"), FakeAccount()) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [(PASSED, "no nodes would come"), ({**PASSED, "ends_action": "destroy"}, "the stack would be deleted")],
+    ids=["sleep", "destroy"],
+)
+def test_an_end_that_has_passed_fails_and_says_what_would_happen(settings: dict[str, Any], what: str) -> None:
+    answer = check_end(from_settings(**settings), FakeAccount())
+    assert answer is not None
+    assert (answer.outcome, answer.found) == ("fail", f"the pilot ended at 2020-01-01T00:00Z: {what}")
+    assert "trn extend 8h" in answer.fix
+
+
+@pytest.mark.parametrize(("days", "outcome"), [(4, "pass"), (6, "fail")])
+def test_a_duration_counts_from_the_first_deployment(days: int, outcome: str) -> None:
+    created = {"TrnClusterStack": datetime.now(UTC) - timedelta(days=days)}
+    answer = check_end(from_settings(ends="5d"), FakeAccount(created=created))
+    assert answer is not None
+    assert answer.outcome == outcome
+
+
+def test_before_the_first_deployment_a_duration_counts_from_now() -> None:
+    answer = judge_end(from_settings(ends="5d"), deployed=None, now=NOW)
+    assert (answer.outcome, answer.found) == ("pass", "the pilot ends at 2026-11-26T12:00Z, 120.0 h from now")
+
+
+def test_an_end_before_the_nodes_are_up_is_warned_of() -> None:
+    answer = judge_end(from_settings(ends="2026-11-21T12:30Z"), deployed=None, now=NOW)
+    assert (answer.outcome, answer.needed) == ("warn", "50 minutes for the nodes to come up")

@@ -1,0 +1,76 @@
+"""What preflight asks about stacks beside the cluster: SageMaker's quotas, and nothing of absent nodes."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.fake_account import FakeAccount
+from tests.core.plans import from_settings
+from trainium_core.account import Quota
+from trainium_core.facts import facts
+from trainium_core.preflight import Finding, preflight, verdict
+
+WORKERS, CONTROLLER = "ml.trn1.32xlarge for cluster usage", "ml.m5.xlarge for cluster usage"
+OF_CLUSTERS: tuple[str, str] = (
+    facts()["hyperpod"]["quotas"]["per_cluster"],
+    facts()["hyperpod"]["quotas"]["all_clusters"],
+)
+ROOM = dict.fromkeys((WORKERS, CONTROLLER, *OF_CLUSTERS), 20)
+
+
+def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
+    quotas = {name: Quota(code="L-00000001", name=name, limit=limit) for name, limit in limits.items()}
+    plan = from_settings(**({"nodes": 2, "stacks": ("hyperpod",)} | settings))
+    return {finding.check: finding for finding in preflight(plan, FakeAccount(sagemaker=quotas))}
+
+
+def test_a_hyperpod_cluster_with_room_is_ready_and_nothing_is_asked_about_nodes_of_ec2() -> None:
+    told = findings(ROOM)
+    assert set(told) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
+    assert told["hyperpod"].outcome == "pass"
+    assert verdict(told.values()) == "ready"
+
+
+@pytest.mark.parametrize("name", ROOM)
+@pytest.mark.parametrize(("limit", "outcome"), [(0, "fail"), (None, "unknown")])
+def test_each_quota_must_be_there_and_have_room(name: str, limit: int | None, outcome: str) -> None:
+    limits = {key: value for key, value in (ROOM | {name: limit}).items() if value is not None}
+    finding = findings(limits)["hyperpod"]
+    assert finding.outcome == outcome
+    assert name in finding.found
+
+
+def test_the_controller_counts_as_an_instance() -> None:
+    assert findings(ROOM | {OF_CLUSTERS[0]: 2})["hyperpod"].needed == "3 instances"
+
+
+def test_a_training_plan_needs_no_quota_for_its_instances() -> None:
+    arn = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
+    assert findings(ROOM | {WORKERS: 0}, hyperpod_training_plan=arn)["hyperpod"].outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"stacks": ("cluster", "hyperpod")}, "2 VPCs"),
+        ({"stacks": ("cluster", "sagemaker")}, "1 VPC"),
+        ({"stacks": ("cluster", "sagemaker"), "sagemaker_vpc": "on"}, "2 VPCs"),
+    ],
+    ids=["hyperpod", "training", "training in a VPC"],
+)
+def test_each_stack_with_a_vpc_of_its_own_takes_room_for_one(settings: dict[str, Any], needed: str) -> None:
+    assert findings(ROOM, **settings)["network"].needed == needed
+
+
+def test_training_without_a_vpc_asks_nothing_about_networks() -> None:
+    assert "network" not in findings(ROOM, stacks=("sagemaker",))
+
+
+def test_training_costs_nothing_until_a_job_runs_and_says_where_that_is_shown() -> None:
+    assert "`trn sagemaker run` shows what one costs at most" in findings(ROOM, stacks=("sagemaker",))["cost"].found
+
+
+def test_every_stack_must_take_a_deployment() -> None:
+    account = FakeAccount(stacks={"HyperPodStack": "UPDATE_ROLLBACK_FAILED"})
+    told = {f.check: f for f in preflight(from_settings(stacks=("cluster", "hyperpod")), account)}
+    assert (told["stack"].outcome, told["stack"].fix) == ("fail", "run: cdk rollback HyperPodStack")
