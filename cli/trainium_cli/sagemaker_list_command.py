@@ -12,6 +12,7 @@ from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
+from trainium_core.naming import training_job_prefix
 
 _STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped")
 
@@ -28,7 +29,7 @@ def list_jobs(
 ) -> None:
     """List the jobs of the plan."""
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
-    prefix = "" if every else f"{plan.cluster_name}-"
+    prefix = "" if every else training_job_prefix(plan.cluster_name)
     try:
         with waiting(f"Asking AWS in {plan.region} ..."):
             jobs = AwsTrainingJobs(plan.region).training_jobs(prefix=prefix, status=status or "", most=most)

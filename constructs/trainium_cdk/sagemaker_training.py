@@ -16,7 +16,7 @@ from trainium_cdk.training_role import TrainingRole
 from trainium_cdk.training_run import TrainingRun
 from trainium_cdk.training_state_machine import TrainingStateMachine
 from trainium_cdk.training_store import TrainingStore
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import CLUSTER_TAG, training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.images import parsed_image, training_image
 from trainium_core.warnings import training_warnings
@@ -31,7 +31,7 @@ class SageMakerTraining(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
-        self.job_prefix = f"{plan.cluster_name}-"
+        self.job_prefix = training_job_prefix(plan.cluster_name)
         self.image_uri = plan.sagemaker_image or training_image(plan.region)
         self.cache = CompileCache(
             self,

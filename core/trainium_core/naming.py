@@ -63,6 +63,12 @@ CHECKPOINT_PREFIX = "checkpoints"
 OUTPUT_PREFIX = "output"
 """Folder of the trained models, in the same bucket."""
 
+
+def training_job_prefix(cluster_name: str) -> str:
+    """What the names of a cluster's training jobs begin with. Those of a longer-named cluster may, too."""
+    return f"{cluster_name}-"
+
+
 FLEET_OUTPUT = "Fleet"
 """Output of the stack with what the nodes reported at the last deployment."""
 

@@ -22,6 +22,7 @@ from .capacity_block_end import end_of_capacity_block
 from .pilot_stop import after_a_look
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
+_TAGGED_AT_ONCE = 200  # instances; EC2 takes 1,000 resources (API reference, CreateTags)
 _NOTICES_KEPT = timedelta(hours=1)  # after the moment they are about
 _ATTEMPTS = 5  # at a roster that another invocation changes at the same time
 
@@ -70,8 +71,9 @@ class Keeper:
         # One thing that cannot be done keeps none of the others from being done.
         for step in (
             lambda: self._replace(group, recovery, records),
-            lambda: self._tag(instances, records, recovery),
             lambda: self._tell(_members(group, instances, records), there, event, now),
+            # Last: EC2 throttles it, and nobody waits for it.
+            lambda: self._tag(instances, records, recovery),
         ):
             try:
                 step()
@@ -120,25 +122,32 @@ class Keeper:
                 _print(ignored=instance, why=str(error))
 
     def _tag(self, instances: Mapping[str, Any], records: Mapping[str, StoredRecord], recovery: Recovery) -> None:
-        from botocore.exceptions import ClientError
-
+        alike: dict[tuple[str, str], list[str]] = {}
         for instance, described in instances.items():
             if instance not in records:
                 continue
             record = records[instance].record
             told = "; ".join(part for part in (record.reason, recovery.sentence(instance)) if part)
-            wanted = {
-                NODE_STATE_TAG: record.state,
-                NODE_REASON_TAG: one_line(told if record.state == "failed" else record.reason, _LONGEST_TAG),
-            }
-            if wanted.items() <= _tags(described).items():
-                continue
-            try:
-                tags = [{"Key": key, "Value": value} for key, value in wanted.items()]
-                self._ec2.create_tags(Resources=[instance], Tags=tags)
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
-                    raise
+            reason = one_line(told if record.state == "failed" else record.reason, _LONGEST_TAG)
+            wanted = {NODE_STATE_TAG: record.state, NODE_REASON_TAG: reason}
+            if not wanted.items() <= _tags(described).items():
+                alike.setdefault((record.state, reason), []).append(instance)
+        for (state, reason), tagged in alike.items():
+            tags = [{"Key": NODE_STATE_TAG, "Value": state}, {"Key": NODE_REASON_TAG, "Value": reason}]
+            for start in range(0, len(tagged), _TAGGED_AT_ONCE):
+                self._create_tags(tagged[start : start + _TAGGED_AT_ONCE], tags)
+
+    def _create_tags(self, instances: list[str], tags: list[dict[str, str]]) -> None:
+        from botocore.exceptions import ClientError
+
+        try:
+            self._ec2.create_tags(Resources=instances, Tags=tags)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
+                raise
+            # One that EC2 does not know any more, or not yet, keeps none of the others from being tagged.
+            for instance in instances if len(instances) > 1 else ():
+                self._create_tags([instance], tags)
 
     def _tell(
         self, members: Mapping[str, str] | None, there: StoredRoster, event: Mapping[str, Any], now: datetime

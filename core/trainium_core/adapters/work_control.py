@@ -6,7 +6,7 @@ from typing import Any
 from trainium_core.account.teardown import Work
 from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
-from trainium_core.naming import CLUSTER_TAG
+from trainium_core.naming import CLUSTER_TAG, training_job_prefix
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
@@ -53,7 +53,7 @@ class AwsWorkControl(AwsService):
 
     def _named(self, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
         """Jobs by name and by tag: the name of another cluster may begin with that of this one."""
-        prefix = f"{cluster}-"
+        prefix = training_job_prefix(cluster)
         with asking("sagemaker:ListTrainingJobs"):
             pages = self.client("sagemaker").get_paginator("list_training_jobs")
             found = [

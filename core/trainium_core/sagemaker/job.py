@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
+from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 
 LONGEST_NAME = 63
@@ -61,7 +62,7 @@ def job_name(plan: Plan, script: str, now: datetime) -> str:
     """A name for a job that starts now, such as `trn-pilot-train-20261121-133000`: the cluster's, the script's, UTC."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
-    begin = f"{plan.cluster_name}-{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
+    begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")
     return f"{begin}-{time}"
 
 

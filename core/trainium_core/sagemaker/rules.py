@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
 from trainium_core.sagemaker.images import image_tags, parsed_image
@@ -35,7 +36,7 @@ def _type_is_one_of_sagemakers(plan: Plan, _: TrainingJob) -> Iterator[Problem]:
 
 
 def _name_is_one_of_the_clusters(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
-    prefix = f"{plan.cluster_name}-"
+    prefix = training_job_prefix(plan.cluster_name)
     if not re.fullmatch(rf"{re.escape(prefix)}[a-zA-Z0-9](-*[a-zA-Z0-9])*", job.name):
         fix = f"write {prefix}NAME: the role of the stack lets only such jobs write logs"
         yield JobProblem(key="--name", got=job.name, allowed=f"{prefix}, then letters, digits and hyphens", fix=fix)
