@@ -72,11 +72,13 @@ def make_network(aws: Any, *, zone_id: str, prefix: int = 24) -> Network:
 
 def clear(network: Network) -> None:
     """End every group and instance, so that the next test has the whole quota."""
-    for group in network.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
-        network.autoscaling.delete_auto_scaling_group(
-            AutoScalingGroupName=group["AutoScalingGroupName"], ForceDelete=True
-        )
-    pages = network.ec2.get_paginator("describe_instances").paginate()
+    end_instances(network.ec2, network.autoscaling)
+
+
+def end_instances(ec2: Any, autoscaling: Any) -> None:
+    for group in autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
+        autoscaling.delete_auto_scaling_group(AutoScalingGroupName=group["AutoScalingGroupName"], ForceDelete=True)
+    pages = ec2.get_paginator("describe_instances").paginate()
     ids = [i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"]]
     if ids:
-        network.ec2.terminate_instances(InstanceIds=ids)
+        ec2.terminate_instances(InstanceIds=ids)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.local.conftest import EmbeddedAws
+from tests.local.ec2_network import end_instances
 from tests.local.stacks import Stacks, template
 from tests.local.test_resources_network import network, resource
 
@@ -104,6 +105,18 @@ def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
     after = {node["InstanceId"] for node in instances(stacks, name)}
     assert len(after) == 2
     assert (not before & after) is replaced
+
+
+def test_a_rolling_update_needs_no_quota_for_old_and_new_nodes_at_once(stacks: Stacks) -> None:
+    end_instances(stacks.aws.client("ec2"), stacks.aws.client("autoscaling"))
+    policy = {"AutoScalingRollingUpdate": {"MaxBatchSize": "2", "MinInstancesInService": "0"}}
+    all_of_the_quota: dict[str, Any] = {"nodes": 2, "instance_type": "trn1.32xlarge", "UpdatePolicy": policy}
+    name = stacks.deploy(template(fleet(**all_of_the_quota)))
+    before = {node["InstanceId"] for node in instances(stacks, name)}
+    stacks.update(name, template(fleet(**all_of_the_quota, user_data="y")))
+    after = {node["InstanceId"] for node in instances(stacks, name)}
+    assert (len(before), len(after), before & after) == (2, 2, set())
+    stacks.delete(name)
 
 
 def test_a_replacing_update_makes_a_new_group(stacks: Stacks) -> None:

@@ -40,7 +40,7 @@ class _Group(ApiResource):
         self._retag(request, name, previous)
         self._notify(request, name)
         if relaunch and "AutoScalingRollingUpdate" in request.update_policy:
-            self._replace_instances(request, name)
+            self._replace_instances(request, name, request.update_policy["AutoScalingRollingUpdate"])
         return current
 
     def _retag(self, request: Request, name: str, previous: Properties) -> None:
@@ -60,15 +60,22 @@ class _Group(ApiResource):
         for metrics in request.properties.get("MetricsCollection") or []:
             self._call(request, "EnableMetricsCollection", AutoScalingGroupName=name, **metrics)
 
-    def _replace_instances(self, request: Request, name: str) -> None:
+    def _replace_instances(self, request: Request, name: str, policy: Properties) -> None:
+        """Batch by batch; each goes before its replacement comes, but for those that have to stay in service."""
         group = self._call(request, "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])["AutoScalingGroups"][0]
-        for instance in group["Instances"]:
-            self._call(
-                request,
-                "TerminateInstanceInAutoScalingGroup",
-                InstanceId=instance["InstanceId"],
-                ShouldDecrementDesiredCapacity=False,
-            )
+        instances, desired = [one["InstanceId"] for one in group["Instances"]], group["DesiredCapacity"]
+        first_gone = max(0, desired - int(policy.get("MinInstancesInService", 0)))
+        batch = int(policy.get("MaxBatchSize", 1))
+        for start in range(0, len(instances), batch):
+            ended = instances[start : start + batch]
+            for place, instance_id in enumerate(ended):
+                self._call(
+                    request,
+                    "TerminateInstanceInAutoScalingGroup",
+                    InstanceId=instance_id,
+                    ShouldDecrementDesiredCapacity=place < first_gone,
+                )
+            self._call(request, "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=desired)
 
     def _call(self, request: Request, operation: str, **arguments: Any) -> dict[str, Any]:
         return api.call(self.service, operation, request.region, arguments)
