@@ -1,11 +1,11 @@
 """HyperPodStack: one SageMaker HyperPod cluster, with what a person uses next as outputs."""
 
-from aws_cdk import CfnOutput, Environment, Stack, Tags
+from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
 from trainium_cdk import HyperPod
+from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG
 
 
 class HyperPodStack(Stack):
@@ -19,8 +19,7 @@ class HyperPodStack(Stack):
             description=f"SageMaker HyperPod cluster of AWS Trainium, {plan.cluster_name}",
         )
         pod = HyperPod(self, "HyperPod", plan=plan)
-        for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
-            Tags.of(self).add(key, value)
+        tag_all(self, plan)
         nodes = f"aws sagemaker list-cluster-nodes --region {plan.region} --cluster-name {pod.cluster.attr_cluster_arn}"
         for name, meaning, value in (
             ("ClusterArn", "The HyperPod cluster", pod.cluster.attr_cluster_arn),

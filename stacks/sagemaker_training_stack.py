@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from aws_cdk import CfnOutput, Environment, Stack, Tags
+from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
 from trainium_cdk import SageMakerTraining
+from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG
 
 
 class SageMakerTrainingStack(Stack):
@@ -21,8 +21,7 @@ class SageMakerTrainingStack(Stack):
             description=f"SageMaker training on AWS Trainium, {plan.cluster_name}",
         )
         training = SageMakerTraining(self, "Training", plan=plan)
-        for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
-            Tags.of(self).add(key, value)
+        tag_all(self, plan)
         key = plan.sagemaker_kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)

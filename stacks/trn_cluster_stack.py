@@ -1,11 +1,12 @@
 """TrnClusterStack: one Trainium cluster, with the commands a person uses next as outputs."""
 
-from aws_cdk import CfnOutput, Environment, Stack, Tags
+from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
 from trainium_cdk import SleepSwitch, TrainiumCluster
+from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
-from trainium_core.naming import CLUSTER_TAG, FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.next_steps import next_steps
 
 
@@ -20,8 +21,7 @@ class TrnClusterStack(Stack):
             description=f"AWS Trainium cluster {plan.cluster_name}",
         )
         cluster = TrainiumCluster(self, "Cluster", plan=plan, sleep=SleepSwitch(self, "SleepSwitch"))
-        for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
-            Tags.of(self).add(key, value)
+        tag_all(self, plan)
         steps = next_steps(
             plan, group_name=cluster.fleet.group.ref, cache_url=cluster.cache.url, stack_name=construct_id
         )

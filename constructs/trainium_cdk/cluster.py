@@ -8,6 +8,7 @@ from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.fleet import NeuronFleet
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.plan_file_systems import plan_file_systems
+from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
 from trainium_core.warnings import plan_warnings
@@ -19,6 +20,7 @@ class TrainiumCluster(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
         """sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake."""
         super().__init__(scope, construct_id)
+        tag_all(self, plan)
         self.network = self._network(plan, sleep)
         self.cache = CompileCache(
             self,

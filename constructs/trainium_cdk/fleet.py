@@ -10,7 +10,6 @@ from aws_cdk import (
     CfnAutoScalingScheduledAction,
     CfnUpdatePolicy,
     Stack,
-    Tags,
 )
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
@@ -26,11 +25,11 @@ from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.pilot import Pilot
+from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 from trainium_userdata import NodePlaces, node_script, node_user_data
 
@@ -75,6 +74,8 @@ class NeuronFleet(Construct):
         sleep: whether there are nodes. Default: always.
         """
         super().__init__(scope, construct_id)
+        check_region(self, plan)
+        tag_all(self, plan)
         stack = Stack.of(self)
         web = (80, 443) if plan.effective_egress == "nat-gateway" else (443,)
         self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc, outbound_tcp_ports=web)
@@ -119,7 +120,6 @@ class NeuronFleet(Construct):
         )
         self.pilot = None
         if plan.ends_by_itself or plan.budget_usd is not None:
-            Tags.of(self.group).add(CLUSTER_TAG, plan.cluster_name)
             self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep, keeper=self.keeper)
         self.gate = FleetGate(
             self,

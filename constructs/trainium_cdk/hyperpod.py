@@ -11,6 +11,7 @@ from trainium_cdk.disposable_bucket import DisposableBucket
 from trainium_cdk.hyperpod_role import HyperPodRole
 from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_network import plan_network
+from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -35,6 +36,8 @@ class HyperPod(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
+        check_region(self, plan)
+        tag_all(self, plan)
         self._plan = plan
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
         self.network = plan_network(self, "Network", plan, egress=plan.egress or "nat-gateway")

@@ -47,7 +47,8 @@ def budget_name(scope: Construct, plan: Plan) -> str:
 
     A changed action changes the subscribers, for which CloudFormation makes a new budget: under another name.
     """
-    return f"{Stack.of(scope).stack_name}-{plan.cluster_name}-{plan.region}-{plan.budget_action}"
+    of_plan = f"-{plan.cluster_name}-{plan.region}-{plan.budget_action}"
+    return Stack.of(scope).stack_name[: facts()["budgets"]["longest_name"] - len(of_plan)] + of_plan
 
 
 def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudget.NotificationWithSubscribersProperty:

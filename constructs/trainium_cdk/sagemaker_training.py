@@ -10,6 +10,7 @@ from constructs import Construct
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.plan_network import plan_network
+from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.training_alerts import TrainingAlerts
 from trainium_cdk.training_role import TrainingRole
@@ -31,6 +32,8 @@ class SageMakerTraining(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
+        check_region(self, plan)
+        tag_all(self, plan)
         self.job_prefix = training_job_prefix(plan.cluster_name)
         self.image_uri = plan.sagemaker_image or training_image(plan.region)
         self.cache = CompileCache(

@@ -11,6 +11,8 @@ from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
 from trainium_core.settings import SETTINGS
 
+_PROJECT_FILE = "cdk.json"
+
 
 def plan_from_cdk(folder: Path) -> Plan:
     """The plan for an app that the CDK CLI runs, or that is run by hand in the folder of cdk.json.
@@ -19,7 +21,7 @@ def plan_from_cdk(folder: Path) -> Plan:
     Raises PlanError.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")
-    context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / "cdk.json")
+    context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / _PROJECT_FILE)
     overflow = os.environ.get("CONTEXT_OVERFLOW_LOCATION")
     if overflow:
         context |= json.loads(Path(overflow).read_text())
@@ -33,7 +35,7 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
     ignoring: settings whose default is taken, whatever is given for them.
     Raises PlanError, also for a missing or broken file and for an override without `=`.
     """
-    file = cdk_json or Path("cdk.json")
+    file = cdk_json or Path(_PROJECT_FILE)
     needless = cdk_json is None and overrides and not file.exists()
     context = {} if needless else _context_of(file)
     for override in overrides:
@@ -64,14 +66,26 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
 
 def _context_of(cdk_json: Path) -> dict[str, Any]:
+    """As the CDK CLI puts it together: cdk.json first, then what the CLI looked up, then the user's own defaults."""
+    context = _object_in(cdk_json, "context")
+    if cdk_json.name == _PROJECT_FILE:
+        looked_up = cdk_json.with_name("cdk.context.json")
+        defaults = Path(os.path.expanduser("~/.cdk.json"))  # noqa: PTH111 - Path's own fails where there is no home
+        context = (_object_in(looked_up) if looked_up.is_file() else {}) | context
+        context = (_object_in(defaults, "context") if defaults.is_file() else {}) | context
+    return context
+
+
+def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
+    """The object that a JSON file holds, or that it has under a key; empty without the key."""
     try:
-        document: Any = json.loads(cdk_json.read_text(encoding="utf-8"))
-        return _object(_object(document).get("context", {}))
+        document = _object(json.loads(file.read_text(encoding="utf-8")))
+        return document if key is None else _object(document.get(key, {}))
     except OSError as error:
         fix = "run in the folder of cdk.json, or give every setting with -c"
-        raise PlanError([_bad_file(cdk_json, f"it cannot be read ({error.strerror}): {fix}")]) from error
+        raise PlanError([_bad_file(file, f"it cannot be read ({error.strerror}): {fix}")]) from error
     except ValueError as error:
-        raise PlanError([_bad_file(cdk_json, f"make it so: {error}")]) from error
+        raise PlanError([_bad_file(file, f"make it so: {error}")]) from error
 
 
 def _object(value: Any) -> dict[str, Any]:

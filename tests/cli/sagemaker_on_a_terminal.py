@@ -1,6 +1,7 @@
 """A program: follows a job that trains until it is stopped, with standard input as its own terminal."""
 
 import fcntl
+import signal
 import sys
 import termios
 
@@ -14,6 +15,7 @@ from trainium_core.sagemaker import follow
 
 if __name__ == "__main__":
     fcntl.ioctl(sys.stdin, termios.TIOCSCTTY, 0)  # so that the kernel makes a signal of Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run behind `&` in a script
     aws = Aws()
     aws.jobs.states = (TRAINING,)
     take_the_place_of_aws(aws, pytest.MonkeyPatch())

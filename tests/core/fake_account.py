@@ -35,6 +35,7 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
     clusters: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    qualifiers: Collection[str] = ()
     created: dict[str, datetime] = field(default_factory=dict[str, datetime])
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
@@ -53,6 +54,10 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
             return self.service_of_the_region(name)
         self._listen("version" if name == VERSION_PARAMETER else "parameter")
         return self.bootstrap_version if name == VERSION_PARAMETER else self.parameter_value
+
+    def parameters_under(self, folder: str) -> Collection[str]:
+        self._listen("parameters")
+        return [f"{folder}/{qualifier}/version" for qualifier in self.qualifiers]
 
     def image(self, image_id: str) -> Image | None:
         assert image_id.startswith("ami-")

@@ -101,6 +101,11 @@ def test_an_image_that_is_hidden_is_none() -> None:
     assert account.image("ami-0123456789abcdef0") is None
 
 
+def test_parameters_are_found_in_folders_of_a_folder(account: AwsAccount) -> None:
+    client("ssm").put_parameter(Name="/cdk-bootstrap/team/version", Value="21", Type="String")
+    assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]
+
+
 def test_a_stack_is_its_status_or_none(account: AwsAccount) -> None:
     template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
     client("cloudformation").create_stack(StackName="CDKToolkit", TemplateBody=template)

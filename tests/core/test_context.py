@@ -17,6 +17,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a cdk.json, as the working directory."""
     for variable in ("CDK_CONTEXT_JSON", "CONTEXT_OVERFLOW_LOCATION"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
     (tmp_path / "cdk.json").write_text(json.dumps({"app": "python3 app.py", "context": {**GOOD, "trn:nodes": 3}}))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -44,6 +46,28 @@ def test_a_context_too_large_for_the_environment_is_read_from_its_file(
 
 def test_an_app_run_by_hand_reads_cdk_json(folder: Path) -> None:
     assert plan_from_cdk(folder).nodes == 3
+
+
+def test_what_cdk_json_leaves_open_is_taken_from_where_the_cdk_cli_takes_it(folder: Path) -> None:
+    """~/.cdk.json after cdk.context.json after cdk.json, as in the CLI's Context."""
+    in_home = {"context": {"trn:nodes": 7, "trn:capacity": "reservation", "trn:cluster_name": "mine"}}
+    (folder / "home" / ".cdk.json").write_text(json.dumps(in_home))
+    (folder / "cdk.context.json").write_text(json.dumps({"trn:nodes": 8, "trn:capacity": "spot"}))
+    for plan in (plan_from_file(None, []), plan_from_cdk(folder)):
+        assert (plan.nodes, plan.capacity, plan.cluster_name) == (3, "spot", "mine")
+
+
+def test_another_file_than_cdk_json_stands_alone(folder: Path) -> None:
+    (folder / "cdk.context.json").write_text(json.dumps({"trn:capacity": "spot"}))
+    (folder / "cdk.json").rename(folder / "other.json")
+    assert plan_from_file(folder / "other.json", []).capacity == "on-demand"
+
+
+@pytest.mark.parametrize("name", ["cdk.context.json", "home/.cdk.json"])
+def test_a_broken_file_is_named_wherever_it_is(folder: Path, name: str) -> None:
+    (folder / name).write_text("{")
+    with pytest.raises(PlanError, match=name):
+        plan_from_file(None, [])
 
 
 def test_an_override_wins_over_the_file(folder: Path) -> None:

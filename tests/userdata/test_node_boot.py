@@ -150,7 +150,18 @@ def test_limits_are_raised_for_sessions_and_services_and_none_is_lowered(node_fo
         "etc/security/limits.d/99-trn.conf"
     )
     assert "DefaultLimitNOFILE=65536:524288\n" in node.read("etc/systemd/system.conf.d/99-trn.conf")
-    assert "systemctl daemon-reexec" in run.calls
+    assert "systemctl daemon-reload" in run.calls
+
+
+def test_what_starts_sessions_and_containers_already_gets_the_limits_it_hands_on(node_for: NodeMaker):
+    node = node_for(PLAN)
+    node.program("pgrep", """case "$*" in *ssm*) echo 11 ;; *dockerd*) echo 12; echo 13 ;; esac""")
+    node.calls("prlimit")
+    assert [call for call in node.install().calls if call.startswith("prlimit")] == [
+        "prlimit --pid 12 --memlock=unlimited",
+        "prlimit --pid 13 --memlock=unlimited",
+        "prlimit --pid 11 --memlock=unlimited --nofile=65536:524288",
+    ]
 
 
 def test_a_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
@@ -161,10 +172,6 @@ def test_a_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
     second_boot = node.boot()
     assert second_boot.exit_code == 0
     assert [node.read(path) for path in written] == first
-
-
-def test_a_boot_does_not_make_systemd_execute_itself_anew_which_cuts_off_who_waits_for_it(node_for: NodeMaker):
-    assert "systemctl daemon-reexec" not in node_for(PLAN).installed().boot().calls
 
 
 def test_a_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
@@ -205,6 +212,12 @@ def test_a_copy_of_a_node_keeps_nobody_waiting(node_for: NodeMaker):
 def test_a_setup_script_finds_a_home_although_a_service_has_none(node_for: NodeMaker):
     run = node_for(with_setup_script('echo "home $HOME" >>"$ROOT/calls"')).installed().boot()
     assert "home /root" in run.calls, run.output
+
+
+def test_a_setup_script_waits_for_an_update_of_packages(node_for: NodeMaker):
+    script = 'while read -r line; do echo "$line" >>"$ROOT/calls"; done <"$APT_CONFIG"'
+    run = node_for(with_setup_script(script)).installed().boot()
+    assert 'DPkg::Lock::Timeout "600";' in run.calls, run.output
 
 
 def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: NodeMaker):

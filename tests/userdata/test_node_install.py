@@ -16,7 +16,7 @@ PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
 RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"
 START = [
     "systemctl enable --quiet --no-reload trn-node.service",
-    "systemctl daemon-reexec",
+    "systemctl daemon-reload",
     "systemctl restart trn-node.service",
 ]
 

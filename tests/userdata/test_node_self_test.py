@@ -78,6 +78,14 @@ def test_cores_with_the_same_fault_are_told_together(node: VerifiedNode):
     assert self_tested(node) == "each of cores 0-3 computes on CPU, not on a NeuronCore"
 
 
+def test_cores_that_each_fail_otherwise_fill_no_record(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += "import os, sys\nsys.exit('NRT of ' + os.environ['NEURON_RT_VISIBLE_CORES'])\n"
+    node.framework("pytorch", "2_9", modules=modules)
+    fails = "core {0} is not proven: the computation fails with exit code 1: NRT of {0}; "
+    assert self_tested(node) == "".join(map(fails.format, range(3))) + "core 3 is wrong in other ways"
+
+
 @pytest.mark.parametrize(("shown", "sentence"), [(3, "core 3 is not shown by JAX"), (5, "jax shows 5 cores, not 4")])
 def test_a_wrong_number_of_cores_is_told(jax_node: VerifiedNode, shown: int, sentence: str):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=shown))
@@ -137,6 +145,7 @@ def test_the_newest_environment_of_the_framework_itself_is_taken(node: VerifiedN
 def test_noise_of_the_framework_does_no_harm(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += "import sys\nprint('Platform is experimental')\nprint('warning', file=sys.stderr)\n"
+    modules["torch/__init__.py"] += "print('...', end='')\n"
     node.framework("pytorch", "2_9", modules=modules)
     assert self_tested(node) == ""
 

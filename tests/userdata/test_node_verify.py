@@ -16,7 +16,7 @@ from trainium_core.catalog import builtin_catalog
 from trainium_core.node_checks import NODE_CHECKS
 
 TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
-RELOAD, BUSY = 3, 2
+RELOAD, BUSY, BROKEN_OFF = 3, 2, 4
 Breakage = Callable[[VerifiedNode], None]
 
 

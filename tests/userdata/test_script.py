@@ -119,9 +119,9 @@ def test_only_a_bare_node_downloads_software(plan: Plan):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
-def test_docker_is_left_as_it_is_but_waits_for_the_verification(options: dict[str, Any]):
+def test_docker_is_left_as_it_is_but_for_its_limit_and_waits_for_the_verification(options: dict[str, Any]):
     lines = [line for line in node_script(plan_for("trn2.48xlarge", **options)).splitlines() if "docker" in line]
-    assert lines == ["Before=docker.service"]
+    assert lines == ["  for daemon in $(pgrep -x 'dockerd|containerd' || true); do", "Before=docker.service"]
 
 
 def test_a_name_that_a_template_does_not_know_is_an_error():

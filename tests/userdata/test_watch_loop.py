@@ -280,6 +280,35 @@ def test_a_record_that_s3_refuses_is_sent_later(node: WatchNode):
     assert node.sent == node.record
 
 
+def test_a_record_that_s3_refused_is_sent_by_the_watch_that_is_started_next(node: WatchNode):
+    node.aws.s3_refuses = True
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(30)
+    node.start()
+    node.aws.s3_refuses = False
+    node.pass_time()
+    assert node.sent
+    assert (node.sent.state, node.sent) == ("draining", node.record)
+
+
+def test_a_record_that_the_full_disk_does_not_take_is_sent_once(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    folder = files.path(files.RECORD).parent
+    (folder / f".{files.path(files.RECORD).name}.new").mkdir()
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(60)
+    assert node.sent
+    assert (node.record.state, node.sent.state) == ("proven", "draining")
+    assert capsys.readouterr().out.count("record: draining") == 1
+
+
+def test_a_clock_that_is_set_back_stops_nothing(node: WatchNode):
+    node.pass_time(60)
+    node.now -= 3600
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time()
+    assert node.record.state == "draining"
+
+
 def test_trouble_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     (node.root / "dev/kmsg").unlink()
     node.start()

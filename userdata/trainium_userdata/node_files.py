@@ -34,7 +34,10 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
 
     constant_text: gives the text of a file that is the same on every node, by the name of its template.
     """
-    setup_script = (_file("/var/lib/trn/setup.sh", plan.setup_script, mode="700"),) if plan.setup_script else ()
+    setup: list[NodeFile] = []
+    if plan.setup_script:
+        setup.append(_file("/opt/trn/apt.conf", constant_text("apt.conf")))
+        setup.append(_file("/var/lib/trn/setup.sh", plan.setup_script, mode="700"))
     units = ("trn-node-watch.service", "trn-node.service")
     return (
         _file("/etc/trn/plan.json", json.dumps(node_expectations(plan), indent=1)),
@@ -42,7 +45,7 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
-        *setup_script,
+        *setup,
         _file("/opt/trn/boot.sh", boot_script, mode="755"),
         *(_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in units),
     )

@@ -5,6 +5,7 @@ from typing import Any
 from trainium_core.naming import CONSENT_TAG
 
 from .custom_resource import answer
+from .patience import once_permitted
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -12,7 +13,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     failure = None
     if event["RequestType"] == "Delete":
         try:
-            print(f"deleted {empty(bucket)} objects of {bucket}")
+            print(f"deleted {once_permitted(lambda: empty(bucket))} objects of {bucket}")
         except Exception as error:  # CloudFormation must hear of it, whatever it is
             failure = f"bucket {bucket} could not be emptied: {error}"
     answer(event, failure=failure, physical_id=f"{bucket}/content")

@@ -1,5 +1,6 @@
 """Images and the parameters that name them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -25,5 +26,9 @@ class Image:
 
 class Images(Protocol):
     def parameter(self, name: str) -> str | None: ...
+
+    def parameters_under(self, folder: str) -> Collection[str]:
+        """The names of all parameters in a folder such as /cdk-bootstrap, at any depth."""
+        ...
 
     def image(self, image_id: str) -> Image | None: ...

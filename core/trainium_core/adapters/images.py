@@ -1,6 +1,6 @@
 """Asks SSM for parameters and EC2 for images."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,12 @@ class AwsImages(AwsService):
         with asking("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
             return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
         return None
+
+    def parameters_under(self, folder: str) -> Collection[str]:
+        with asking("ssm:GetParametersByPath"):
+            pages = self.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=folder, Recursive=True)
+            return [parameter["Name"] for page in pages for parameter in page["Parameters"]]
+        return ()
 
     def image(self, image_id: str) -> Image | None:
         with asking("ec2:DescribeImages", absent=("InvalidAMIID.",)):

@@ -73,12 +73,13 @@ def plain(vcpus: float) -> str:
 
 def _found(state: QuotaState) -> Iterator[str]:
     need, quota, use = state.need, state.quota, state.use
+    free = max(0, state.free - use.own)
     yield (
-        f"{plain(state.free)} of {plain(quota.limit)} vCPUs are free of {quota.code}, {need.name}, in {need.region}"
+        f"{plain(free)} of {plain(quota.limit)} vCPUs are free of {quota.code}, {need.name}, in {need.region}"
         + (f" ({', '.join(_users(state))})" if use.certain else "")
     )
     if use.own:
-        yield f"{use.own} of the need run already"
+        yield f"{use.own} of those needed are the cluster's own already"
     if quota.is_default:
         yield "that limit is AWS's default: no other is applied to this account"
     if use.in_blocks and not state.has_room_whatever_counts:

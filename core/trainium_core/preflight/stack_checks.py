@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.account import Account
+from trainium_core.account import Account, CannotTellError
 from trainium_core.facts import facts
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAMES
 from trainium_core.plan import Plan
@@ -37,8 +37,12 @@ def check_bootstrap(plan: Plan, account: Account) -> Answer:
         return Answer(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
     with ThreadPoolExecutor() as threads:
         identity = threads.submit(account.identity)
+        others = threads.submit(_other_qualifiers, account) if version is None else None
         found = f"the bootstrap is of version {version}" if version else _why_there_is_none(account)
     fix = f"run: cdk bootstrap aws://{identity.result().account}/{plan.region}"
+    if others is not None and others.result():
+        found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
+        fix += "; or, if cdk.json says @aws-cdk/core:bootstrapQualifier, give --suppress bootstrap"
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
 
@@ -67,6 +71,16 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
         return Answer(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
     fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=stack)
     return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
+
+
+def _other_qualifiers(account: Account) -> list[str]:
+    """An organisation may bootstrap with a qualifier of its own: /cdk-bootstrap/<qualifier>/version."""
+    folder = facts()["bootstrap"]["parameter_folder"]
+    try:
+        found = account.parameters_under(folder)
+    except CannotTellError:  # that the default one is not there is certain all the same
+        return []
+    return sorted(name.removeprefix(f"{folder}/").partition("/")[0] for name in found)
 
 
 def _why_there_is_none(account: Account) -> str:

@@ -9,7 +9,7 @@ from . import files
 from .check import Check
 from .programs import Run, run
 
-SECONDS = 30
+SECONDS = 60
 LOGIN_UID = "1000"
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
 """Of each limit: the flag of ulimit, the property of systemd, and how many of systemd's units are one of ulimit's."""

@@ -48,6 +48,7 @@ class Watch:
         self._trouble: dict[str, str] = {}
         self._found: dict[str, list[Notice]] = {}
         self._repairable: dict[str, str] = {}
+        self._unwritten: dict[str, Any] | None = None
         self._unsent: dict[str, Any] | None = None
         # What outlives a restart of the watch, but not one of the node.
         boot = files.read("proc/sys/kernel/random/boot_id")
@@ -58,13 +59,16 @@ class Watch:
                 self._memory.update(before)
         except (ValueError, LookupError, TypeError):
             pass
+        if self._memory.get("unsent"):
+            self._unsent = record.read()
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
         self._cluster = Cluster(s3, log)
 
     def step(self) -> None:
         """Nothing that goes wrong with one source keeps the others from being looked at."""
         for name, seconds in {"roster": self._cluster.seconds, **SECONDS}.items():
-            if self._now() < self._due.get(name, 0):
+            # What is due later than that was planned before the clock was set back.
+            if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
             trouble = ""
@@ -97,7 +101,7 @@ class Watch:
             # Not record.send: its many retries would keep the watch from looking at anything else.
             url = f"{files.places()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
             self._s3.put(url, json.dumps(self._unsent).encode())
-            self._unsent = None
+            self._unsent, self._memory["unsent"] = None, False
 
     def _count(self) -> None:
         now = hardware.counters()
@@ -149,9 +153,14 @@ class Watch:
             soon = [each for each in ends if each.at - now < DRAIN_SECONDS]
             drains = repairs + [f"{each.reason}, {iso(each.at) or 'at any moment'}" for each in soon]
             standing = stand(mine, failures, drains, peers, all_known)
-            if standing != mine:
-                standing["time"] = iso(now)
+            if standing not in (mine, self._unwritten):
+                before, standing = standing, {**standing, "time": iso(now)}
+                # Saved before: a watch that is killed in between must not take it for sent.
+                memory["unsent"] = True
+                files.write(MEMORY, json.dumps(memory))
                 record.write(standing)
+                # On a full disk the record stays as it was: this one would be sent again and again.
+                self._unwritten = None if record.read() == standing else before
                 log(f"record: {standing['state']} {standing['reason']}")
                 self._unsent, self._due["sending"] = standing, 0
 
