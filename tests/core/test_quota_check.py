@@ -66,8 +66,8 @@ def test_an_overdrawn_quota_has_nothing_free() -> None:
 def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
     answer = checked(FakeQuotas(running=[running(256, cluster="trn-pilot")]))
     assert answer.outcome == "pass"
-    assert answer.found.startswith("256 of 256 vCPUs are free")
-    assert answer.found.endswith("; 256 of the need run already")
+    assert answer.found.startswith("0 of 256 vCPUs are free")
+    assert answer.found.endswith("; 256 of those needed are the cluster's own already")
     assert checked(FakeQuotas(running=[running(256, cluster="another")])).outcome == "fail"
 
 
