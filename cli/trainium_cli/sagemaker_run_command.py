@@ -63,7 +63,8 @@ def run(
 ) -> None:
     """Run a training script as a job.
 
-    SCRIPT runs under torchrun with one process for each NeuronCore of each instance; what follows -- is given to it:
+    SCRIPT, a path from here or in --source, runs under torchrun with one process for each NeuronCore of each instance;
+    what follows -- is given to it:
 
         trn sagemaker run train.py --source . -- --epochs 3
 

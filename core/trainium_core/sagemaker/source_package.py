@@ -54,10 +54,13 @@ def container_entry() -> bytes:
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
     """Pack a source directory; default: the script alone.
 
+    script: its path in the source directory, as SageMaker's own SDK takes it, or from here.
     Times, owners and the order of files do not count, nor do folders that no training needs.
     Raises JobError when the script or the directory is not there, the script is not among the files that are packed,
     or these cannot be read or are too large.
     """
+    if source and (source / script).is_file():
+        script = source / script
     if not script.is_file():
         raise JobError([_no_script(script)])
     if source is None:
