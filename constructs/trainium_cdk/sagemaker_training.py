@@ -32,10 +32,10 @@ class SageMakerTraining(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
-        check_region(self, plan)
-        tag_all(self, plan)
         self.job_prefix = training_job_prefix(plan.cluster_name)
         self.image_uri = plan.sagemaker_image or training_image(plan.region)
+        check_region(self, plan)
+        tag_all(self, plan)
         self.cache = CompileCache(
             self,
             "CompileCache",

@@ -201,33 +201,21 @@ def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet:
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_nodes_with_the_same_outcome_are_tagged_by_one_call_after_the_roster_is_written(
+def test_nodes_are_tagged_last_by_one_call_and_one_that_ec2_forgot_keeps_no_other_from_it(
     keep: Keep, fleet: Fleet
 ) -> None:
     fleet.prove(*fleet.instances, met=False)
     calls: list[list[str]] = []
 
-    class Watched(Partly):
+    class Forgetful(Partly):
         def create_tags(self, **asked: Any) -> None:
             assert roster() is not None
             calls.append(asked["Resources"])
-
-    keep(ec2=Watched(client("ec2")))
-    assert [sorted(call) for call in calls] == [sorted(fleet.instances)]
-
-
-def test_an_instance_that_ec2_does_not_know_keeps_no_other_from_being_tagged(keep: Keep, fleet: Fleet) -> None:
-    fleet.prove(*fleet.instances, met=False)
-    unknown, known = fleet.instances
-
-    class Forgetful(Partly):
-        def create_tags(self, **asked: Any) -> None:
-            if unknown in asked["Resources"]:
+            if fleet.instances[0] in asked["Resources"]:
                 raise ClientError({"Error": {"Code": "InvalidInstanceID.NotFound"}}, "CreateTags")
-            client("ec2").create_tags(**asked)
 
     keep(ec2=Forgetful(client("ec2")))
-    assert (tags(unknown), tags(known)["trn:node"]) == ({}, "proven")
+    assert calls == [fleet.instances, *([instance] for instance in fleet.instances)]
 
 
 def test_a_tag_is_no_longer_than_ec2_takes(keep: Keep, fleet: Fleet) -> None:
