@@ -6,8 +6,8 @@ from constructs import Construct
 
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.fleet import NeuronFleet
-from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.plan_file_systems import plan_file_systems
+from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
@@ -21,7 +21,7 @@ class TrainiumCluster(Construct):
         """sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake."""
         super().__init__(scope, construct_id)
         tag_all(self, plan)
-        self.network = self._network(plan, sleep)
+        self.network = plan_network(self, "Network", plan, egress=plan.effective_egress, sleep=sleep)
         self.cache = CompileCache(
             self,
             "CompileCache",
@@ -42,14 +42,3 @@ class TrainiumCluster(Construct):
         )
         for name, warning in plan_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
-
-    def _network(self, plan: Plan, sleep: SleepSwitch | None) -> ClusterNetwork | ExistingNetwork:
-        if plan.vpc_id is not None and plan.subnet_id is not None:
-            return ExistingNetwork(
-                self, "Network", vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
-            )
-        assert plan.zone_id is not None
-        assert plan.effective_egress != "existing"
-        return ClusterNetwork(
-            self, "Network", zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=plan.effective_egress, sleep=sleep
-        )

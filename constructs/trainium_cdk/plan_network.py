@@ -1,19 +1,28 @@
 """The network that a plan asks for: the user's own, or a new one."""
 
+from typing import Literal
+
 from constructs import Construct
 
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
 from trainium_core.settings import Egress
 
 
 def plan_network(
-    scope: Construct, construct_id: str, plan: Plan, *, egress: Egress
+    scope: Construct,
+    construct_id: str,
+    plan: Plan,
+    *,
+    egress: Egress | Literal["existing"],
+    sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork | ExistingNetwork:
-    """The VPC and subnet of trn:vpc_id, else new ones with this way out."""
+    """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake."""
     if plan.vpc_id is not None and plan.subnet_id is not None:
         return ExistingNetwork(
             scope, construct_id, vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
         )
     assert plan.zone_id is not None
-    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=egress)
+    assert egress != "existing"
+    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=egress, sleep=sleep)

@@ -23,6 +23,9 @@ _PASSING = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re
 
 _QUOTA = re.compile(r"vCPU ?Limit|Spot ?Instance ?Count", re.IGNORECASE)
 
+# Without these no node comes, or a failed one does not go. AWS suspends some when launches fail for 24 hours.
+_NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
+
 _NONE = "no nodes, as wanted"
 _PROVEN = "nodes proven"
 _NAMED = 5  # nodes, or sentences, that a reason spells out: CloudFormation takes 4,096 bytes
@@ -44,6 +47,7 @@ class FleetView:
     replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
     roster: the one the nodes were given last. console: what silent nodes said on their console before they gave up.
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
+    suspended: processes of the Auto Scaling group that do not run.
     """
 
     nodes: int
@@ -54,6 +58,7 @@ class FleetView:
     roster: Roster = field(default_factory=Roster)
     console: Mapping[str, str] = field(default_factory=dict[str, str])
     failed_launches: Sequence[str] = ()
+    suspended: Sequence[str] = ()
 
     def in_state(self, state: str) -> list[NodeRecord]:
         found = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
@@ -105,6 +110,8 @@ def _obstacles(view: FleetView) -> Iterator[str]:
         yield _told(ending)
     if unhealthy := [i for i in view.leaving if i not in failed]:
         yield f"being replaced by Auto Scaling: {_some(unhealthy)}"
+    if stopped := [process for process in view.suspended if process in _NEEDED_PROCESSES]:
+        yield f"suspended in Auto Scaling, as during an update of the stack: {', '.join(stopped)}"
     if view.silent:
         yield f"no word from {_some(view.silent)}"
     launched = len(set(view.instances))

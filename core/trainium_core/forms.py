@@ -211,7 +211,13 @@ class TagMap:
                 )
             if key.casefold().startswith(("aws:", SETTING_NAMESPACE)):
                 raise UnreadableError(f"tag {key!r}: that prefix is reserved")
+        # IAM takes Team and team for one key; AWS allows 50 tags, some of which are our own.
+        if len({key.casefold() for key in tags}) < len(tags):
+            raise UnreadableError("leave one of the keys out that differ by case alone: IAM takes them for one")
+        if len(tags) > _MOST_TAGS:
+            raise UnreadableError(f"give {_MOST_TAGS} tags at most")
         return tags
 
 
 SETTING_NAMESPACE = "trn:"
+_MOST_TAGS = 40

@@ -31,7 +31,7 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
         )
         yield NextStep(
             name="Session",
-            meaning="A shell on the first node",
+            meaning="A shell on the first node, by the AWS CLI and its Session Manager plugin",
             # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
             # By name: the agent runs this with `sh -c`, where sudo's `#1000` begins a comment.
             value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "

@@ -59,6 +59,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
             records={instance: stored.record for instance, stored in deployed.records.items()},
             recovery=recovery,
             roster=deployed.roster,
+            suspended=deployed.suspended,
         )
     )
     asleep = deployed.wanted == 0 and not instances

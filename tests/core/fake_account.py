@@ -35,6 +35,8 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
     clusters: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    volume_key: str | None = None
+    buckets: Mapping[str, str] = field(default_factory=dict[str, str])
     qualifiers: Collection[str] = ()
     created: dict[str, datetime] = field(default_factory=dict[str, datetime])
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
@@ -63,6 +65,14 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
         assert image_id.startswith("ami-")
         self._listen("image")
         return self.other_images.get(image_id, self.found_image)
+
+    def default_volume_key(self) -> str | None:
+        self._listen("volumes")
+        return self.volume_key
+
+    def bucket_region(self, name: str) -> str | None:
+        self._listen("bucket")
+        return self.buckets.get(name)
 
     def stack_status(self, name: str) -> str | None:
         self._listen("stack" if name == "TrnClusterStack" else "bootstrap")

@@ -10,6 +10,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
 from trainium_core.account import CannotTellError
+from trainium_core.adapters.node_store import NodeStore
 from trainium_core.adapters.nodes import AwsNodes
 from trainium_core.node_record import NodeRecord
 from trainium_core.roster import Roster
@@ -81,6 +82,28 @@ def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nod
     found = account.nodes(STACK)
     assert found is not None
     assert [node.leaving for node in found.instances] == [False, True]
+
+
+def test_processes_of_the_group_that_do_not_run_are_known(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
+    scaling = boto3.client("autoscaling", REGION)
+    scaling.suspend_processes(AutoScalingGroupName=GROUP, ScalingProcesses=["Terminate", "Launch"])
+    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
+    found = account.nodes(STACK)
+    assert found is not None
+    assert found.suspended == ("Launch", "Terminate")
+
+
+def test_a_record_is_read_again_only_when_it_changed_and_one_that_was_deleted_is_gone(nodes: list[str]) -> None:
+    s3 = boto3.client("s3", REGION)
+    read: list[str] = []
+    s3.meta.events.register("provide-client-params.s3.GetObject", lambda params, **_: read.append(params["Key"]))
+    store = NodeStore(s3, BUCKET, "nodes")
+    assert [list(store.records()) for _ in range(2)] == [nodes[:1]] * 2
+    s3.put_object(Bucket=BUCKET, Key=f"nodes/{nodes[0]}.json", Body="changed")
+    assert store.records()[nodes[0]].record.state == "failed"
+    assert len(read) == 2
+    s3.delete_object(Bucket=BUCKET, Key=f"nodes/{nodes[0]}.json")
+    assert store.records() == {}
 
 
 def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:

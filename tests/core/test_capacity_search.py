@@ -119,10 +119,10 @@ def test_a_reservation_with_room_is_paid_for_and_could_start_now() -> None:
     assert (option.zone_id, option.hours, option.note) == ("usw2-az1", None, "4 of 4 instances are left")
 
 
-def test_a_scheduled_block_could_start_later_and_runs_until_its_instances_are_terminated() -> None:
+def test_a_scheduled_block_could_start_later_and_runs_until_the_nodes_leave_it() -> None:
     option = next(o for o in search(FakeAccount(in_hand=[SCHEDULED_BLOCK])).options if o.paid_for)
     assert (option.capacity, option.prospect, option.start) == ("capacity-block", "later", TOMORROW)
-    assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-30), Decimal("47.5"))
+    assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-45), Decimal("47.25"))
 
 
 @pytest.mark.parametrize(

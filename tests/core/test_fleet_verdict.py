@@ -141,6 +141,15 @@ def test_a_proven_node_that_auto_scaling_replaces_is_not_ready() -> None:
     assert "being replaced by Auto Scaling: a" in verdict.reason
 
 
+def test_processes_of_auto_scaling_that_do_not_run_are_told_while_something_is_waited_for() -> None:
+    suspended = ("AZRebalance", "Launch", "ReplaceUnhealthy")
+    waiting = judge(2, ["a"], [record("a")], suspended=suspended)
+    assert waiting.reason.endswith(
+        "suspended in Auto Scaling, as during an update of the stack: Launch, ReplaceUnhealthy"
+    )
+    assert judge(1, ["a"], [record("a")], suspended=suspended).state == "ready"
+
+
 def test_the_record_of_a_node_that_is_gone_counts_for_nothing() -> None:
     assert judge(1, ["b"], [record("a", "failed", "old"), record("b")]).state == "ready"
     assert judge(1, ["b"], [record("a")]).state == "waiting"

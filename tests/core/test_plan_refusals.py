@@ -260,7 +260,12 @@ def test_an_own_bucket_is_never_destroyed() -> None:
 
 
 @pytest.mark.parametrize(
-    "got", ["team", "aws:x=1", "trn:cluster=mine", {"a": None}, {"a": ["b"]}, {"": "x"}, {"a": "<b>"}, ["a"], 5]
+    "got",
+    [
+        *("team", "aws:x=1", "trn:cluster=mine", {"a": None}, {"a": ["b"]}, {"": "x"}, {"a": "<b>"}, ["a"], 5),
+        pytest.param({"Team": "ml", "team": "ml"}, id="one key to IAM"),
+        pytest.param({f"tag{number}": "x" for number in range(41)}, id="too many"),
+    ],
 )
 def test_tags_that_aws_would_refuse_are_refused(got: Any) -> None:
     assert the_problem(tags=got).key == "tags"

@@ -201,9 +201,7 @@ def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet:
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_nodes_are_tagged_last_by_one_call_and_one_that_ec2_forgot_keeps_no_other_from_it(
-    keep: Keep, fleet: Fleet
-) -> None:
+def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_other(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, met=False)
     calls: list[list[str]] = []
 
@@ -396,5 +394,6 @@ def test_the_function_reads_its_settings_from_its_environment(fleet: Fleet, monk
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("boto3.client", client)
+    node_keeper.the_keeper.cache_clear()
     node_keeper.handle({}, None)
     assert unhealthy() == {fleet.instances[0]}

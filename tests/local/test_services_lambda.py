@@ -2,40 +2,50 @@
 
 import io
 import json
+import os
+import signal
 import time
 import uuid
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.local.conftest import EmbeddedAws
+from trainium_local import lifecycle
+from trainium_local.server import Settings
 
 ROLE = "arn:aws:iam::123456789012:role/lambda"
 
 Create = Callable[..., str]
 
 
-def zipped(body: str) -> bytes:
+def zipped(body: str, **modules: str) -> bytes:
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
-        archive.writestr("index.py", body)
+        for name, text in {"index": body, **modules}.items():
+            archive.writestr(f"{name}.py", text)
     return code.getvalue()
 
 
 @pytest.fixture
 def create(embedded_aws: EmbeddedAws) -> Create:
-    client = embedded_aws.client("lambda")
-    iam = embedded_aws.client("iam")
+    return creator(embedded_aws)
+
+
+def creator(aws: EmbeddedAws) -> Create:
+    """How to create a function of a handler's text, and of `modules`: other texts by name."""
+    client, iam = aws.client("lambda"), aws.client("iam")
     if not any(role["RoleName"] == "lambda" for role in iam.list_roles()["Roles"]):
         iam.create_role(RoleName="lambda", AssumeRolePolicyDocument="{}")
 
-    def create(body: str, **more: Any) -> str:
+    def create(body: str, *, modules: Mapping[str, str] | None = None, **more: Any) -> str:
         name = f"f-{uuid.uuid4().hex[:8]}"
         given = {"Runtime": "python3.13", "Handler": "index.handler", "Timeout": 20} | more
-        client.create_function(FunctionName=name, Role=ROLE, Code={"ZipFile": zipped(body)}, **given)
+        code = {"ZipFile": zipped(body, **(modules or {}))}
+        client.create_function(FunctionName=name, Role=ROLE, Code=code, **given)
         return name
 
     return create
@@ -60,6 +70,13 @@ def wait_until(true: Callable[[], bool]) -> bool:
     while not true() and time.monotonic() < deadline:
         time.sleep(0.05)
     return true()
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_the_handlers_result_is_the_payload(embedded_aws: EmbeddedAws, create: Create) -> None:
@@ -211,3 +228,122 @@ def test_the_configured_log_group_is_shown(embedded_aws: EmbeddedAws, create: Cr
     name = create("def handler(event, context):\n    pass\n", LoggingConfig={"LogGroup": "shown"})
     shown = embedded_aws.client("lambda").get_function_configuration(FunctionName=name)
     assert shown["LoggingConfig"]["LogGroup"] == "shown"
+
+
+OWN_PROCESS = """
+import os, signal, sys, threading
+from pathlib import Path
+
+def handler(event, context):
+    own = {context.function_name, context.log_group_name, context.log_stream_name, str(Path.home()), os.getcwd()}
+    return {
+        "environment": {name: value for name, value in os.environ.items() if value not in own},
+        "arguments": sys.argv,
+        "program": sys.modules["__main__"].__file__,
+        "path": sys.path[1:],
+        "flags": list(sys.flags),
+        "in its folder": os.getcwd() == sys.path[0] == os.environ["LAMBDA_TASK_ROOT"],
+        "open files": len(os.listdir("/proc/self/fd")) - 1,
+        "input left": sys.stdin.read(),
+        "leads its session": os.getsid(0) == os.getpid(),
+        "signals": [str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE)],
+        "threads": threading.active_count(),
+        "streams": [[stream.encoding, stream.line_buffering] for stream in (sys.stdin, sys.stdout, sys.stderr)],
+    }
+"""
+ITS_ANCESTORS = """
+import os
+from pathlib import Path
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+def handler(event, context):
+    ancestors = [os.getpid(), os.getppid(), parent(os.getppid())]
+    if event.get("tell"):
+        Path(event["tell"] + "~").write_text(" ".join(map(str, ancestors)))
+        os.rename(event["tell"] + "~", event["tell"])
+        __import__("time").sleep(60)
+    return ancestors
+"""
+
+
+def test_a_function_cannot_tell_whether_its_interpreter_is_its_own(embedded_aws: EmbeddedAws, create: Create) -> None:
+    shared, error = invoke(embedded_aws, create(OWN_PROCESS))
+    own, _ = invoke(embedded_aws, create(OWN_PROCESS, modules={"jmespath": ""}))
+    assert error is None
+    assert shared == own
+    assert (shared["open files"], shared["input left"], shared["leads its session"]) == (3, "", True)
+
+
+def test_a_function_imports_what_it_brings_along(embedded_aws: EmbeddedAws, create: Create) -> None:
+    body = "import jmespath\ndef handler(event, context):\n    return jmespath.__version__\n"
+    assert invoke(embedded_aws, create(body, modules={"jmespath": "__version__ = 'its own'"}))[0] == "its own"
+
+
+def test_the_interpreter_heeds_the_variables_of_the_function(embedded_aws: EmbeddedAws, create: Create) -> None:
+    body = "import sys, time\ndef handler(event, context):\n    return [sys.flags.hash_randomization, time.tzname[0]]\n"
+    name = create(body, Environment={"Variables": {"PYTHONHASHSEED": "0", "TZ": "JST-9"}})
+    assert invoke(embedded_aws, name)[0] == [0, "JST"]
+
+
+def test_nothing_is_left_of_an_invocation(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import os, random, uuid, boto3\n"
+        "def handler(event, context):\n"
+        "    left = [os.environ.get('LEFT'), boto3.DEFAULT_SESSION, getattr(os, 'left', None)]\n"
+        "    os.environ['LEFT'] = os.left = 'x'\n"
+        "    boto3.setup_default_session(region_name='eu-north-1')\n"
+        "    return [left, random.random(), str(uuid.uuid4())]\n"
+    )
+    first, second = invoke(embedded_aws, name)[0], invoke(embedded_aws, name)[0]
+    assert first[0] == second[0] == [None, None, None]
+    assert first[1] != second[1]
+    assert first[2] != second[2]
+
+
+def test_what_a_function_leaves_running_ends_with_it(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("import subprocess\ndef handler(event, context):\n    return subprocess.Popen(['sleep', '60']).pid\n")
+    assert not runs(invoke(embedded_aws, name)[0])
+
+
+def test_invocations_run_beside_each_other(embedded_aws: EmbeddedAws, create: Create, tmp_path: Path) -> None:
+    name = create(
+        "import time\n"
+        "from pathlib import Path\n"
+        "def handler(event, context):\n"
+        "    Path(event['own']).touch()\n"
+        "    while not Path(event['other']).exists(): time.sleep(0.02)\n"
+    )
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    invoke(embedded_aws, name, {"own": one, "other": two}, kind="Event")
+    assert invoke(embedded_aws, name, {"own": two, "other": one}) == (None, None)
+
+
+def test_more_output_than_a_pipe_holds_is_logged(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create("def handler(event, context):\n    print('x' * 200_000)\n")
+    assert invoke(embedded_aws, name)[1] is None
+    assert "x" * 200_000 in log_of(embedded_aws, f"/aws/lambda/{name}")
+
+
+def test_functions_run_after_somebody_killed_what_starts_them(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(ITS_ANCESTORS)
+    *_, zygote = invoke(embedded_aws, name)[0]
+    assert invoke(embedded_aws, name)[0][-1] == zygote
+    os.kill(zygote, signal.SIGKILL)
+    assert wait_until(lambda: not runs(zygote))
+    *_, another = invoke(embedded_aws, name)[0]
+    assert another != zygote
+
+
+def test_no_function_outlives_the_embedded_aws(tmp_path: Path) -> None:
+    health = lifecycle.start(tmp_path, Settings()).health
+    try:
+        aws = EmbeddedAws(endpoint=health.endpoint, region=health.region, log=Path(health.log))
+        told = tmp_path / "told"
+        invoke(aws, creator(aws)(ITS_ANCESTORS, Timeout=60), {"tell": str(told)}, kind="Event")
+        assert wait_until(told.exists)
+    finally:
+        os.kill(health.pid, signal.SIGKILL)
+    pids = [int(pid) for pid in told.read_text().split()]
+    assert wait_until(lambda: not any(map(runs, pids)))

@@ -22,6 +22,15 @@ def test_a_held_record_is_sent_by_report(node: VerifiedNode):
     assert (outcome.exit_code, outcome.record.state) == (0, "proven")
 
 
+def test_a_node_that_drains_has_not_failed_when_it_reports_again(node: VerifiedNode):
+    node.run("verify", "--hold")
+    record = json.loads(node.read("var/lib/trn/record.json"))
+    node.write("var/lib/trn/record.json", json.dumps({**record, "state": "draining", "reason": "it ends soon"}))
+    outcome = node.run("report")
+    assert outcome.record
+    assert (outcome.exit_code, outcome.record.state) == (0, "draining")
+
+
 def test_a_later_failure_keeps_the_checks(node: VerifiedNode):
     node.run("verify", "--hold")
     outcome = node.run("report", "failed", "the setup script failed with exit code 7")

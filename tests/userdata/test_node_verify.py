@@ -245,6 +245,27 @@ def test_nothing_is_tested_while_a_job_computes(node: VerifiedNode):
     assert "NeuronCores are in use by python train.py (113985)" in outcome.output
 
 
+def test_a_job_that_begins_during_the_tests_makes_no_failed_node(node: VerifiedNode):
+    job = [{"pid": 113985, "command": "python train.py"}]
+    node.write("later.json", json.dumps([device | {"neuron_processes": job} for device in devices_of(TRN1)]))
+    node.collectives(then=f"cp {node.root}/later.json {node.root}/neuron-ls.json; echo in use >&2; exit 1")
+    outcome = node.run("verify")
+    assert (outcome.exit_code, outcome.record) == (BUSY, None)
+    assert "in use by python train.py (113985) meanwhile: all-reduce over 32 cores: " in outcome.output
+
+
+def test_what_the_tests_had_to_kill_and_is_gone_a_moment_later_is_no_job(node: VerifiedNode):
+    left = [{"pid": 4711, "command": "nccom-test"}]
+    node.write("left.json", json.dumps([device | {"neuron_processes": left} for device in devices_of(TRN1)]))
+    node.write("sound.json", node.read("neuron-ls.json"))
+    shown = node.root / "neuron-ls.json"
+    node.program("neuron-ls", f"cat {shown}; cp {node.root}/sound.json {shown}")
+    node.collectives(then=f"cp {node.root}/left.json {shown}; exit 1")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.reason.startswith("all-reduce over 32 cores: nccom-test fails")
+
+
 def test_a_plan_that_cannot_be_read_is_a_reason(node: VerifiedNode):
     node.write("etc/trn/plan.json", "{")
     outcome = node.run("verify")

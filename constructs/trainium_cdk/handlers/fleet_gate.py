@@ -130,6 +130,7 @@ class _Watch:
                 roster=self._store.roster().roster,
                 console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
                 failed_launches=failed_launches(activities, self._since),
+                suspended=group.suspended,
             )
         )
         return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")

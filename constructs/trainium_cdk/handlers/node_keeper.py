@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from trainium_core.adapters.node_store import Group, NodeStore, StoredRoster, describe_instances, look_at_group
@@ -29,16 +30,21 @@ _ATTEMPTS = 5  # at a roster that another invocation changes at the same time
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     """Raises ExceptionGroup with everything that could not be done; Lambda tries twice more."""
+    the_keeper().keep(event, now=datetime.now(UTC))
+
+
+@cache
+def the_keeper() -> "Keeper":
+    """One for all calls that Lambda makes of one environment: it reads again only the records that changed."""
     import boto3
 
-    keeper = Keeper(
+    return Keeper(
         group_name=os.environ["GROUP"],
         limit=int(os.environ["REPLACEMENTS"]),
         store=NodeStore(boto3.client("s3"), os.environ["RECORDS_BUCKET"], os.environ["RECORDS_PREFIX"]),
         autoscaling=boto3.client("autoscaling"),
         ec2=boto3.client("ec2"),
     )
-    keeper.keep(event, now=datetime.now(UTC))
 
 
 class Keeper:

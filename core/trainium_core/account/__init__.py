@@ -5,6 +5,7 @@ Every method raises CannotTellError when there is no answer; None means that the
 
 from typing import Protocol
 
+from trainium_core.account.buckets import Buckets
 from trainium_core.account.cannot_tell import CannotTellError
 from trainium_core.account.capacity import Capacity
 from trainium_core.account.file_systems import FileSystems
@@ -14,9 +15,10 @@ from trainium_core.account.network import Network
 from trainium_core.account.prices import Prices
 from trainium_core.account.quotas import Quota, QuotaRequest, Quotas, RunningInstance, UsageMetric
 from trainium_core.account.stacks import Stacks
+from trainium_core.account.volumes import Volumes
 
 
-class Account(Identities, Quotas, Images, Network, Capacity, Prices, Stacks, FileSystems, Protocol):
+class Account(Identities, Quotas, Images, Volumes, Network, Capacity, Prices, Stacks, FileSystems, Buckets, Protocol):
     """All that can be asked, each part in a module of its own."""
 
 

@@ -23,12 +23,16 @@ class NodeInstance:
 
 @dataclass(frozen=True, kw_only=True)
 class DeployedNodes:
-    """What is known of the nodes now. `wanted`: how many the group is to have. `records`: of nodes past and present."""
+    """What is known of the nodes now. `wanted`: how many the group is to have. `records`: of nodes past and present.
+
+    suspended: processes of the group that do not run.
+    """
 
     wanted: int
     instances: tuple[NodeInstance, ...]
     records: Mapping[str, StoredRecord]
     roster: Roster
+    suspended: tuple[str, ...] = ()
 
 
 class Nodes(Protocol):

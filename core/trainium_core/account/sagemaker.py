@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from trainium_core.account.buckets import Buckets
 from trainium_core.account.identity import Identities
 from trainium_core.account.prices import Prices
 from trainium_core.account.quotas import Quotas
@@ -29,10 +30,6 @@ class ContainerImages(Protocol):
     def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
         """Whether the repository holds the image; reference: {"imageTag": ...} or {"imageDigest": ...}."""
         ...
-
-
-class Buckets(Protocol):
-    def bucket_region(self, name: str) -> str | None: ...
 
 
 class StackOutputs(Protocol):

@@ -1,5 +1,6 @@
 """An AWS account in one region, asked through boto3. Nothing here changes anything."""
 
+from trainium_core.adapters.buckets import AwsBuckets
 from trainium_core.adapters.capacity import AwsCapacity
 from trainium_core.adapters.file_systems import AwsFileSystems
 from trainium_core.adapters.identity import AwsIdentities
@@ -8,7 +9,19 @@ from trainium_core.adapters.network import AwsNetwork
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.quotas import AwsQuotas
 from trainium_core.adapters.stacks import AwsStacks
+from trainium_core.adapters.volumes import AwsVolumes
 
 
-class AwsAccount(AwsIdentities, AwsQuotas, AwsImages, AwsNetwork, AwsCapacity, AwsPrices, AwsStacks, AwsFileSystems):
+class AwsAccount(
+    AwsIdentities,
+    AwsQuotas,
+    AwsImages,
+    AwsVolumes,
+    AwsNetwork,
+    AwsCapacity,
+    AwsPrices,
+    AwsStacks,
+    AwsFileSystems,
+    AwsBuckets,
+):
     """Answers trainium_core.account.Account for the credentials that boto3 finds."""

@@ -33,7 +33,9 @@ PATIENCE = Config(
 )
 """How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
 
-DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
+"""403 is the answer to a HEAD request, which has no text."""
+
 _NOT_ADMITTED = (
     "AuthFailure",
     "InvalidClientTokenId",

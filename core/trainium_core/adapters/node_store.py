@@ -24,11 +24,15 @@ class NoGroupError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace."""
+    """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace.
+
+    suspended: its processes that somebody, or AWS itself, has suspended.
+    """
 
     desired: int
     instances: tuple[str, ...]
     leaving: frozenset[str]
+    suspended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +53,7 @@ def look_at_group(autoscaling: Any, name: str) -> Group:
         desired=groups[0]["DesiredCapacity"],
         instances=tuple(i["InstanceId"] for i in staying),
         leaving=frozenset(i["InstanceId"] for i in staying if i["HealthStatus"] != "Healthy"),
+        suspended=tuple(sorted(process["ProcessName"] for process in groups[0].get("SuspendedProcesses", []))),
     )
 
 
@@ -80,6 +85,7 @@ class NodeStore:
         with ThreadPoolExecutor(_READERS) as readers:
             for (instance, item), stored in zip(changed, readers.map(self._read, changed), strict=True):
                 self._known[instance] = (item["ETag"], stored)
+        self._known = {instance: self._known[instance] for instance, _ in items if instance}
         return {instance: stored for instance, (_, stored) in self._known.items()}
 
     def roster(self) -> StoredRoster:

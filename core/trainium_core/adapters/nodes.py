@@ -32,7 +32,11 @@ class AwsNodes(AwsStacks):
         with asking(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             records, roster = self._store.records(), self._store.roster().roster
         return DeployedNodes(
-            wanted=group.desired, instances=self._instances(group_name, group), records=records, roster=roster
+            wanted=group.desired,
+            instances=self._instances(group_name, group),
+            records=records,
+            roster=roster,
+            suspended=group.suspended,
         )
 
     def _group(self, name: str) -> Group:

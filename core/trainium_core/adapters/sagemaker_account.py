@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from trainium_core.account.sagemaker import Role
 from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_core.adapters.buckets import AwsBuckets
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.quotas import AwsQuotas
@@ -39,15 +40,6 @@ class AwsContainerImages(AwsService):
             )
             return bool(answer["images"])
         return False
-
-
-class AwsBuckets(AwsService):
-    def bucket_region(self, name: str) -> str | None:
-        with asking("s3:ListBucket", absent=("404", "NoSuchBucket")):
-            answer = self.client("s3").head_bucket(Bucket=name)
-            headers = answer["ResponseMetadata"]["HTTPHeaders"]
-            return answer.get("BucketRegion") or headers.get("x-amz-bucket-region", "")
-        return None
 
 
 class AwsStackOutputs(AwsService):

@@ -47,7 +47,7 @@ class AwsTrainingJobControl(AwsTrainingJobs):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         except ClientError as error:
             # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it tells more.
-            if error.response["Error"]["Code"] in (*_ABSENT, "403", *DENIED):
+            if error.response["Error"]["Code"] in (*_ABSENT, *DENIED):
                 return False
             raise JobRefusedError(_words(error)) from error
         except BotoCoreError as error:

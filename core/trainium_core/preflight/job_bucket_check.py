@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from trainium_core.account import CannotTellError
-from trainium_core.account.sagemaker import Buckets
+from trainium_core.account.buckets import Buckets
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Answer, worst_of
 from trainium_core.sagemaker.job import TrainingJob

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trainium_core.account import Account
 from trainium_core.account.cannot_tell import CannotTellError, NotSignedInError
 from trainium_core.plan import Plan
+from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.efs_check import check_efs
 from trainium_core.preflight.end_check import check_end
@@ -19,6 +20,7 @@ from trainium_core.preflight.offering_check import check_offering
 from trainium_core.preflight.quota_check import check_quota
 from trainium_core.preflight.reservation_check import check_reservation
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
+from trainium_core.preflight.volume_check import check_volumes
 
 Check = Callable[[Plan, Account], Answer | None]
 """What a check answers about a plan; None when the plan gives it nothing to ask."""
@@ -29,9 +31,11 @@ CHECKS: Mapping[str, Check] = {
     "offering": check_offering,
     "reservation": check_reservation,
     "image": check_image,
+    "volumes": check_volumes,
     "network": check_network,
     "lustre": check_lustre,
     "efs": check_efs,
+    "cache": check_cache,
     "hyperpod": check_hyperpod,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
@@ -41,7 +45,7 @@ CHECKS: Mapping[str, Check] = {
 """Every check by its name, in the order its finding is shown."""
 
 
-_OF_THE_NODES = frozenset({"quota", "offering", "reservation", "image", "lustre", "efs"})
+_OF_THE_NODES = frozenset({"quota", "offering", "reservation", "image", "volumes", "lustre", "efs"})
 """What is asked about the nodes of TrnClusterStack, and says nothing about SageMaker's instances."""
 
 _BEGUN_FIRST = ("bootstrap", "quota", "image")

@@ -54,6 +54,7 @@ from trainium_local.services import (
     spot_placement_scores,
     tags,
     usage_metrics,
+    volumes,
 )
 
 
@@ -84,6 +85,7 @@ REPLACED = (
     ),
     Replaced(EC2Response, "purchase_capacity_block", capacity_blocks.purchase_capacity_block, "absent"),
     Replaced(EC2Response, "describe_capacity_blocks", capacity_blocks.describe_capacity_blocks, "absent"),
+    Replaced(EC2Response, "get_ebs_default_kms_key_id", volumes.get_ebs_default_kms_key_id, "absent"),
     Replaced(EC2Response, "get_spot_placement_scores", spot_placement_scores.get_spot_placement_scores, "absent"),
     Replaced(InstanceBackend, "run_instances", instances.run_instances, "refuses nothing, drops most of a template"),
     Replaced(

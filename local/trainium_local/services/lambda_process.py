@@ -4,13 +4,8 @@ Python only: the function runs with this interpreter and finds boto3 as the real
 caller's AWS settings, and the embedded AWS as its only endpoint. It is not sandboxed.
 """
 
-import contextlib
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import uuid
@@ -23,9 +18,7 @@ from moto.core.utils import unix_time_millis, utcnow
 
 from trainium_local import clock
 from trainium_local.environment import safe_environment
-
-BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+from trainium_local.services import lambda_starter
 
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -98,33 +91,20 @@ def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
     root = _unpacked(function)
     with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
         result = Path(home) / "result.json"
-        process = subprocess.Popen(
-            [sys.executable, "-P", str(BOOTSTRAP)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=root,
-            env=_environment(function, root, home, result, request_id),
-            start_new_session=True,
-        )
-        try:
-            printed, _ = process.communicate(json.dumps(event).encode(), timeout=float(function.timeout))
-        except subprocess.TimeoutExpired:
-            # The group: a handler may have started processes of its own.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            printed, _ = process.communicate()
+        environment = _environment(function, root, home, result, request_id)
+        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout))
+        logs = ended.printed.decode(errors="replace")
+        if ended.timed_out:
             return _failure(
                 "Sandbox.Timedout",
                 f"{request_id} Task timed out after {float(function.timeout):.2f} seconds",
-                printed=printed.decode(errors="replace"),
+                printed=logs,
             )
-        logs = printed.decode(errors="replace")
         try:
             return Invocation(**json.loads(result.read_text()), logs=logs)
         except (OSError, ValueError):
             return _failure(
-                "Runtime.ExitError", f"{request_id} ended with exit code {process.returncode}, no result", printed=logs
+                "Runtime.ExitError", f"{request_id} ended with exit code {ended.code}, no result", printed=logs
             )
 
 
@@ -141,8 +121,7 @@ def _unpacked(function: Any) -> Path:
 
 
 def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
-    own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    own |= {name: str(value) for name, value in (function.environment_vars or {}).items()}
+    own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
     return safe_environment(own, endpoint=_endpoint[0], region=function.region) | {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",

@@ -95,7 +95,7 @@ def send_report(state: str, reason: str) -> int:
         return 0 if record.report(made, imds) else 1
     if made["state"] == "failed" and not made["reason"]:
         made["reason"] = "the node was not verified"
-    return 0 if record.report(made, imds) == "s3" and made["state"] == "proven" else 1
+    return 0 if record.report(made, imds) == "s3" and made["state"] != "failed" else 1
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ PROVEN, FAILED, BUSY, RELOAD, BROKEN_OFF = 0, 1, 2, 3, 4
 COMES_UP = {"driver", "neuron-devices", "neuron-cores", "efa-devices", "efa-provider", "time-sync"}
 NEEDED = ("driver", "neuron-devices", "neuron-cores")
 """Without these, the dear checks would blame what is not at fault."""
+IN_USE = "NeuronCores are in use by"
 
 
 class BusyError(Exception):
@@ -54,7 +55,7 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         left -= 1
         if not left or not any(check.name in COMES_UP and not check.ok for check in cheap):
             break
-        time.sleep(float(os.environ.get("TRN_VERIFY_PAUSE") or PAUSE))
+        pause()
     show(cheap)
     if not last and any(check.may_heal and not check.ok for check in cheap):
         return cheap
@@ -70,7 +71,21 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         ]
     dear = [check.counted(suppressed) for check in dear]
     show(dear)
+    wrong = [check.complaint for check in dear if check.complaint and not check.ok]
+    if wrong and users():
+        # What the tests started and had to kill is gone by then.
+        pause()
+        if held := users():
+            raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
     return [*cheap, *dear]
+
+
+def users() -> list[str]:
+    return neuron.users(neuron.list_devices()[0])
+
+
+def pause() -> None:
+    time.sleep(float(os.environ.get("TRN_VERIFY_PAUSE") or PAUSE))
 
 
 def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
@@ -87,7 +102,7 @@ def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     if checks[0].counted(plan["suppress_checks"]).ok:
         devices, trouble = neuron.list_devices()
         if held := neuron.users(devices):
-            raise BusyError(f"NeuronCores are in use by {', '.join(held[:3])}")
+            raise BusyError(f"{IN_USE} {', '.join(held[:3])}")
         checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, trouble))
         cores = neuron.core_count(devices)
     else:

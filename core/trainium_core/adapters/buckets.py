@@ -1,0 +1,12 @@
+"""Asks S3 about buckets."""
+
+from trainium_core.adapters.aws_service import AwsService, asking
+
+
+class AwsBuckets(AwsService):
+    def bucket_region(self, name: str) -> str | None:
+        with asking("s3:ListBucket", absent=("404", "NoSuchBucket")):
+            answer = self.client("s3").head_bucket(Bucket=name)
+            headers = answer["ResponseMetadata"]["HTTPHeaders"]
+            return answer.get("BucketRegion") or headers.get("x-amz-bucket-region", "")
+        return None

@@ -1,0 +1,20 @@
+"""Whether a bucket of the user's own can hold the compile cache."""
+
+from trainium_core.account.buckets import Buckets
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer
+
+
+def check_cache(plan: Plan, account: Buckets) -> Answer | None:
+    """None where the bucket is new."""
+    bucket = plan.cache_bucket
+    if bucket is None:
+        return None
+    region = account.bucket_region(bucket)
+    if region is None:
+        fix = "set trn:cache_bucket to one that is there, or leave it out for a new one"
+        return Answer(outcome="fail", found=f"there is no bucket {bucket}", fix=fix)
+    if region not in (plan.region, ""):
+        found = f"{bucket} is in {region}; the S3 endpoint of the nodes leads to buckets in {plan.region} alone"
+        return Answer(outcome="fail", found=found, fix=f"set trn:cache_bucket to a bucket in {plan.region}")
+    return Answer(outcome="pass", found=f"{bucket} is there")

@@ -1,0 +1,25 @@
+"""Whether Auto Scaling can launch instances whose volumes are encrypted."""
+
+from trainium_core.account.volumes import Volumes
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Answer
+
+_ROLE = "AWSServiceRoleForAutoScaling"
+
+
+def check_volumes(plan: Plan, account: Volumes) -> Answer | None:
+    """None where volumes are encrypted with AWS's own key, which everybody of the account may use.
+
+    With a key of the customer's whose policy does not know Auto Scaling's role, instances end as they start, and EC2
+    says no more than "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted
+    volumes).
+    """
+    key = account.default_volume_key()
+    if key is None:
+        return None
+    found = f"{plan.region} encrypts new volumes with {key}, a key of your own: whether {_ROLE} may use it is not seen"
+    fix = (
+        f"make sure that the key's policy lets {_ROLE} use it and create grants: EC2 Auto Scaling user guide, "
+        '"Required AWS KMS key policy for use with encrypted volumes"'
+    )
+    return Answer(outcome="warn", found=found, fix=fix)

@@ -1,0 +1,78 @@
+"""Processes for Lambda functions, which need not import boto3 each: lambda_zygote.py, started once, forks them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ZYGOTE = Path(__file__).with_name("lambda_zygote.py")
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+
+_zygote: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+_asking = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a process ended, and what it had printed by then."""
+
+    code: int
+    timed_out: bool
+    printed: bytes
+
+
+def passed_on() -> dict[str, str]:
+    """What functions get of this process's environment."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+
+
+def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float) -> Ended:
+    """Run lambda_bootstrap.py in the folder `root` with this environment and no other; what it starts ends with it."""
+    request = {"environment": dict(environment), "root": str(root), "timeout": timeout}
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    with ours, os.fdopen(reading, "rb") as output, tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        with theirs, os.fdopen(writing, "wb"):
+            _ask(given.fileno(), writing, theirs.fileno())
+        printed = answer = b""
+        with suppress(OSError):  # of a zygote that somebody has killed
+            ours.sendall(json.dumps(request).encode() + b"\n")
+            printed = output.read()
+            answer = ours.makefile("rb").read()
+    if not answer:
+        return Ended(code=-signal.SIGKILL, timed_out=False, printed=printed)
+    return Ended(**json.loads(answer), printed=printed)
+
+
+def _ask(*files: int) -> None:
+    with _asking:
+        if _zygote:
+            with suppress(OSError):  # of one that has ended
+                socket.send_fds(_zygote[0][1], [b"."], files)
+                return
+        _zygote[:] = [_start()]
+        socket.send_fds(_zygote[0][1], [b"."], files)
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(ZYGOTE)],
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            # Its home is nowhere: botocore looks there for models when it is imported.
+            env=passed_on() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
+            start_new_session=True,
+        )
+    return process, ours

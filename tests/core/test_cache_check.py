@@ -1,0 +1,27 @@
+"""Whether a bucket of one's own can hold the compile cache."""
+
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from tests.core.plans import from_settings
+from trainium_core.preflight import preflight
+
+
+def test_a_bucket_that_is_there_in_the_region_passes() -> None:
+    finding = found("cache", FakeAccount(buckets={"our-cache": "us-west-2"}), cache_bucket="our-cache")
+    assert (finding.outcome, finding.found) == ("pass", "our-cache is there")
+
+
+def test_a_bucket_that_is_not_there_is_told() -> None:
+    finding = found("cache", FakeAccount(), cache_bucket="our-cache")
+    assert (finding.outcome, finding.found) == ("fail", "there is no bucket our-cache")
+    assert finding.fix.startswith("set trn:cache_bucket to one that is there")
+
+
+def test_a_bucket_of_another_region_is_out_of_the_nodes_reach() -> None:
+    finding = found("cache", FakeAccount(buckets={"our-cache": "us-east-1"}), cache_bucket="our-cache")
+    assert finding.outcome == "fail"
+    assert finding.fix == "set trn:cache_bucket to a bucket in us-west-2"
+
+
+def test_a_new_bucket_needs_no_look() -> None:
+    assert "cache" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]

@@ -1,0 +1,58 @@
+"""Whether volumes are encrypted with a key that Auto Scaling may not be allowed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from tests.core.plans import from_settings
+from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight import preflight
+
+REGION = "us-west-2"
+KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
+
+
+def test_a_key_of_ones_own_is_told_with_who_must_be_let_use_it() -> None:
+    finding = found("volumes", FakeAccount(volume_key=KEY))
+    assert finding.outcome == "warn"
+    assert KEY in finding.found
+    assert "AWSServiceRoleForAutoScaling" in finding.fix
+
+
+def test_of_a_key_of_aws_nothing_is_to_be_said() -> None:
+    assert "volumes" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]
+
+
+@pytest.fixture
+def account(credentials_of_nobody: None) -> AwsAccount:  # noqa: ARG001
+    return AwsAccount(REGION)
+
+
+@pytest.fixture
+def ec2(account: AwsAccount) -> Iterator[Stubber]:
+    with Stubber(account.client("ec2")) as stubber:
+        yield stubber
+
+
+@pytest.fixture
+def kms(account: AwsAccount) -> Iterator[Stubber]:
+    with Stubber(account.client("kms")) as stubber:
+        yield stubber
+
+
+def test_the_alias_of_aws_is_no_key_of_ones_own(account: AwsAccount, ec2: Any) -> None:
+    ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": "alias/aws/ebs"})
+    assert account.default_volume_key() is None
+
+
+@pytest.mark.parametrize(("manager", "own"), [("AWS", None), ("CUSTOMER", KEY)])
+def test_who_manages_a_key_decides_whose_it_is(
+    account: AwsAccount, ec2: Any, kms: Any, manager: str, own: str | None
+) -> None:
+    ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": KEY})
+    kms.add_response("describe_key", {"KeyMetadata": {"KeyId": KEY, "KeyManager": manager}}, {"KeyId": KEY})
+    assert account.default_volume_key() == own
