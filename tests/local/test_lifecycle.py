@@ -1,10 +1,7 @@
 """Start, status and stop of the background process, and what can be in their way."""
 
 import json
-import os
-import signal
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,14 +62,6 @@ def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
     assert stopped.pid == pid
     assert lifecycle.status(tmp_path) is None
     assert lifecycle.stop(tmp_path) is None
-
-
-def test_a_server_that_was_killed_does_not_run(tmp_path: Path) -> None:
-    os.kill(lifecycle.start(tmp_path, Settings()).health.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while lifecycle.status(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert lifecycle.status(tmp_path) is None
 
 
 def test_a_state_file_of_a_pid_that_another_server_answers_for_is_stale(folder: Path, tmp_path: Path) -> None:
