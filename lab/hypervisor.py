@@ -62,10 +62,11 @@ class Hypervisor:
             while not self._end.wait(PAUSE_SECONDS):
                 members = groups.describe_auto_scaling_instances()["AutoScalingInstances"]
                 wanted = {member["InstanceId"] for member in members}
-                for instance_id in sorted(wanted - self.nodes.keys()):
-                    self._start(instance_of(ec2, instance_id))
+                # First, as a new node may have the address of one that is gone.
                 for instance_id in self.nodes.keys() - wanted:
                     self._lab.remove(self.nodes.pop(instance_id))
+                for instance_id in sorted(wanted - self.nodes.keys()):
+                    self._start(instance_of(ec2, instance_id))
                 for instance_id, node in self.nodes.items():
                     self._store_console(instance_id, node)
         except BaseException as error:

@@ -59,10 +59,9 @@ def switch(folder: Path) -> Generator[None]:
 
 def connect(name: str, address: str) -> None:
     """A network namespace `name` for a node, cabled to the switch, with the address on its eth0."""
-    cable = f"c{address.replace('.', '')}"
     run("ip", "netns", "add", name)
-    run("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", name)
-    run("ip", "link", "set", cable, "master", BRIDGE, "up")
+    run("ip", "link", "add", cable(address), "type", "veth", "peer", "name", "eth0", "netns", name)
+    run("ip", "link", "set", cable(address), "master", BRIDGE, "up")
     for words in (
         ("link", "set", "lo", "up"),
         ("addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0"),
@@ -72,5 +71,12 @@ def connect(name: str, address: str) -> None:
         run("ip", "-n", name, *words)
 
 
-def disconnect(name: str) -> None:
+def disconnect(name: str, address: str) -> None:
+    # By itself: the kernel takes its time to clear a namespace away, and another node may have the address next.
+    run("ip", "link", "del", cable(address))
     run("ip", "netns", "del", name)
+
+
+def cable(address: str) -> str:
+    """The name of the switch's end of a node's cable."""
+    return f"c{address.replace('.', '')}"

@@ -91,7 +91,7 @@ class Node:
     def remove(self) -> None:
         """End the node and everything that was made for it, but for its console."""
         self.cut_power()
-        network.disconnect(self.name)
+        network.disconnect(self.name, self.instance.address)
         run("umount", "--lazy", self.root)
         run("umount", "--lazy", self.folder / "disk")
 
