@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import threading
+import traceback
 import warnings
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
@@ -169,7 +170,9 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
     )
     dispatcher = DomainDispatcherApplication(create_backend_app)
-    application = with_clock(_with_consoles(custom_resource.middleware(dispatcher)), schedules.run_due)
+    application = with_clock(
+        _with_consoles(custom_resource.middleware(with_retried_failures(dispatcher))), schedules.run_due
+    )
     schedules.start()
     return _with_health(application, health), health
 
@@ -182,6 +185,32 @@ def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
             return application(environ, start_response)
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
+
+    return answer
+
+
+def with_retried_failures(application: WsgiApp) -> WsgiApp:
+    """Answer what breaks off inside moto, such as two requests that meet in one dictionary, as AWS does: 500, no page.
+
+    SDKs ask again then; a page of HTML they take for an answer that nobody can read. The log has the traceback.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        broken_off = False
+
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            nonlocal broken_off
+            kinds = [value for name, value in headers if name.lower() == "content-type"]
+            broken_off = status.startswith("500") and any(kind.startswith("text/html") for kind in kinds)
+            return start_response(status, [("Content-Length", "0")] if broken_off else headers, *rest)
+
+        try:
+            body = application(environ, start)
+        except Exception:
+            traceback.print_exc()
+            start_response("500 Internal Server Error", [("Content-Length", "0")])
+            return []
+        return [] if broken_off else body
 
     return answer
 
