@@ -9,13 +9,12 @@ import click
 
 from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stacks_option
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
 from trainium_core.audit import Audit, Verdict, audit
-from trainium_core.naming import STACK_NAMES
 from trainium_core.plan import Plan
 
 _EXIT_CODES: dict[Verdict, ExitCode] = {
@@ -27,13 +26,7 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
 
 @click.command("audit")
 @plan_options
-@click.option(
-    "--stack",
-    "stacks",
-    multiple=True,
-    metavar="NAME",
-    help=f"A stack of the cluster, deleted or not. Repeatable. Default: {', '.join(STACK_NAMES.values())}.",
-)
+@stacks_option
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
@@ -52,7 +45,7 @@ def audit_command(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
-        found = _ask(plan, stacks or tuple(STACK_NAMES.values()))
+        found = _ask(plan, stacks)
     except CannotTellError as error:
         if as_json:
             print_json({"error": str(error)})

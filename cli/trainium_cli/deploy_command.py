@@ -7,8 +7,9 @@ import click
 from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import context_options, read_plan
-from trainium_cli.preflight_command import EXIT_CODES, known_checks
+from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
+from trainium_cli.suppress_option import suppress_option
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.naming import STACK_NAMES
@@ -17,14 +18,7 @@ from trainium_core.preflight import CHECKS, preflight, verdict
 
 @click.command()
 @context_options
-@click.option(
-    "--suppress",
-    "suppressed",
-    multiple=True,
-    callback=known_checks,
-    metavar="CHECK",
-    help=f"Deploy whatever this check of preflight would say. Repeatable. Checks: {', '.join(CHECKS)}.",
-)
+@suppress_option(CHECKS, meaning="Deploy whatever this check of preflight would say.")
 @click.option("--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
 def deploy(overrides: tuple[str, ...], cdk_json: Path | None, suppressed: frozenset[str], yes: bool) -> None:
     """Deploy the plan, if the account is ready for it.

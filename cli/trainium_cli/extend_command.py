@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import read_plan
+from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.account.pilot import PilotStacks, StandingStack
@@ -41,13 +41,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timed
 
 @click.command()
 @click.argument("duration", callback=_duration)
-@click.option(
-    "--file",
-    "cdk_json",
-    type=click.Path(path_type=Path),
-    default=Path("cdk.json"),
-    help="The cdk.json to change. Default: the one of the working directory.",
-)
+@changed_file_option
 @click.option("--yes", is_flag=True, help="Extend and deploy without asking anything, for scripts.")
 def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     """Let the pilot end later, and say the price.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import changed_file_option, plan_options, read_plan
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError, Image
@@ -49,13 +49,7 @@ def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None,
 
 
 @image.command()
-@click.option(
-    "--file",
-    "cdk_json",
-    type=click.Path(path_type=Path),
-    default=Path("cdk.json"),
-    help="The cdk.json to change. Default: the one of the working directory.",
-)
+@changed_file_option
 @click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
 def pin(cdk_json: Path, yes: bool) -> None:
     """Write the id of the image that the parameter names now into cdk.json.

@@ -10,6 +10,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import print_json
 from trainium_core.context import plan_from_file
+from trainium_core.naming import STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError
 
@@ -19,6 +20,23 @@ IRRELEVANT_LATER = ("setup_script",)
 """Settings that may have become wrong since the deployment, and tell nothing about what is there of it."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+changed_file_option = click.option(
+    "--file",
+    "cdk_json",
+    type=click.Path(path_type=Path),
+    default=Path("cdk.json"),
+    help="The cdk.json to change. Default: the one of the working directory.",
+)
+
+stacks_option = click.option(
+    "--stack",
+    "stacks",
+    multiple=True,
+    default=tuple(STACK_NAMES.values()),
+    metavar="NAME",
+    help=f"A stack of the cluster, deleted or not. Repeatable. Default: {', '.join(STACK_NAMES.values())}.",
+)
 
 
 def plan_options(command: Command) -> Command:

@@ -6,8 +6,10 @@ from pathlib import Path
 import click
 
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.preflight_report import findings_as_json, show_findings, show_regions
+from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
@@ -16,20 +18,13 @@ from trainium_core.plan import Plan
 from trainium_core.preflight import CHECKS, Verdict, verdict
 from trainium_core.preflight import preflight as ask_account
 from trainium_core.preflight.regions import preflight_in_regions
-from trainium_core.problems import PlanError, nearest
+from trainium_core.problems import PlanError
 
 EXIT_CODES = {
     "ready": ExitCode.OK,
     "not ready": ExitCode.NOT_READY,
     "could not tell": ExitCode.COULD_NOT_TELL,
 }
-
-
-def known_checks(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
-    for name in given:
-        if name not in CHECKS:
-            raise click.BadParameter(_unknown("check", name, tuple(CHECKS)))
-    return frozenset(given)
 
 
 @click.command(
@@ -41,14 +36,7 @@ def known_checks(_ctx: click.Context, _param: click.Parameter, given: Sequence[s
     """
 )
 @plan_options
-@click.option(
-    "--suppress",
-    "suppressed",
-    multiple=True,
-    callback=known_checks,
-    metavar="CHECK",
-    help=f"Do not ask this one, and say so. Repeatable. Checks: {', '.join(CHECKS)}.",
-)
+@suppress_option(CHECKS)
 @click.option("--regions", metavar="REGION,...", help="Ask in these regions instead of the plan's.")
 @click.option("--every-region", is_flag=True, help="Ask in every region that offers the type.")
 def preflight(
@@ -110,12 +98,7 @@ def _chosen_regions(plan: Plan, given: str | None, every_region: bool) -> tuple[
     chosen = tuple(dict.fromkeys(region.strip() for region in given.split(",") if region.strip()))
     for region in chosen:
         if region not in offering:
-            raise click.UsageError(_unknown(f"region that offers {plan.instance_type}", region, offering))
+            raise click.UsageError(unknown_name(f"region that offers {plan.instance_type}", region, offering))
     if not chosen:
         raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
     return chosen
-
-
-def _unknown(what: str, given: str, known: Sequence[str]) -> str:
-    close = nearest(given, known)
-    return f"no {what} is called {given!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"

@@ -1,8 +1,6 @@
 """`trn sagemaker preflight`: whether a training job can be started in the account whose credentials are found."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -10,41 +8,21 @@ from trainium_cli.plan_options import plan_options, refuse
 from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import findings_as_json, show_findings
 from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
+from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.preflight import verdict
 from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
-from trainium_core.problems import nearest
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request
-
-
-def _known_checks(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
-    for name in given:
-        if name not in JOB_CHECKS:
-            close = nearest(name, tuple(JOB_CHECKS))
-            hint = f"; nearest: {close}" if close else ""
-            raise click.BadParameter(f"no check is called {name!r}{hint}; known: {', '.join(JOB_CHECKS)}")
-    return frozenset(given)
-
-
-def suppress_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--suppress",
-        "suppressed",
-        multiple=True,
-        callback=_known_checks,
-        metavar="CHECK",
-        help=f"Do not ask this one, and say so. Repeatable. Checks: {', '.join(JOB_CHECKS)}.",
-    )(command)
 
 
 @click.command()
 @job_options
 @plan_options
-@suppress_option
+@suppress_option(JOB_CHECKS)
 def preflight(
     options: JobOptions,
     overrides: tuple[str, ...],

@@ -13,8 +13,8 @@ from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import findings_as_json, findings_table
 from trainium_cli.sagemaker_following import exit_code, follow_to_the_end
 from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
-from trainium_cli.sagemaker_preflight_command import suppress_option
 from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
+from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
@@ -23,7 +23,7 @@ from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.plan import Plan
 from trainium_core.preflight import Finding, verdict
-from trainium_core.preflight.job_preflight import job_preflight
+from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
 from trainium_core.sagemaker.cost import job_estimate
 from trainium_core.sagemaker.follow import JobFollower
 from trainium_core.sagemaker.job import TrainingJob
@@ -42,7 +42,7 @@ from trainium_core.sagemaker.source_package import SourcePackage, pack_source
 )
 @job_options
 @plan_options
-@suppress_option
+@suppress_option(JOB_CHECKS)
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, checked, and start nothing.")
 @click.option("--upload", is_flag=True, help="With --dry-run: upload the source, so that others can use the request.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")

@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import plan_options, read_plan, stacks_option
 from trainium_cli.spending_report import billed_table, lines_table, spending_as_json, summary
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.account import CannotTellError
 from trainium_core.adapters.spending import AwsSpendingAccount
 from trainium_core.facts import facts
-from trainium_core.naming import STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Spending
@@ -22,13 +21,7 @@ from trainium_core.spending.spending import Spending
 
 @click.command()
 @plan_options
-@click.option(
-    "--stack",
-    "stacks",
-    multiple=True,
-    metavar="NAME",
-    help=f"A stack of the cluster, deleted or not. Repeatable. Default: {', '.join(STACK_NAMES.values())}.",
-)
+@stacks_option
 @click.option("--no-cost-explorer", is_flag=True, help="Do not ask Cost Explorer, which AWS bills for each request.")
 def cost(
     overrides: tuple[str, ...],
@@ -47,7 +40,7 @@ def cost(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     try:
-        found = _ask(plan, stacks or tuple(STACK_NAMES.values()), ask_cost_explorer=not no_cost_explorer)
+        found = _ask(plan, stacks, ask_cost_explorer=not no_cost_explorer)
     except CannotTellError as error:
         if as_json:
             print_json({"error": str(error)})

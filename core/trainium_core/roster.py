@@ -7,6 +7,7 @@ and whom it has to reach.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -28,6 +29,21 @@ class Notice:
     kind: str
     at: str
     reason: str
+
+    @classmethod
+    def of(cls, kind: str, at: datetime, reason: str) -> "Notice":
+        """The notice of a moment, in whole seconds. at: with its zone."""
+        return cls(kind=kind, at=notice_time(at), reason=reason)
+
+
+def notice_time(at: datetime) -> str:
+    """A moment as a notice says it; of two, the later is the greater text."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
+    """All notices but that of a kind."""
+    return tuple(notice for notice in notices if notice.kind != kind)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,9 @@ def end_of_capacity_block(event: Mapping[str, Any]) -> Notice | None:
     detail = event.get("detail") or {}
     end = datetime.fromisoformat(str(detail.get("end-date"))).astimezone(UTC)
     minutes = facts()["capacity_blocks"]["minutes_of_termination"]
-    return Notice(
-        kind=KIND,
-        at=f"{end - timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}",
-        reason=f"Capacity Block {detail.get('capacity-reservation-id')} ends at {end:%H:%M} UTC; "
+    return Notice.of(
+        KIND,
+        end - timedelta(minutes=minutes),
+        f"Capacity Block {detail.get('capacity-reservation-id')} ends at {end:%H:%M} UTC; "
         f"its instances are terminated from {minutes} minutes before",
     )

@@ -16,7 +16,7 @@ from typing import Any
 from trainium_core.adapters.node_store import Group, NodeStore, StoredRoster, describe_instances, look_at_group
 from trainium_core.naming import NODE_REASON_TAG, NODE_STATE_TAG
 from trainium_core.recovery import Recovery, plan_recovery
-from trainium_core.roster import Notice, Roster
+from trainium_core.roster import Notice, Roster, notice_time
 from trainium_core.stored_record import StoredRecord, failures, one_line
 
 from .capacity_block_end import end_of_capacity_block
@@ -159,18 +159,12 @@ class Keeper:
         self, members: Mapping[str, str] | None, there: StoredRoster, event: Mapping[str, Any], now: datetime
     ) -> None:
         """Write the roster if it is another one than is there; members: None while they are not to be changed."""
-        from botocore.exceptions import ClientError
-
         notices = _notices(after_a_look(there.roster.notices, event), end_of_capacity_block(event), now)
         roster = replace(there.roster, notices=notices) if members is None else Roster.of(members, notices)
         if roster == there.roster:
             return
-        try:
-            self._store.write_roster(roster, over=there)
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("PreconditionFailed", "ConditionalRequestConflict"):
-                raise
-            raise _ChangedMeanwhileError from error
+        if not self._store.write_roster(roster, over=there):
+            raise _ChangedMeanwhileError
         _print(roster=json.loads(roster.to_json()))
 
 
@@ -201,7 +195,7 @@ def _tags(described: Mapping[str, Any]) -> dict[str, str]:
 def _notices(there: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
     """One notice of each kind, the newest, and none that is long past."""
     by_kind = {notice.kind: notice for notice in (*there, *([new] if new else ()))}
-    oldest = f"{now - _NOTICES_KEPT:%Y-%m-%dT%H:%M:%SZ}"
+    oldest = notice_time(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)
 
 

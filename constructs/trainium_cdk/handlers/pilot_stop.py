@@ -1,25 +1,22 @@
 """The clock's word that nodes stop soon, as a notice to every node."""
 
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any
 
 from trainium_core.pilot_clock import StopNotice
-from trainium_core.roster import Notice
+from trainium_core.roster import Notice, notice_time, without
 
 KIND = "pilot-stop"
 
 
 def event_of(notice: StopNotice | None) -> dict[str, Any]:
     """What the clock calls the keeper with; None: nodes do not stop soon, or not any more."""
-    at = f"{notice.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if notice else None
-    return {KIND: {"at": at, "reason": notice.reason} if notice else None}
+    return {KIND: {"at": notice_time(notice.at), "reason": notice.reason} if notice else None}
 
 
 def after_a_look(there: tuple[Notice, ...], event: Mapping[str, Any]) -> tuple[Notice, ...]:
     """The notices of a roster, as the clock wants them; another event leaves them as they are."""
     if KIND not in event:
         return there
-    others = tuple(notice for notice in there if notice.kind != KIND)
-    told = event[KIND]
+    others, told = without(there, KIND), event[KIND]
     return (*others, Notice(kind=KIND, at=told["at"], reason=told["reason"])) if told else others

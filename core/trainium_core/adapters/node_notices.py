@@ -3,18 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from botocore.exceptions import ClientError
-
 from trainium_core.account.teardown import OrderRefusedError
 from trainium_core.adapters.aws_service import asking
-from trainium_core.adapters.node_store import NodeStore, StoredRoster
+from trainium_core.adapters.node_store import NodeStore
 from trainium_core.adapters.orders import ordering
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_core.roster import Notice, Roster
+from trainium_core.roster import Notice, without
 
 _ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
-_CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 _NO_BUCKET = ("NoSuchBucket",)
 
 
@@ -29,10 +26,10 @@ class AwsNodeNotices(AwsStacks):
         return ()
 
     def announce(self, stack: str, notice: Notice) -> bool:
-        return self._change(stack, lambda there: (*(one for one in there if one.kind != notice.kind), notice))
+        return self._change(stack, lambda there: (*without(there, notice.kind), notice))
 
     def withdraw(self, stack: str, kind: str) -> None:
-        self._change(stack, lambda there: tuple(one for one in there if one.kind != kind))
+        self._change(stack, lambda there: without(there, kind))
 
     def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
         """Whether there is a roster, which now has the notices that it is to have."""
@@ -46,7 +43,7 @@ class AwsNodeNotices(AwsStacks):
                 if there.etag is None:
                     return False
                 wanted = replace(there.roster, notices=change(there.roster.notices))
-                if wanted == there.roster or _written(store, wanted, there):
+                if wanted == there.roster or store.write_roster(wanted, over=there):
                     return True
             raise OrderRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
         return False
@@ -56,14 +53,3 @@ class AwsNodeNotices(AwsStacks):
 
     def _store(self, bucket: str) -> NodeStore:
         return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
-
-
-def _written(store: NodeStore, roster: Roster, over: StoredRoster) -> bool:
-    """False when somebody else wrote it meanwhile."""
-    try:
-        store.write_roster(roster, over=over)
-    except ClientError as error:
-        if error.response["Error"]["Code"] not in _CHANGED:
-            raise
-        return False
-    return True

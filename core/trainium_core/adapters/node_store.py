@@ -16,6 +16,7 @@ from trainium_core.stored_record import LARGEST_RECORD, StoredRecord, stored_rec
 
 _READERS = 16
 _ABSENT = ("NoSuchKey", "404", "NotFound")
+_CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class NoGroupError(Exception):
@@ -106,11 +107,19 @@ class NodeStore:
             roster = Roster()
         return StoredRoster(roster=roster, etag=answer["ETag"])
 
-    def write_roster(self, roster: Roster, *, over: StoredRoster) -> None:
-        """Replace the roster that was read. Raises ClientError PreconditionFailed when another one is there by now."""
+    def write_roster(self, roster: Roster, *, over: StoredRoster) -> bool:
+        """Replace the roster that was read. False, with nothing written, when another one is there by now."""
+        from botocore.exceptions import ClientError
+
         unchanged = {"IfMatch": over.etag} if over.etag else {"IfNoneMatch": "*"}
         body, kind = roster.to_json().encode(), "application/json"
-        self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=kind, **unchanged)
+        try:
+            self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=kind, **unchanged)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _CHANGED:
+                return False
+            raise
+        return True
 
     def _read(self, found: tuple[str, Mapping[str, Any]]) -> StoredRecord:
         instance, item = found

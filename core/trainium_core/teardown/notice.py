@@ -77,5 +77,4 @@ class GiveNotice:
         assert self.stack is not None
         # Whole seconds, as the roster says it; never earlier than promised.
         ends = (self.now() + self.grace + timedelta(seconds=1)).replace(microsecond=0)
-        notice = Notice(kind=self.kind, at=f"{ends:%Y-%m-%dT%H:%M:%SZ}", reason=self.reason)
-        return ends if self.account.announce(self.stack, notice) else None
+        return ends if self.account.announce(self.stack, Notice.of(self.kind, ends, self.reason)) else None
