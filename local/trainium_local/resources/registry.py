@@ -6,7 +6,7 @@ import string
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from moto.moto_api._internal import mock_random
 
@@ -47,6 +47,18 @@ class Provisioned:
     note: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Actual:
+    """A resource as its service describes it now.
+
+    `properties` are under the schema's names, in the template's form, and only those that the service gave back:
+    one that is missing here is unknown, not absent.
+    """
+
+    provisioned: Provisioned
+    properties: Properties
+
+
 class ProvisioningError(Exception):
     """A resource could not be provisioned; `leftover` is what exists of it nevertheless and has to be deleted."""
 
@@ -67,6 +79,18 @@ class ResourceType(Protocol):
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned: ...
 
     def delete(self, request: Request, current: Provisioned) -> None: ...
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A ResourceType that can also read a resource back: for drift detection and import. Optional."""
+
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        """The resource of that physical id; None if its service says that there is none.
+
+        `request.properties` are those of the template. Any exception means that it cannot be read.
+        """
+        ...
 
 
 _types: dict[str, ResourceType] = {}
