@@ -85,7 +85,7 @@ class Stacks:
     def failures(self, name: str) -> str:
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
         failed = [event for event in reversed(events) if event["ResourceStatus"].endswith("FAILED")]
-        return "\n".join(f"{one['LogicalResourceId']}: {one['ResourceStatusReason']}" for one in failed)
+        return "\n".join(f"{one['LogicalResourceId']}: {one.get('ResourceStatusReason')}" for one in failed)
 
     def reasons(self, name: str) -> str:
         """All that the events give a reason for."""

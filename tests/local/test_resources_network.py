@@ -1,5 +1,6 @@
 """The network of a cluster, as EC2 shows it after a deployment, and that nothing of it stays."""
 
+from ipaddress import IPv6Network
 from typing import Any
 
 import pytest
@@ -91,17 +92,88 @@ def test_dns_settings_of_a_vpc_are_set_and_change(stacks: Stacks) -> None:
     assert not host_names()
 
 
-def test_tags_change_in_place(stacks: Stacks) -> None:
+def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
+    described = {
+        "V": ("describe_vpcs", "Vpcs", "VpcId"),
+        "S": ("describe_subnets", "Subnets", "SubnetId"),
+        "T": ("describe_route_tables", "RouteTables", "RouteTableId"),
+        "E": ("describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+        "I": ("describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
+        "A": ("describe_addresses", "Addresses", "PublicIp"),
+        "N": ("describe_nat_gateways", "NatGateways", "NatGatewayId"),
+        "G": ("describe_security_groups", "SecurityGroups", "GroupId"),
+        "O": ("describe_egress_only_internet_gateways", "EgressOnlyInternetGateways", "EgressOnlyInternetGatewayId"),
+    }
+
     def tagged(*tags: tuple[str, str]) -> dict[str, Any]:
-        resources = network()
-        resources["S"]["Properties"]["Tags"] = [{"Key": key, "Value": value} for key, value in tags]
+        resources = public(
+            G=resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"}),
+            O=resource("EgressOnlyInternetGateway", VpcId={"Ref": "V"}),
+        )
+        for name in described:
+            resources[name]["Properties"]["Tags"] = [{"Key": key, "Value": value} for key, value in tags]
         return template(resources)
 
+    def tags(logical_id: str) -> dict[str, str]:
+        operation, key, identifier = described[logical_id]
+        found = getattr(stacks.aws.client("ec2"), operation)()[key]
+        (one,) = [item for item in found if item[identifier] == stacks.physical_id(name, logical_id)]
+        return {tag["Key"]: tag["Value"] for tag in one["Tags"]}
+
     name = stacks.deploy(tagged(("goes", "1"), ("stays", "1")))
-    subnet = stacks.physical_id(name, "S")
-    stacks.update(name, tagged(("stays", "2"), ("comes", "1")))
-    found = stacks.aws.client("ec2").describe_subnets(SubnetIds=[subnet])["Subnets"][0]["Tags"]
-    assert {tag["Key"]: tag["Value"] for tag in found} == {"stays": "2", "comes": "1"}
+    before = {one: stacks.physical_id(name, one) for one in described}
+    assert stacks.update(name, tagged(("stays", "2"), ("comes", "1"))) == "UPDATE_COMPLETE", stacks.failures(name)
+    assert {one: stacks.physical_id(name, one) for one in described} == before
+    assert {one: tags(one) for one in described} == {one: {"stays": "2", "comes": "1"} for one in described}
+
+
+def test_a_nat_gateway_with_an_unknown_address_is_refused_and_leaves_nothing(stacks: Stacks) -> None:
+    before = left(stacks)
+    gateway = resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId="eipalloc-0123456789abcdef0")
+    name = stacks.create(template(network(N=gateway)))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "The allocation ID 'eipalloc-0123456789abcdef0' does not exist" in stacks.failures(name)
+    assert left(stacks) == before
+
+
+def test_an_address_serves_one_nat_gateway(stacks: Stacks) -> None:
+    second = resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId={"Fn::GetAtt": ["A", "AllocationId"]})
+    name = stacks.create(template(public(N2={**second, "DependsOn": "N"})))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "is already associated" in stacks.failures(name)
+
+
+def test_a_subnet_may_be_in_a_second_block_of_its_vpc(stacks: Stacks) -> None:
+    block = resource("VPCCidrBlock", VpcId={"Ref": "V"}, CidrBlock="10.1.0.0/16")
+    subnet = resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.1.0.0/20")
+    name = stacks.deploy(template(network(C=block, S2={**subnet, "DependsOn": "C"})))
+    vpc = stacks.aws.client("ec2").describe_vpcs(VpcIds=[stacks.physical_id(name, "V")])["Vpcs"][0]
+    blocks = {one["AssociationId"]: one["CidrBlock"] for one in vpc["CidrBlockAssociationSet"]}
+    assert blocks[stacks.physical_id(name, "C")] == "10.1.0.0/16"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def test_ipv6_blocks_of_a_vpc_reach_its_subnets_and_go_out(stacks: Stacks) -> None:
+    blocks = {"Fn::Cidr": [{"Fn::Select": [0, {"Fn::GetAtt": ["V", "Ipv6CidrBlocks"]}]}, 4, "64"]}
+    subnet = resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.0.16.0/20", Ipv6CidrBlock={"Fn::Select": [1, blocks]})
+    resources = network(
+        C=resource("VPCCidrBlock", VpcId={"Ref": "V"}, AmazonProvidedIpv6CidrBlock=True),
+        S6={**subnet, "DependsOn": "C"},
+        O=resource("EgressOnlyInternetGateway", VpcId={"Ref": "V"}),
+        R=resource(
+            "Route",
+            RouteTableId={"Ref": "T"},
+            DestinationIpv6CidrBlock="::/0",
+            EgressOnlyInternetGatewayId={"Ref": "O"},
+        ),
+    )
+    name = stacks.deploy(template(resources))
+    ec2 = stacks.aws.client("ec2")
+    (found,) = ec2.describe_subnets(SubnetIds=[stacks.physical_id(name, "S6")])["Subnets"]
+    (vpc,) = ec2.describe_vpcs(VpcIds=[stacks.physical_id(name, "V")])["Vpcs"]
+    inner = IPv6Network(found["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"])
+    assert inner.subnet_of(IPv6Network(vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"]))
+    assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
 def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: Stacks) -> None:
@@ -187,6 +259,32 @@ class TestSecurityGroup:
         inward, outward = self.rules(stacks, name)
         assert inward == []
         assert not any(rule["UserIdGroupPairs"] for rule in outward)
+
+    @pytest.mark.parametrize(
+        ("direction", "rule", "inline"),
+        [
+            ("Egress", {"IpProtocol": "-1", "CidrIp": "0.0.0.0/0"}, []),
+            ("Ingress", {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "10.0.0.0/8"}, ["own"]),
+        ],
+    )
+    def test_a_rule_that_it_has_already_may_be_a_resource_too(
+        self, stacks: Stacks, direction: str, rule: dict[str, Any], inline: list[str]
+    ) -> None:
+        property_name = f"SecurityGroup{direction}"
+        base = self.with_group(**({property_name: [rule]} if inline else {}))
+        own = resource(property_name, GroupId={"Fn::GetAtt": ["G", "GroupId"]}, **rule)
+        name = stacks.deploy(template({**base, "Own": own}))
+        of_group = [{"Name": "group-id", "Values": [stacks.physical_id(name, "G")]}]
+        found = stacks.aws.client("ec2").describe_security_group_rules(Filters=of_group)["SecurityGroupRules"]
+        (one,) = [one for one in found if one["IsEgress"] == (direction == "Egress")]
+        assert one["SecurityGroupRuleId"] == stacks.physical_id(name, "Own")
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+
+    def test_a_rule_given_twice_is_one_rule(self, stacks: Stacks) -> None:
+        rule = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "10.0.0.0/8"}
+        twice = [rule, rule | {"Description": "again"}]
+        name = stacks.deploy(template(self.with_group(SecurityGroupIngress=twice)))
+        assert len(self.rules(stacks, name)[0]) == 1
 
     def test_it_is_not_deleted_while_an_interface_uses_it(self, stacks: Stacks) -> None:
         name = stacks.deploy(template(self.with_group()))

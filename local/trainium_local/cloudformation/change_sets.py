@@ -132,7 +132,7 @@ class _Preview:
         self._stack, self._deployment = stack, deployment
         self._modified: dict[str, Change] = {}
         self._resolver = resolver(region, stack, deployment, self)
-        self._existing = ExistingResources(stack.resources)
+        self._existing = ExistingResources(stack.resources, stack.region)
         self.invalid: list[InvalidProperty] = []
 
     def ref(self, logical_id: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
+from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import (
@@ -19,7 +20,7 @@ from trainium_local.cloudformation.stack import (
     refuse_if_imported,
 )
 from trainium_local.resources import api, registry, schemas
-from trainium_local.resources.registry import NeedsReplacementError, Properties, ProvisioningError
+from trainium_local.resources.registry import NeedsReplacementError, Properties, ProvisioningError, Request
 
 
 class FailedError(Exception):
@@ -47,7 +48,7 @@ class Convergence:
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
-        self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources))
+        self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources, stack.region))
         self._steps: list[_Step] = []
 
     def run(self) -> None:
@@ -144,7 +145,7 @@ class Convergence:
             logical_id=logical_id, provisioner=provisioner, definition=definition, properties=properties
         )
         try:
-            after.provisioned = provisioner.create(make_request(self._stack, after))
+            after.provisioned = provisioner.create(self._request(after))
         except ProvisioningError as error:
             if error.leftover is not None:
                 after.provisioned = error.leftover
@@ -167,8 +168,12 @@ class Convergence:
             self._took(before, after)
 
     def _turn(self, before: StackResource, after: StackResource) -> None:
-        request = make_request(self._stack, after)
-        after.provisioned = after.provisioner.update(request, before.provisioned, before.properties)
+        previous = with_secrets(before.properties, self._stack.region)
+        after.provisioned = after.provisioner.update(self._request(after), before.provisioned, previous)
+
+    def _request(self, resource: StackResource) -> Request:
+        request = make_request(self._stack, resource)
+        return dataclasses.replace(request, properties=with_secrets(request.properties, self._stack.region))
 
     def _took(self, before: StackResource | None, after: StackResource) -> None:
         self._stack.resources[after.logical_id] = after

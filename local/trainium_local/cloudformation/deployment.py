@@ -12,7 +12,7 @@ from trainium_local.cloudformation.stack import Deployment, Region, Stack, Stack
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.resources import schemas
-from trainium_local.resources.registry import Properties
+from trainium_local.resources.registry import Properties, WithLiveAttributes
 
 
 def prepare(region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str]) -> Deployment:
@@ -25,8 +25,8 @@ def prepare(region: Region, body: str, given: Mapping[str, str], tags: Mapping[s
 class ExistingResources:
     """`Ref` and `Fn::GetAtt` on the resources that a stack has."""
 
-    def __init__(self, resources: Mapping[str, StackResource]) -> None:
-        self._resources = resources
+    def __init__(self, resources: Mapping[str, StackResource], region: str) -> None:
+        self._resources, self._region = resources, region
 
     def ref(self, logical_id: str) -> str:
         return self._get(logical_id).provisioned.physical_id
@@ -34,6 +34,8 @@ class ExistingResources:
     def attribute(self, logical_id: str, name: str) -> Any:
         resource = self._get(logical_id)
         attributes = resource.provisioned.attributes
+        if isinstance(resource.provisioner, WithLiveAttributes):
+            attributes = attributes | resource.provisioner.attributes_now(self._region, resource.physical_id)
         if name in attributes:
             return attributes[name]
         value: Any = resource.properties

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from trainium_local.cloudformation.dynamic_references import with_parameters
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
 from trainium_local.resources import api
@@ -18,7 +19,6 @@ from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 _NO_VALUE = object()
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]+)\}")
-_DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:([a-z-]+):([^}]+)\}\}")
 
 
 class Lookup(Protocol):
@@ -76,7 +76,7 @@ class Resolver:
                     raise ValidationError(f"Template error: the function {name} is not known here")
             items = {key: self._resolve(item) for key, item in value.items()}
             return {key: item for key, item in items.items() if item is not _NO_VALUE}
-        return self._dynamic_references(value) if isinstance(value, str) else value
+        return with_parameters(value, self.region) if isinstance(value, str) else value
 
     def _apply(self, name: str, argument: Any) -> Any:
         if KNOWN_AFTER_APPLY in json.dumps(argument, default=str):
@@ -87,16 +87,6 @@ class Resolver:
             raise ValidationError(
                 f"Template error: {name} cannot be applied to {json.dumps(argument)}: {error}"
             ) from error
-
-    def _dynamic_references(self, text: str) -> str:
-        def fetch(match: re.Match[str]) -> str:
-            store, name = match.groups()
-            if store not in ("ssm", "ssm-secure"):
-                raise ValidationError(f"the embedded AWS resolves ssm references only, not {match.group(0)}")
-            arguments = {"Name": name.strip(), "WithDecryption": True}
-            return api.call("ssm", "GetParameter", self.region, arguments)["Parameter"]["Value"]
-
-        return _DYNAMIC_REFERENCE.sub(fetch, text)
 
     def ref(self, name: str) -> Any:
         if name == "AWS::NoValue":
@@ -126,7 +116,7 @@ class Resolver:
                 return _text(given[expression])
             return _text(self.attribute(expression) if "." in expression else self.ref(expression))
 
-        return self._dynamic_references(_SUBSTITUTION.sub(replace, text))
+        return with_parameters(_SUBSTITUTION.sub(replace, text), self.region)
 
     def zones(self, region: str) -> list[str]:
         found = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
@@ -186,7 +176,9 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::GetAZs": Resolver.zones,
     "Fn::GetStackOutput": Resolver.output_of,
     "Fn::ImportValue": Resolver.imported,
-    "Fn::Join": lambda _, argument: argument[0].join(_text(item) for item in argument[1]),
+    "Fn::Join": lambda resolver, argument: with_parameters(
+        argument[0].join(_text(item) for item in argument[1]), resolver.region
+    ),
     "Fn::Length": lambda _, argument: len(argument),
     "Fn::Not": lambda _, argument: not argument[0],
     "Fn::Or": lambda _, argument: any(argument),

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.ec2 import ec2, ec2_resource, interfaces
+from trainium_local.resources.ec2 import ec2, ec2_resource, ec2_tagging, interfaces
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request, ResourceType
 from trainium_local.resources.settings import Setting
 
@@ -24,8 +24,14 @@ class _Vpc(ApiResource):
         created.attributes["DefaultSecurityGroup"] = group["SecurityGroups"][0]["GroupId"]
         acl = ec2(request, "DescribeNetworkAcls", Filters=[*in_vpc, {"Name": "default", "Values": ["true"]}])
         created.attributes["DefaultNetworkAcl"] = acl["NetworkAcls"][0]["NetworkAclId"]
-        associations = answer["Vpc"].get("CidrBlockAssociationSet", [])
-        created.attributes["CidrBlockAssociations"] = [one["AssociationId"] for one in associations]
+
+    def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
+        (vpc,) = api.call("ec2", "DescribeVpcs", region, {"VpcIds": [physical_id]})["Vpcs"]
+        ipv6 = vpc.get("Ipv6CidrBlockAssociationSet", [])
+        return {
+            "CidrBlockAssociations": [one["AssociationId"] for one in vpc.get("CidrBlockAssociationSet", [])],
+            "Ipv6CidrBlocks": [one["Ipv6CidrBlock"] for one in ipv6],
+        }
 
     def delete(self, request: Request, current: Provisioned) -> None:
         attached = [{"Name": "attachment.vpc-id", "Values": [current.physical_id]}]
@@ -41,6 +47,17 @@ class _Subnet(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
         _refuse_while_used("subnet", current, interfaces(request, "subnet-id", current.physical_id))
         super().delete(request, current)
+
+
+class _CidrBlock(ApiResource):
+    """A further block of a VPC, which EC2 answers in another place for IPv6."""
+
+    def create(self, request: Request) -> Provisioned:
+        answer = ec2(request, self.create_call, **request.properties)
+        association = answer.get("CidrBlockAssociation") or answer["Ipv6CidrBlockAssociation"]
+        block = association.get("CidrBlock") or association["Ipv6CidrBlock"]
+        attributes = {"Id": association["AssociationId"], "Ipv6CidrBlock": block}
+        return Provisioned(physical_id=association["AssociationId"], attributes=attributes)
 
 
 class _ElasticIp(ApiResource):
@@ -132,7 +149,17 @@ TYPES: dict[str, ResourceType] = {
         attributes={name: f"{{answer[Subnet][{name}]}}" for name in _SUBNET_ATTRIBUTES},
         settings=(_subnet_attribute("MapPublicIpOnLaunch"), _subnet_attribute("AssignIpv6AddressOnCreation")),
     ),
+    "AWS::EC2::VPCCidrBlock": _CidrBlock(
+        service="ec2",
+        create_call="AssociateVpcCidrBlock",
+        physical_id="",
+        delete_call="DisassociateVpcCidrBlock",
+        identified_by={"AssociationId": "{id}"},
+    ),
     "AWS::EC2::InternetGateway": ec2_resource("InternetGateway", "internet-gateway"),
+    "AWS::EC2::EgressOnlyInternetGateway": ec2_resource(
+        "EgressOnlyInternetGateway", "egress-only-internet-gateway", attributes={"Id": "{id}"}
+    ),
     "AWS::EC2::VPCGatewayAttachment": _GatewayAttachment(
         service="ec2", create_call="AttachInternetGateway", physical_id="", delete_call="DetachInternetGateway"
     ),
@@ -161,6 +188,7 @@ TYPES: dict[str, ResourceType] = {
         attributes={"AllocationId": "{answer[AllocationId]}", "PublicIp": "{id}"},
         delete_call="ReleaseAddress",
         identified_by={"AllocationId": "{attributes[AllocationId]}"},
+        tagging=ec2_tagging("{attributes[AllocationId]}"),
     ),
     "AWS::EC2::NatGateway": ec2_resource("NatGateway", "natgateway"),
     "AWS::EC2::VPCEndpoint": ec2_resource(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.ec2 import ec2_resource, interfaces
+from trainium_local.resources.ec2 import ec2, ec2_resource, interfaces
 from trainium_local.resources.registry import Provisioned, ProvisioningError, Request, ResourceType
-from trainium_local.resources.settings import Members
+from trainium_local.resources.settings import Calls, Members
 
 
 class _SecurityGroup(ApiResource):
@@ -17,8 +19,20 @@ class _SecurityGroup(ApiResource):
         super().delete(request, current)
 
 
+class _InlineRules(Members):
+    """A rule given twice is one rule: CloudFormation ignores that EC2 refuses the second."""
+
+    def calls(self, old: Any, new: Any) -> Calls:
+        return super().calls(_distinct(old), _distinct(new))
+
+
+def _distinct(rules: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """The rules that differ in more than their description; the first of each kind."""
+    return rules and list({str(_permission(rule | {"Description": ""})): rule for rule in rules[::-1]}.values())[::-1]
+
+
 def _inline_rules(direction: str, *initial: dict[str, str]) -> Members:
-    return Members(
+    return _InlineRules(
         property_name=f"SecurityGroup{direction}",
         add=f"AuthorizeSecurityGroup{direction}",
         remove=f"RevokeSecurityGroup{direction}",
@@ -52,8 +66,38 @@ def _permission(rule: dict[str, Any]) -> dict[str, Any]:
     return permission
 
 
+class _Rule(ApiResource):
+    """A rule as a resource of its own; one that is in the group already, such as its default one, becomes the resource.
+
+    https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1534: InvalidPermission.Duplicate fails
+    nothing.
+    """
+
+    def create(self, request: Request) -> Provisioned:
+        try:
+            return super().create(request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InvalidPermission.Duplicate":
+                raise
+        in_group = [{"Name": "group-id", "Values": [request.properties["GroupId"]]}]
+        found = ec2(request, "DescribeSecurityGroupRules", Filters=in_group)["SecurityGroupRules"]
+        egress = self.create_call.endswith("Egress")
+        rule = next(one for one in found if one["IsEgress"] == egress and _is_rule(one, request.properties))
+        rule_id = rule["SecurityGroupRuleId"]
+        return Provisioned(physical_id=rule_id, attributes={"Id": rule_id})
+
+
+def _is_rule(found: dict[str, Any], rule: dict[str, Any]) -> bool:
+    """Whether a rule as EC2 describes it is one in CloudFormation's form."""
+    group = found.get("ReferencedGroupInfo", {}).get("GroupId")
+    peer = found.get("CidrIpv4") or found.get("CidrIpv6") or found.get("PrefixListId") or group
+    if found["IpProtocol"] != str(rule["IpProtocol"]) or peer not in [rule.get(source) for source in _SOURCES]:
+        return False
+    return found["IpProtocol"] == "-1" or all(str(found[end]) == str(rule[end]) for end in ("FromPort", "ToPort"))
+
+
 def _security_group_rule(direction: str) -> ApiResource:
-    return ApiResource(
+    return _Rule(
         service="ec2",
         create_call=f"AuthorizeSecurityGroup{direction}",
         adapt=lambda rule: {"GroupId": rule["GroupId"], "IpPermissions": [_permission(rule)]},

@@ -93,6 +93,15 @@ class Readable(Protocol):
         ...
 
 
+@runtime_checkable
+class WithLiveAttributes(Protocol):
+    """A ResourceType of which some attributes change with other resources, as a VPC's address blocks do. Optional."""
+
+    def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
+        """Those attributes, as its service describes them now."""
+        ...
+
+
 _types: dict[str, ResourceType] = {}
 _fallback: list[ResourceType] = []
 

@@ -81,7 +81,7 @@ class Schema:
 
     def _check(self, schema: dict[str, Any], value: Any, path: str) -> Iterator[Problem]:
         schema = self._follow(schema)
-        if isinstance(value, str) and KNOWN_AFTER_APPLY in value:
+        if isinstance(value, str) and (KNOWN_AFTER_APPLY in value or "{{resolve:" in value):
             return
         if not _has_type(schema.get("type"), value):
             yield Problem(path=path, message=f"expected type: {_expected(schema['type'])}, found: {_found(value)}")

@@ -1,23 +1,14 @@
 """What is deleted is gone, and what AWS deletes with it.
 
-moto keeps the interface of a deleted NAT gateway, the network ACL of a deleted VPC, deleted VPC endpoints, and tags.
+moto keeps the network ACL of a deleted VPC, deleted VPC endpoints, and tags.
 """
 
 from typing import Any
 
-from moto.ec2.models.nat_gateways import NatGatewayBackend
 from moto.ec2.models.vpcs import VPCBackend
 
-_moto_delete_nat_gateway = NatGatewayBackend.delete_nat_gateway
 _moto_delete_vpc = VPCBackend.delete_vpc
 _moto_delete_vpc_endpoints = VPCBackend.delete_vpc_endpoints
-
-
-def delete_nat_gateway(backend: Any, nat_gateway_id: str) -> Any:
-    gateway = _moto_delete_nat_gateway(backend, nat_gateway_id)
-    backend.enis.pop(gateway._eni.id, None)
-    backend.tags.pop(nat_gateway_id, None)
-    return gateway
 
 
 def delete_vpc(backend: Any, vpc_id: str) -> Any:

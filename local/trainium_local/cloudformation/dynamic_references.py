@@ -1,0 +1,67 @@
+"""Dynamic references: {{resolve:...}} becomes the value of an SSM parameter or of a secret.
+
+Parameters are read wherever the template has them, at each deployment; secrets only when a resource is created or
+updated, so that a secret's new value alone updates nothing, as on AWS.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.resources import api
+
+_PARAMETER = re.compile(r"\{\{resolve:(ssm|ssm-secure):([^{}]+)\}\}")
+_SECRET = re.compile(r"\{\{resolve:secretsmanager:(arn:[^:{}]+(?::[^:{}]*){5}|[^:{}]+)((?::[^:{}]*){0,4})\}\}")
+_VERSIONED = re.compile(r"(arn:.+?|[^:]+)(?::(\d+))?")
+
+
+def with_parameters(text: str, region: str) -> str:
+    """The text with the values of its SSM parameters. Raises ValidationError, in CloudFormation's words."""
+    return _PARAMETER.sub(lambda match: _parameter(*match.groups(), region), text)
+
+
+def with_secrets(value: Any, region: str) -> Any:
+    """A resource's properties with the values of their secrets. Raises ValidationError, or botocore's ClientError."""
+    if isinstance(value, dict):
+        return {key: with_secrets(item, region) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_secrets(item, region) for item in value]
+    return _SECRET.sub(lambda match: _secret(*match.groups(), region), value) if isinstance(value, str) else value
+
+
+def _parameter(store: str, reference: str, region: str) -> str:
+    parts = _VERSIONED.fullmatch(reference.strip())
+    if parts is None:
+        raise ValidationError(
+            f"Incorrect format is used in the following SSM reference: [{{{{resolve:{store}:{reference}}}}}]"
+        )
+    # Of AWS's own parameters there is one version here.
+    name = parts[1] if parts[1].startswith("/aws/service/") else parts[0]
+    try:
+        found = api.call("ssm", "GetParameter", region, {"Name": name, "WithDecryption": True})["Parameter"]
+    except ClientError as error:
+        if not api.says_gone(error):
+            raise
+        raise ValidationError(f"Parameters: [{store}:{reference}] cannot be found.") from error
+    if store == "ssm" and found["Type"] == "SecureString":
+        raise ValidationError(f"Non-secure ssm prefix was used for secure parameter {parts[1]}")
+    return found["Value"]
+
+
+def _secret(secret_id: str, rest: str, region: str) -> str:
+    _, key, stage, version = [*rest.removeprefix(":").split(":"), "", "", "", ""][:4]
+    arguments = {"SecretId": secret_id, "VersionStage": stage or None, "VersionId": version or None}
+    text = api.call("secretsmanager", "GetSecretValue", region, arguments)["SecretString"]
+    if not key:
+        return text
+    try:
+        return str(json.loads(text)[key])
+    except ValueError as error:
+        raise ValidationError("Could not parse SecretString JSON") from error
+    except (KeyError, TypeError) as error:
+        raise ValidationError("Could not find a value associated with JSONKey in SecretString") from error
