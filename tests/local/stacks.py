@@ -24,7 +24,7 @@ def parameter(value: Any = "x", **more: Any) -> dict[str, Any]:
 
 def function(code: str) -> dict[str, Any]:
     """A Python function and its role, as template resources `Fn` and `Role`."""
-    role = {
+    role: dict[str, Any] = {
         "Type": "AWS::IAM::Role",
         "Properties": {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}},
     }

@@ -22,7 +22,7 @@ _VERSIONED = re.compile(r"(arn:.+?|[^:]+)(?::(\d+))?")
 
 def with_parameters(text: str, region: str) -> str:
     """The text with the values of its SSM parameters. Raises ValidationError, in CloudFormation's words."""
-    return _PARAMETER.sub(lambda match: _parameter(*match.groups(), region), text)
+    return _PARAMETER.sub(lambda match: _parameter(match[1], match[2], region), text)
 
 
 def with_secrets(value: Any, region: str) -> Any:
@@ -31,7 +31,7 @@ def with_secrets(value: Any, region: str) -> Any:
         return {key: with_secrets(item, region) for key, item in value.items()}
     if isinstance(value, list):
         return [with_secrets(item, region) for item in value]
-    return _SECRET.sub(lambda match: _secret(*match.groups(), region), value) if isinstance(value, str) else value
+    return _SECRET.sub(lambda match: _secret(match[1], match[2], region), value) if isinstance(value, str) else value
 
 
 def _parameter(store: str, reference: str, region: str) -> str:

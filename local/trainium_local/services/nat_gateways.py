@@ -10,7 +10,7 @@ _moto_create_nat_gateway = NatGatewayBackend.create_nat_gateway
 _moto_delete_nat_gateway = NatGatewayBackend.delete_nat_gateway
 
 
-def create_nat_gateway(backend: Any, subnet_id: str, allocation_id: str | None, *arguments: Any, **named: Any) -> Any:
+def create_nat_gateway(backend: Any, subnet_id: str, allocation_id: str, *arguments: Any, **named: Any) -> Any:
     if allocation_id:
         address = next((one for one in backend.addresses if one.allocation_id == allocation_id), None)
         if address is None:
