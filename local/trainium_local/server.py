@@ -129,6 +129,7 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
 
     from trainium_local import cloudformation, resources, services
     from trainium_local.clock_control import with_clock
+    from trainium_local.cloudformation import signals
     from trainium_local.resources import custom_resource, registry
     from trainium_local.seeds import vcpu_quotas, zones
     from trainium_local.services import auto_scaling, event_bridge, schedules
@@ -152,6 +153,7 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
             )
         )
 
+    signals.use_stand_in(settings.stand_in_nodes)
     if settings.stand_in_nodes:
         auto_scaling.when_launched(launched)
         event_bridge.when_emitted(nodes.told)

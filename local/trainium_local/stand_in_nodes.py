@@ -21,10 +21,10 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
+from trainium_core.naming import ROSTER_KEY
+from trainium_core.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
+from trainium_core.roster import Roster
 from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
-from trainium_runtime.naming import ROSTER_KEY
-from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
-from trainium_runtime.roster import Roster
 
 BOOT_SECONDS = 0.2
 WRITER = Check(
@@ -109,7 +109,7 @@ class StandInNodes:
 
 def report_url(user_data: bytes) -> str | None:
     """Where the node is told to write its record: the value of TRN_REPORT_URL in plain or multipart user data."""
-    for part in _parts(user_data):
+    for part in texts(user_data):
         if found := _REPORT_URL.search(part):
             return found[1].rstrip("/")
     return None
@@ -151,7 +151,8 @@ def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, .
     return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason
 
 
-def _parts(user_data: bytes) -> Iterator[str]:
+def texts(user_data: bytes) -> Iterator[str]:
+    """User data as text, and each part of multipart ones; unzipped."""
     raw = gzip.decompress(user_data) if user_data.startswith(_GZIP) else user_data
     yield raw.decode(errors="replace")
     message: Message = email.message_from_bytes(raw)

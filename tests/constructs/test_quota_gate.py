@@ -15,8 +15,7 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import QuotaGate
-from trainium_core.quota import quota_need
-from trainium_runtime.quota import QuotaNeed
+from trainium_core.quota import QuotaNeed, quota_need
 
 GATE = "Custom::TrnQuotaGate"
 

@@ -109,6 +109,28 @@ def test_a_change_set_for_creation_makes_a_stack_in_review(stacks: Stacks) -> No
     assert stacks.settled("in-review") == "CREATE_COMPLETE"
 
 
+def test_it_is_executed_once(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    change_set = stacks.change_set(name, template({"M": parameter("new")}))
+    stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
+    with pytest.raises(ClientError, match=r"current execution status of \[EXECUTE_COMPLETE\]"):
+        stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
+    assert stacks.api.list_change_sets(StackName=name)["Summaries"] == []
+
+
+def test_it_is_obsolete_once_the_stack_was_updated_otherwise(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    change_set = stacks.change_set(name, template({"M": parameter("new")}))
+    stacks.update(name, template({"M": parameter("newer")}))
+    with pytest.raises(ClientError, match=r"current execution status of \[OBSOLETE\]"):
+        stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
+
+
+def test_a_stack_in_review_can_be_deleted(stacks: Stacks) -> None:
+    stacks.change_set("given-up", template({"M": parameter()}), ChangeSetType="CREATE")
+    assert stacks.delete("given-up") == "DELETE_COMPLETE"
+
+
 def test_deleting_one_that_is_not_there_succeeds_if_the_stack_is(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     stacks.api.delete_change_set(ChangeSetName="none", StackName=name)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.stacks import Stacks, parameter, template
@@ -36,6 +37,34 @@ def test_it_is_updated_with_its_parent(stacks: Stacks) -> None:
     name = stacks.deploy(outer(stacks, "one"))
     assert stacks.update(name, outer(stacks, "two")) == "UPDATE_COMPLETE"
     assert stacks.outputs(name) == {"O": "two"}
+
+
+def test_it_is_rolled_back_with_its_parent(stacks: Stacks) -> None:
+    name = stacks.deploy(outer(stacks, "one"))
+    changed = outer(stacks, "two")
+    changed["Resources"]["Z"] = {**parameter(), "Type": "AWS::SSM::Document", "DependsOn": "N"}
+    assert stacks.update(name, changed) == "UPDATE_ROLLBACK_COMPLETE"
+    inner = stacks.describe(stacks.physical_id(name, "N"))
+    assert inner["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+    assert inner["Outputs"][0]["OutputValue"] == "one"
+
+
+def test_its_failure_says_what_failed_in_it(stacks: Stacks) -> None:
+    wanted = outer(stacks, "x")
+    bad = template({"A": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "None", "Value": "x"}}})
+    stacks.aws.client("s3").put_object(Bucket="nested", Key="bad.json", Body=json.dumps(bad))
+    wanted["Resources"]["N"]["Properties"] = {"TemplateURL": f"{stacks.aws.endpoint}/nested/bad.json"}
+    name = stacks.create(wanted)
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert "was not successfully created: The following resource(s) failed to create: [A]." in stacks.failures(name)
+
+
+def test_its_protection_is_that_of_its_root(stacks: Stacks) -> None:
+    name = stacks.deploy(outer(stacks, "x"), EnableTerminationProtection=True)
+    inner = stacks.describe(stacks.physical_id(name, "N"))
+    assert (inner["EnableTerminationProtection"], inner["RootId"]) == (True, stacks.describe(name)["StackId"])
+    with pytest.raises(ClientError, match="its root stack"):
+        stacks.api.update_termination_protection(StackName=inner["StackId"], EnableTerminationProtection=False)
 
 
 def test_it_goes_with_its_parent(stacks: Stacks) -> None:

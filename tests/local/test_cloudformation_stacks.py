@@ -69,7 +69,7 @@ class TestCreation:
         name = stacks.create(template({"A": parameter(), "Z": failing(DependsOn="A")}), DisableRollback=True)
         assert stacks.settled(name) == "CREATE_FAILED"
         kept = stacks.physical_id(name, "A")
-        assert stacks.update(name, template({"A": parameter()})) == "UPDATE_COMPLETE"
+        assert stacks.update(name, template({"A": parameter()}), DisableRollback=True) == "UPDATE_COMPLETE"
         assert stacks.physical_id(name, "A") == kept
 
     def test_a_misspelt_property_fails_with_its_name_and_the_right_one(self, stacks: Stacks) -> None:

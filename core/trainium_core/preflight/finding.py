@@ -4,11 +4,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from trainium_runtime.answer import Answer, Outcome
-
+Outcome = Literal["pass", "warn", "fail", "unknown"]
 Verdict = Literal["ready", "not ready", "could not tell"]
 
 _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one check answers: the number or state found, the one needed, and what to do if there is something to do."""
+
+    outcome: Outcome
+    found: str
+    needed: str = ""
+    fix: str = ""
 
 
 def worst_of(answers: Iterable[Answer]) -> Answer:

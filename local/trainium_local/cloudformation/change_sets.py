@@ -6,10 +6,12 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from trainium_local import clock
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
+from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
@@ -31,7 +33,7 @@ class PropertyChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What would happen to one resource: Add, Modify or Remove."""
+    """What would happen to one resource: Add, Import, Modify or Remove."""
 
     action: str
     logical_id: str
@@ -59,7 +61,7 @@ class InvalidProperty:
 
 @dataclass(kw_only=True)
 class ChangeSet:
-    """A change set of one stack."""
+    """A change set of one stack. `base` is what the stack was when it was made; once it is another, it is obsolete."""
 
     name: str
     change_set_id: str
@@ -70,8 +72,10 @@ class ChangeSet:
     changes: list[Change]
     invalid: list[InvalidProperty]
     is_change: bool
-    created: datetime = field(default_factory=lambda: datetime.now(UTC))
-    executed: bool = False
+    settings: Mapping[str, Any]
+    base: Deployment | None
+    created: datetime = field(default_factory=clock.now)
+    execution: str | None = None
 
     @property
     def status(self) -> str:
@@ -79,9 +83,12 @@ class ChangeSet:
 
     @property
     def execution_status(self) -> str:
-        if self.executed:
-            return "EXECUTE_COMPLETE"
-        return "AVAILABLE" if self.status == "CREATE_COMPLETE" else "UNAVAILABLE"
+        if self.execution or self.status == "FAILED":
+            return self.execution or "UNAVAILABLE"
+        return "AVAILABLE" if self.stack.deployment is self.base else "OBSOLETE"
+
+    def executed(self, succeeded: bool) -> None:
+        self.execution = "EXECUTE_COMPLETE" if succeeded else "EXECUTE_FAILED"
 
     @property
     def status_reason(self) -> str | None:
@@ -98,6 +105,7 @@ def build(
     name: str,
     change_set_type: str,
     description: str | None,
+    settings: Mapping[str, Any],
 ) -> ChangeSet:
     """Work out what `deployment` would do to `stack`."""
     preview = _Preview(region, stack, deployment)
@@ -111,14 +119,41 @@ def build(
         description=description,
         changes=changes,
         invalid=preview.invalid,
-        is_change=bool(changes) or differs(stack.deployment, deployment),
+        settings=settings,
+        base=stack.deployment,
+        is_change=bool(changes) or differs(stack, deployment),
     )
 
 
-def differs(old: Deployment | None, new: Deployment) -> bool:
-    """Whether something changes that is no resource: outputs, metadata, policies, tags."""
+def refuse_wrong_import(stack: Stack, deployment: Deployment, changes: list[Change]) -> None:
+    """Raise ValidationError if an import would do more than import, or import what would go with the stack."""
+    resources, by_action = deployment.template.resources, dict[str, list[str]]()
+    for change in changes:
+        by_action.setdefault(change.action, []).append(change.logical_id)
+    if changed := by_action.get("Modify", []) + by_action.get("Remove", []):
+        raise ValidationError(
+            f"You have modified resources [{', '.join(changed)}] in your template that are not being imported. "
+            "Update, create or delete operations cannot be executed during import operations."
+        )
+    if missing := by_action.get("Add"):
+        raise ValidationError(f"Resources [{', '.join(missing)}] is missing from ResourceToImport list")
+    if strange := sorted(deployment.imports.keys() - set(by_action.get("Import", []))):
+        raise ValidationError(f"Resources [{', '.join(strange)}] to import are not new in the template")
+    if bare := [name for name in deployment.imports if "DeletionPolicy" not in resources[name]]:
+        raise ValidationError(
+            f"The following resources to import [{', '.join(bare)}] must have DeletionPolicy attribute specified in "
+            "the template."
+        )
+    if deployment.template.outputs != (stack.deployment.template.outputs if stack.deployment else {}):
+        raise ValidationError("As part of the import operation, you cannot modify or add [Outputs]")
+
+
+def differs(stack: Stack, new: Deployment) -> bool:
+    """Whether something changes, be it no resource but outputs, metadata, policies, tags; or is to be tried again."""
+    old = stack.deployment
     return (
         old is None
+        or stack.status.endswith("_FAILED")
         or old.template.document != new.template.document
         or old.given_parameters != new.given_parameters
         or old.tags != new.tags
@@ -169,7 +204,9 @@ class _Preview:
             self.invalid.append(InvalidProperty(logical_id=logical_id, resource_type=resource_type, problem=problem))
         existing = self._stack.resources.get(logical_id)
         if existing is None:
-            return Change(action="Add", logical_id=logical_id, resource_type=resource_type)
+            imported = self._deployment.imports.get(logical_id)
+            action = "Import" if imported else "Add"
+            return Change(action=action, logical_id=logical_id, resource_type=resource_type, physical_id=imported)
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
         create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
         changed = _changed(existing, tagged, create_only)

@@ -6,58 +6,70 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
+from trainium_local.cloudformation import signals
+from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, resolved_request
+from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
-from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.references import needed_by
+from trainium_local.cloudformation.rollback import turn
 from trainium_local.cloudformation.stack import (
+    Cancellation,
     Deployment,
     Output,
     Region,
     Stack,
     StackResource,
+    Step,
     refuse_if_imported,
 )
 from trainium_local.resources import api, registry, schemas
-from trainium_local.resources.registry import NeedsReplacementError, Properties, ProvisioningError, Request
+from trainium_local.resources.registry import (
+    CancelledError,
+    NeedsReplacementError,
+    Properties,
+    Provisioned,
+    ProvisioningError,
+    Readable,
+)
+
+_NO_REPLACEMENT = "Replacement type updates not supported on stack with disable-rollback."
+_VERBS = {"CREATE": "creation", "UPDATE": "update", "IMPORT": "import"}
 
 
 class FailedError(Exception):
-    """A resource failed; its event has the details, the message is the reason for the stack."""
-
-
-class CancelledError(Exception):
-    """The stack is being deleted meanwhile."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Step:
-    """A resource became another: created if there was none before, replaced if the physical id is a new one."""
-
-    before: StackResource | None
-    after: StackResource
-
-    @property
-    def replaces(self) -> bool:
-        return self.before is not None and self.before.physical_id != self.after.physical_id
+    """Resources failed; their events have the details, the message is the reason for the stack."""
 
 
 class Convergence:
-    """One attempt to bring `stack` to `deployment`. What it did stands until `roll_back`."""
+    """One attempt to bring `stack` to `deployment`. What it did is in the stack's steps until `clean_up`."""
 
-    def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
+    def __init__(self, region: Region, stack: Stack, deployment: Deployment, *, may_replace: bool = True) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
         self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources, stack.region))
-        self._steps: list[_Step] = []
+        self._may_replace = may_replace
+        self._failed = list[tuple[str, str]]()
+        self._reason = ""
 
     def run(self) -> None:
-        """Raises FailedError or CancelledError."""
-        for logical_id in self._deployment.template.order:
-            if self._stack.cancelled.is_set():
-                raise CancelledError
-            if self._wanted(logical_id):
-                self._bring(logical_id, self._deployment.template.resources[logical_id])
+        """Raises FailedError, or CancelledError if the stack's operation was cancelled before anything failed.
+
+        After a failure nothing is begun, and what still waits is cancelled.
+        """
+        self._stack.cancelled = Cancellation(whole=self._stack.cancelled)
+        template = self._deployment.template
+        wanted = {name: template.resources[name] for name in template.order if self._wanted(name)}
+        needs = {name: template.needs(name) & wanted.keys() - {name} for name in wanted}
+        work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name], self._stack.region))
+        if self._failed and self._reason:
+            lists = {verb: [name for name, of in self._failed if of == verb] for verb in _VERBS}
+            failed = [
+                f"The following resource(s) failed to {verb.lower()}: [{', '.join(names)}]."
+                for verb, names in lists.items()
+                if names
+            ]
+            raise FailedError(" ".join([*failed, self._reason]))
+        if self._stack.cancelled.is_set():
+            raise CancelledError
 
     def outputs(self) -> list[Output]:
         """The outputs of the stack as it is now. Raises ValidationError if an export's name is taken."""
@@ -87,50 +99,58 @@ class Convergence:
 
     def clean_up(self) -> None:
         """Delete what the deployment no longer has. A failure shows in the events and fails nothing, as on AWS."""
-        replaced = [step.before for step in self._steps if step.before is not None and step.replaces]
+        replaced = [step.before for step in self._stack.steps if step.before is not None and step.replaces]
+        self._stack.steps = []
         for resource in replaced[::-1]:
             delete(self._stack, resource, keep=resource.definition.get("UpdateReplacePolicy") in KEEPS)
         delete_all(self._stack, [name for name in self._stack.resources if not self._wanted(name)])
-
-    def roll_back(self) -> bool:
-        """Take every step back, the last first, but for what those need that could not be; False if there are any."""
-        held, went = set[str](), True
-        for step in reversed(self._steps):
-            if step.after.logical_id in held or not self._take_back(step):
-                held |= needed_by(step.after.definition)
-                went = False
-        return went
 
     def _wanted(self, logical_id: str) -> bool:
         definition = self._deployment.template.resources.get(logical_id)
         return definition is not None and self._resolver.condition(definition.get("Condition"))
 
-    def _bring(self, logical_id: str, definition: Mapping[str, Any]) -> None:
+    def _try(self, logical_id: str) -> bool:
+        if self._stack.cancelled.is_set():
+            return False
+        definition = self._deployment.template.resources[logical_id]
         before, resource_type = self._stack.resources.get(logical_id), definition["Type"]
         if before is not None and before.status == "CREATE_FAILED":
+            self._stack.steps = [step for step in self._stack.steps if step.after is not before]
             delete(self._stack, before, keep=False)
             before = None
-        verb = "CREATE" if before is None else "UPDATE"
+        created = "IMPORT" if logical_id in self._deployment.imports else "CREATE"
+        verb = created if before is None else "UPDATE"
         try:
-            own = self._resolver.resolve(definition.get("Properties") or {})
-            properties = with_stack_tags(resource_type, self._stack.region, own, self._deployment.tags)
-            if before is not None and properties == before.properties:
-                before.definition = definition
-                return
-            self._event(logical_id, resource_type, f"{verb}_IN_PROGRESS", before)
-            _check(logical_id, resource_type, own, self._stack.region)
-            if before is None:
-                self._create(logical_id, definition, properties)
-            else:
-                self._update(before, definition, properties)
+            if not self._bring(logical_id, definition, verb, before):
+                return True
         except Exception as error:
-            reason = api.words(error)
+            cancelled = isinstance(error, CancelledError)
+            reason = f"Resource {_VERBS[verb]} cancelled" if cancelled else api.words(error)
             self._event(logical_id, resource_type, f"{verb}_FAILED", self._stack.resources.get(logical_id), reason)
-            raise FailedError(
-                f"The following resource(s) failed to {verb.lower()}: [{logical_id}]. {reason}"
-            ) from error
+            self._failed.append((logical_id, verb))
+            self._reason = self._reason or ("" if cancelled else reason)
+            self._stack.cancelled.set()
+            return False
         after = self._stack.resources[logical_id]
-        self._event(logical_id, resource_type, f"{verb}_COMPLETE", after, _note(after))
+        self._event(logical_id, resource_type, f"{verb}_COMPLETE", after, after.provisioned.note)
+        return True
+
+    def _bring(self, logical_id: str, definition: Mapping[str, Any], verb: str, before: StackResource | None) -> bool:
+        """False if there is nothing to do."""
+        resource_type = definition["Type"]
+        own = self._resolver.resolve(definition.get("Properties") or {})
+        properties = with_stack_tags(resource_type, self._stack.region, own, self._deployment.tags)
+        if before is not None and properties == before.properties and not before.status.endswith("_FAILED"):
+            before.definition = definition
+            return False
+        self._event(logical_id, resource_type, f"{verb}_IN_PROGRESS", before)
+        _check(logical_id, resource_type, own, self._stack.region)
+        if before is None:
+            self._create(logical_id, definition, properties)
+            signals.wait(self._stack, self._stack.resources[logical_id])
+        else:
+            self._update(before, definition, properties)
+        return True
 
     def _create(
         self,
@@ -142,10 +162,14 @@ class Convergence:
         provisioner = registry.find(definition["Type"], self._stack.region)
         assert provisioner is not None, "the template was checked"
         after = StackResource(
-            logical_id=logical_id, provisioner=provisioner, definition=definition, properties=properties
+            logical_id=logical_id,
+            provisioner=provisioner,
+            definition=definition,
+            properties=properties,
+            imported=logical_id in self._deployment.imports,
         )
         try:
-            after.provisioned = provisioner.create(self._request(after))
+            after.provisioned = self._provision(after)
         except ProvisioningError as error:
             if error.leftover is not None:
                 after.provisioned = error.leftover
@@ -153,13 +177,29 @@ class Convergence:
             raise
         self._took(before, after)
 
+    def _provision(self, resource: StackResource) -> Provisioned:
+        request, provisioner = resolved_request(self._stack, resource), resource.provisioner
+        identifier = self._deployment.imports.get(request.logical_id)
+        if identifier is None:
+            return provisioner.create(request)
+        if not isinstance(provisioner, Readable):
+            raise ProvisioningError(f"The embedded AWS cannot import a resource of type {request.resource_type}")
+        found = provisioner.read(request, identifier)
+        if found is None:
+            raise ProvisioningError(
+                f"Resource of type '{request.resource_type}' with identifier '{identifier}' was not found."
+            )
+        return found.provisioned
+
     def _update(self, before: StackResource, definition: Mapping[str, Any], properties: Properties) -> None:
         after = dataclasses.replace(before, definition=definition, properties=properties)
         try:
             if _is_replaced(before.resource_type, self._stack.region, before.properties, properties):
                 raise NeedsReplacementError
-            self._turn(before, after)
+            turn(self._stack, before, after)
         except NeedsReplacementError:
+            if not self._may_replace:
+                raise ProvisioningError(_NO_REPLACEMENT) from None
             self._create(before.logical_id, definition, properties, before)
         except Exception:
             self._took(before, after)  # it may have changed half of it: to be taken back too
@@ -167,36 +207,13 @@ class Convergence:
         else:
             self._took(before, after)
 
-    def _turn(self, before: StackResource, after: StackResource) -> None:
-        previous = with_secrets(before.properties, self._stack.region)
-        after.provisioned = after.provisioner.update(self._request(after), before.provisioned, previous)
-
-    def _request(self, resource: StackResource) -> Request:
-        request = make_request(self._stack, resource)
-        return dataclasses.replace(request, properties=with_secrets(request.properties, self._stack.region))
-
     def _took(self, before: StackResource | None, after: StackResource) -> None:
         self._stack.resources[after.logical_id] = after
-        self._steps.append(_Step(before=before, after=after))
-
-    def _take_back(self, step: _Step) -> bool:
-        after, before = step.after, step.before
-        if before is None:
-            return delete(self._stack, after, keep=after.definition.get("DeletionPolicy") == "Retain")
-        if step.replaces:
-            deleted = delete(self._stack, after, keep=False)
-            self._stack.resources[before.logical_id] = before
-            return deleted
-        self._event(before.logical_id, before.resource_type, "UPDATE_IN_PROGRESS", after)
-        try:
-            restored = dataclasses.replace(before)
-            self._turn(after, restored)
-        except Exception as error:
-            self._event(before.logical_id, before.resource_type, "UPDATE_FAILED", after, api.words(error))
-            return False
-        self._stack.resources[before.logical_id] = restored
-        self._event(before.logical_id, before.resource_type, "UPDATE_COMPLETE", restored)
-        return True
+        earlier = next((step for step in self._stack.steps if step.after is before), None)
+        if earlier is not None:  # of an attempt that failed and was not rolled back: not what a rollback goes back to
+            self._stack.steps.remove(earlier)
+            before = earlier.before
+        self._stack.steps.append(Step(before=before, after=after))
 
     def _event(
         self, logical_id: str, resource_type: str, status: str, at: StackResource | None, reason: str | None = None
@@ -213,11 +230,9 @@ def _check(logical_id: str, resource_type: str, properties: Properties, region: 
         raise ValidationError(f"Properties validation failed for resource {logical_id} with message: {found}")
 
 
-def _note(resource: StackResource) -> str | None:
-    """What an event has to say of a resource that is not all that the template asks for."""
-    waits = "ResourceSignal" in (resource.definition.get("CreationPolicy") or {})
-    unheeded = "The embedded AWS does not wait for the signals of the CreationPolicy." if waits else None
-    return " ".join(filter(None, (resource.provisioned.note, unheeded))) or None
+def _waits(definition: Mapping[str, Any], region: str) -> bool:
+    provisioner = registry.find(definition["Type"], region)
+    return signals.policy(definition) is not None or (provisioner is not None and registry.waits(provisioner))
 
 
 def _is_replaced(resource_type: str, region: str, old: Properties, new: Properties) -> bool:

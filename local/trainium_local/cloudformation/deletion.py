@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from trainium_local.cloudformation.dependency_order import work_in_order
+from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import Stack, StackResource
-from trainium_local.resources import api
+from trainium_local.resources import api, registry
 from trainium_local.resources.registry import Request
 
 KEEPS = ("Retain", "RetainExceptOnCreate")
@@ -27,6 +29,12 @@ def make_request(stack: Stack, resource: StackResource) -> Request:
         update_policy=resource.definition.get("UpdatePolicy") or {},
         cancelled=stack.cancelled,
     )
+
+
+def resolved_request(stack: Stack, resource: StackResource) -> Request:
+    """The same, with the values of secrets."""
+    request = make_request(stack, resource)
+    return dataclasses.replace(request, properties=with_secrets(request.properties, stack.region))
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
@@ -49,27 +57,33 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     return True
 
 
-def delete_all(stack: Stack, logical_ids: list[str]) -> list[str]:
+def delete_all(
+    stack: Stack, logical_ids: Collection[str], *, retained: Collection[str] = (), force: bool = False
+) -> list[str]:
     """Delete resources, those that others need last; gives back what did not go.
 
     As on AWS what did not go keeps what it needs, such as the function of a custom resource; and a failure is tried
-    again after the others: what stood in its way may be gone.
+    again after the others: what stood in its way may be gone. `retained` ones stay, and with `force` what does not go.
     """
     needs = {name: needed_by(resource.definition) for name, resource in stack.resources.items()}
-    left = dependents_first(logical_ids, needs)
+    left = dependents_first(list(logical_ids), needs)
+
+    def work(name: str) -> bool:
+        resource = stack.resources[name]
+        keep = name in retained or resource.definition.get("DeletionPolicy") in KEEPS
+        return delete(stack, resource, keep=keep)
+
     while left:
-        failed, held = list[str](), set[str]()
-        for name in left:
-            keep = stack.resources[name].definition.get("DeletionPolicy") in KEEPS
-            if name in held:
-                held |= needs[name]
-            elif not delete(stack, stack.resources[name], keep=keep):
-                failed.append(name)
-                held |= needs[name]
+        dependents = {name: {other for other in left[:at] if name in needs[other]} for at, name in enumerate(left)}
+        work_in_order(dependents, work, waits=lambda name: registry.waits(stack.resources[name].provisioner))
         rest = [name for name in left if name in stack.resources]
-        if len(rest) == len(left):
+        failed = [name for name in rest if stack.resources[name].status == "DELETE_FAILED"]
+        if len(rest) == len(left) and not force:
             return failed
-        left = rest
+        if len(rest) == len(left):
+            for name in failed:
+                delete(stack, stack.resources[name], keep=True)
+        left = [name for name in rest if name in stack.resources]
     return []
 
 

@@ -62,7 +62,7 @@ def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Looku
     """Resolves the deployment's values for the stack."""
     pseudo = {
         "AWS::AccountId": stack.account,
-        "AWS::NotificationARNs": [],
+        "AWS::NotificationARNs": stack.settings.get("NotificationARNs") or [],
         "AWS::Partition": "aws",
         "AWS::Region": stack.region,
         "AWS::StackId": stack.stack_id,

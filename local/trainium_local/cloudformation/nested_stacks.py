@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from trainium_local.cloudformation import stack_operations, template_source
+from trainium_local.cloudformation import change_sets, stack_operations, template_source
 from trainium_local.cloudformation.deployment import prepare
-from trainium_local.cloudformation.stack import STACK, Deployment, Region, Stack, region_of
+from trainium_local.cloudformation.stack import STACK, Cancellation, Deployment, Region, Stack, region_of
+from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.resources.registry import (
+    CancelledError,
     Properties,
     Provisioned,
     ProvisioningError,
@@ -17,27 +19,40 @@ from trainium_local.resources.registry import (
 class NestedStack:
     """Its attributes are Outputs.NAME."""
 
+    waits = True
+
     def create(self, request: Request) -> Provisioned:
         region = region_of(request.account, request.region)
         deployment = _deployment(region, request)
-        stack = region.new_stack(request.generated_name())
-        stack.parent_id, stack.cancelled = request.stack_id, request.cancelled
-        stack.record("CREATE_IN_PROGRESS", "User Initiated")
-        stack_operations.run_create(region, stack, deployment)
-        return _succeeded(stack, "CREATE_COMPLETE")
+        stack, parent = region.new_stack(request.generated_name()), region.get(request.stack_id)
+        stack.parent_id, stack.root_id = parent.stack_id, parent.root_id or parent.stack_id
+        stack.termination_protection = parent.termination_protection
+        return _bring(region, stack, deployment, request, "CREATE")
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         region = region_of(request.account, request.region)
-        stack = region.get(current.physical_id)
-        stack.record("UPDATE_IN_PROGRESS", "User Initiated")
-        stack_operations.run_update(region, stack, _deployment(region, request))
-        return _succeeded(stack, "UPDATE_COMPLETE")
+        stack, deployment = region.get(current.physical_id), _deployment(region, request)
+        if request.rolls_back and stack.steps:
+            stack.record("UPDATE_ROLLBACK_IN_PROGRESS")
+            stack_operations.run_rollback(stack, "UPDATE_ROLLBACK")
+        elif not request.rolls_back or change_sets.differs(stack, deployment):
+            return _bring(region, stack, deployment, request, "UPDATE_ROLLBACK" if request.rolls_back else "UPDATE")
+        return _succeeded(stack, "updated", stack.status_reason)
 
     def delete(self, request: Request, current: Provisioned) -> None:
         stack = region_of(request.account, request.region).get(current.physical_id)
-        stack.record("DELETE_IN_PROGRESS", "User Initiated")
+        stack.record("DELETE_IN_PROGRESS")
         stack_operations.run_delete(stack)
-        _succeeded(stack, "DELETE_COMPLETE")
+        _succeeded(stack, "deleted", stack.status_reason)
+
+
+def _bring(region: Region, stack: Stack, deployment: Deployment, request: Request, verb: str) -> Provisioned:
+    stack.cancelled = Cancellation(whole=request.cancelled)
+    stack.record(f"{verb}_IN_PROGRESS")
+    reason = stack_operations.run(region, stack, deployment, OnFailure(), verb)
+    if reason is not None and request.cancelled.is_set():
+        raise CancelledError(_provisioned(stack))
+    return _succeeded(stack, "created" if verb == "CREATE" else "updated", reason)
 
 
 def _deployment(region: Region, request: Request) -> Deployment:
@@ -50,16 +65,17 @@ def _deployment(region: Region, request: Request) -> Deployment:
     return prepare(region, body, given, tags)
 
 
-def _succeeded(stack: Stack, status: str) -> Provisioned:
-    provisioned = Provisioned(
-        physical_id=stack.stack_id,
-        attributes={f"Outputs.{output.key}": output.value for output in stack.outputs},
-    )
-    if stack.status != status:
+def _succeeded(stack: Stack, done: str, reason: str | None) -> Provisioned:
+    if reason is not None:
         raise ProvisioningError(
-            f"Embedded stack {stack.stack_id} ended as {stack.status}: {stack.status_reason}", leftover=provisioned
+            f"Embedded stack {stack.stack_id} was not successfully {done}: {reason}", leftover=_provisioned(stack)
         )
-    return provisioned
+    return _provisioned(stack)
+
+
+def _provisioned(stack: Stack) -> Provisioned:
+    attributes = {f"Outputs.{output.key}": output.value for output in stack.outputs}
+    return Provisioned(physical_id=stack.stack_id, attributes=attributes)
 
 
 TYPES: dict[str, ResourceType] = {STACK: NestedStack()}

@@ -17,6 +17,8 @@ from trainium_local.resources.registry import Properties, Provisioned, ResourceT
 
 STACK = "AWS::CloudFormation::Stack"
 
+_adding_event = threading.Lock()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
@@ -42,6 +44,8 @@ class StackResource:
     provisioned: Provisioned = field(default_factory=lambda: Provisioned(physical_id=""))
     status: str = ""
     reason: str | None = None
+    signals: dict[str, str] = field(default_factory=dict[str, str])
+    imported: bool = False
     updated: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -54,12 +58,40 @@ class StackResource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """A resource became another: created if there was none before, replaced if the physical id is a new one."""
+
+    before: StackResource | None
+    after: StackResource
+
+    @property
+    def replaces(self) -> bool:
+        return self.before is not None and self.before.physical_id != self.after.physical_id
+
+
+class Cancellation(threading.Event):
+    """Set when an operation must not go on: by somebody, with what it is a part of, or at its deadline."""
+
+    def __init__(self, whole: threading.Event | None = None, deadline: datetime | None = None) -> None:
+        super().__init__()
+        self.whole, self.deadline = whole, deadline
+
+    @property
+    def timed_out(self) -> bool:
+        return self.deadline is not None and clock.now() >= self.deadline
+
+    def is_set(self) -> bool:
+        return super().is_set() or self.timed_out or (self.whole is not None and self.whole.is_set())
+
+
+@dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What a stack is asked to be."""
+    """What a stack is asked to be. `imports`: logical ids of what exists already -> its identifier."""
 
     template: Template
     parameters: Mapping[str, Parameter]
     tags: Mapping[str, str]
+    imports: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def given_parameters(self) -> dict[str, str]:
@@ -78,7 +110,11 @@ class Output:
 
 @dataclass(kw_only=True)
 class Stack:
-    """One stack. `deployment` is what it is now; None before its first deployment succeeds or fails."""
+    """One stack.
+
+    `deployment` is what it is now, None before its first deployment; `stable` what a rollback brings it back to, None
+    before its first success; `steps` what was done since then. `settings` are shown as they were given.
+    """
 
     name: str
     stack_id: str
@@ -87,6 +123,10 @@ class Stack:
     status: str = "REVIEW_IN_PROGRESS"
     status_reason: str | None = None
     deployment: Deployment | None = None
+    stable: Deployment | None = None
+    steps: list[Step] = field(default_factory=list[Step])
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    drifts: dict[str, Any] = field(default_factory=dict[str, Any])
     resources: dict[str, StackResource] = field(default_factory=dict[str, StackResource])
     outputs: list[Output] = field(default_factory=list[Output])
     imports: frozenset[str] = frozenset()
@@ -96,7 +136,10 @@ class Stack:
     deleted: datetime | None = None
     termination_protection: bool = False
     parent_id: str | None = None
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    root_id: str | None = None
+    token: str | None = None
+    cancelled: Cancellation = field(default_factory=Cancellation)
+    answerable: threading.Event = field(default_factory=threading.Event)
     worker: threading.Thread | None = None
 
     def output(self, key: str) -> str:
@@ -123,20 +166,21 @@ class Stack:
     def _add_event(
         self, logical_id: str, physical_id: str, resource_type: str, status: str, reason: str | None
     ) -> None:
-        time = clock.now()
-        if self.events:  # clients sort by the millisecond
-            time = max(time, self.events[-1].time + timedelta(milliseconds=1))
-        self.events.append(
-            Event(
-                event_id=str(uuid.uuid4()),
-                logical_id=logical_id,
-                physical_id=physical_id,
-                resource_type=resource_type,
-                status=status,
-                reason=reason,
-                time=time,
+        with _adding_event:
+            time = clock.now()
+            if self.events:  # clients sort by the millisecond
+                time = max(time, self.events[-1].time + timedelta(milliseconds=1))
+            self.events.append(
+                Event(
+                    event_id=str(uuid.uuid4()),
+                    logical_id=logical_id,
+                    physical_id=physical_id,
+                    resource_type=resource_type,
+                    status=status,
+                    reason=reason,
+                    time=time,
+                )
             )
-        )
 
 
 class Region:

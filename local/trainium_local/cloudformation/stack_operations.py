@@ -1,48 +1,100 @@
-"""What can be asked of a stack: create, update, roll back, delete. It runs in the background, one thing at a time."""
+"""What can be asked of a stack: create, import, update, roll back, delete. In the background, one thing at a time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from trainium_local import clock
-from trainium_local.cloudformation.convergence import CancelledError, Convergence
+from trainium_local.cloudformation.convergence import Convergence
 from trainium_local.cloudformation.deletion import delete_all
 from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, refuse_if_imported
+from trainium_local.cloudformation.rollback import take_back
+from trainium_local.cloudformation.stack import Cancellation, Deployment, Region, Stack, refuse_if_imported
 from trainium_local.resources import api
+from trainium_local.resources.registry import CancelledError
 
 #: Seconds that a request waits for the work it started: the CDK CLI asks at once, and then every five seconds.
 PATIENCE = 15.0
+#: And once the work waits for somebody's signals: long enough for a stand-in's.
+PATIENCE_WITH_SIGNALS = 0.5
 
-_MAY_BE_UPDATED = {
+_FAILED = {"CREATE_FAILED", "UPDATE_FAILED"}
+_STABLE = {
     "CREATE_COMPLETE",
-    "CREATE_FAILED",
     "IMPORT_COMPLETE",
+    "IMPORT_ROLLBACK_COMPLETE",
     "UPDATE_COMPLETE",
-    "UPDATE_FAILED",
     "UPDATE_ROLLBACK_COMPLETE",
+}
+_ROLLBACK = {"CREATE": "ROLLBACK", "IMPORT": "IMPORT_ROLLBACK"} | dict.fromkeys(
+    ("UPDATE", "UPDATE_ROLLBACK"), "UPDATE_ROLLBACK"
+)
+#: What can be made of a stack -> the states that it may be in, and how an error calls it.
+_ALLOWED = {
+    "CREATE": ({"REVIEW_IN_PROGRESS"}, "created"),
+    "UPDATE": (_STABLE | _FAILED, "updated"),
+    "IMPORT": ({"REVIEW_IN_PROGRESS"} | _STABLE, "imported into"),
 }
 
 
-def create(region: Region, stack: Stack, deployment: Deployment, *, rollback: bool = True) -> None:
-    """Create what the deployment says in a stack that is new."""
-    _begin(region, stack, {"REVIEW_IN_PROGRESS"}, "CREATE_IN_PROGRESS", "created")
-    start(stack, lambda: run_create(region, stack, deployment, rollback=rollback))
+@dataclass(frozen=True, kw_only=True)
+class OnFailure:
+    """`action`: ROLLBACK, DELETE or DO_NOTHING. `retain`: whether a rollback heeds a DeletionPolicy of Retain."""
+
+    action: str = "ROLLBACK"
+    retain: bool = True
 
 
-def update(region: Region, stack: Stack, deployment: Deployment, *, rollback: bool = True) -> None:
-    """Bring an existing stack to the deployment. Raises ValidationError if its state or a type forbids it."""
+def deploy(
+    region: Region,
+    stack: Stack,
+    deployment: Deployment,
+    on_failure: OnFailure,
+    verb: str,
+    then: Callable[[bool], None] = lambda _: None,
+) -> None:
+    """CREATE, UPDATE or IMPORT: bring a stack to the deployment, and tell `then` whether that succeeded.
+
+    Raises ValidationError if the stack's state or a type forbids it.
+    """
     _refuse_other_types(stack, deployment)
-    _begin(region, stack, _MAY_BE_UPDATED, "UPDATE_IN_PROGRESS", "updated")
-    start(stack, lambda: run_update(region, stack, deployment, rollback=rollback))
+    if stack.status in _FAILED and on_failure.action != "DO_NOTHING":
+        raise ValidationError(
+            f"This stack is currently in a non-terminal [{stack.status}] state. To update the stack from this state, "
+            "please use the disable-rollback parameter with update-stack API. To rollback to the last known good "
+            "state, use the rollback-stack API"
+        )
+    minutes = stack.settings.get("TimeoutInMinutes") if verb == "CREATE" else None
+    deadline = clock.now() + timedelta(minutes=minutes) if minutes else None
+    _begin(region, stack, *_ALLOWED[verb], f"{verb}_IN_PROGRESS", deadline)
+    start(stack, lambda: then(run(region, stack, deployment, on_failure, verb) is None))
 
 
-def delete(region: Region, stack: Stack) -> None:
-    """Delete a stack; whatever it is doing is cancelled. Raises ValidationError if that is not allowed."""
+def cancel_update(region: Region, stack: Stack) -> None:
+    """Stop an update that runs; it is rolled back. Raises ValidationError if none does."""
+    with region.lock:
+        if stack.status != "UPDATE_IN_PROGRESS":
+            raise ValidationError("CancelUpdateStack cannot be called from current stack status")
+        stack.cancelled.set()
+
+
+def delete(region: Region, stack: Stack, *, retained: Collection[str] = (), force: bool = False) -> None:
+    """Delete a stack; whatever it is doing is cancelled. Raises ValidationError if that is not allowed.
+
+    `retained` resources are left standing, and with `force` those that cannot be deleted.
+    """
     with region.lock:
         if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
             return
+        if (retained or force) and stack.status != "DELETE_FAILED":
+            asked = "Specify a list of resources to retain" if retained else "Use the deletion mode FORCE_DELETE_STACK"
+            raise ValidationError(
+                f"Invalid operation on stack [{stack.stack_id}]. {asked} only when the stack is in the "
+                "DELETE_FAILED state."
+            )
         _refuse_while_updated(stack)
         _refuse_if_needed_elsewhere(region, stack)
         busy = stack.worker
@@ -52,89 +104,112 @@ def delete(region: Region, stack: Stack) -> None:
     def work() -> None:
         if busy is not None:
             busy.join()
-        stack.cancelled.clear()
-        run_delete(stack)
+        stack.cancelled = Cancellation()
+        run_delete(stack, retained=retained, force=force)
 
     start(stack, work)
 
 
-def roll_back(region: Region, stack: Stack) -> None:
-    """Delete what a failed creation left, where it was told not to roll back by itself."""
-    _begin(region, stack, {"CREATE_FAILED"}, "ROLLBACK_IN_PROGRESS", "rolled back")
-    start(stack, lambda: _delete_rest(stack, "ROLLBACK"))
+def roll_back(region: Region, stack: Stack, *, retain: bool) -> None:
+    """Bring a stack that failed and was not rolled back to where it last was stable."""
+    verb = _ROLLBACK["CREATE" if stack.stable is None else "UPDATE"]
+    _begin(region, stack, _FAILED, "rolled back", f"{verb}_IN_PROGRESS")
+    start(stack, lambda: run_rollback(stack, verb, retain=retain))
+
+
+def continue_rollback(region: Region, stack: Stack, *, skip: Collection[str], force: bool) -> None:
+    """Go on with a rollback that failed, without the resources to `skip`, or with `force` whichever fails."""
+    wrong = [name for name in skip if name not in stack.resources or stack.resources[name].status != "UPDATE_FAILED"]
+    if wrong:
+        raise ValidationError(f"Only resources in the UPDATE_FAILED state can be skipped, not [{', '.join(wrong)}]")
+    _begin(region, stack, {"UPDATE_ROLLBACK_FAILED"}, "rolled back", "UPDATE_ROLLBACK_IN_PROGRESS")
+    start(stack, lambda: run_rollback(stack, "UPDATE_ROLLBACK", skip=skip, force=force))
 
 
 def start(stack: Stack, work: Callable[[], None]) -> None:
     """Run `work` in the background, and give it the time to finish if it is quick."""
-    stack.worker = threading.Thread(target=work, daemon=True)
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            stack.answerable.set()
+
+    stack.answerable.clear()
+    stack.worker = threading.Thread(target=run, daemon=True)
     stack.worker.start()
-    stack.worker.join(PATIENCE)
+    stack.answerable.wait(PATIENCE)
+    stack.worker.join(PATIENCE_WITH_SIGNALS)
 
 
-def run_create(region: Region, stack: Stack, deployment: Deployment, *, rollback: bool = True) -> None:
-    """The work of `create`, in the caller's thread."""
-    stack.deployment = deployment
-    attempt = Convergence(region, stack, deployment)
+def run(region: Region, stack: Stack, deployment: Deployment, on_failure: OnFailure, verb: str) -> str | None:
+    """The work of `deploy`, in the caller's thread. Gives the reason of a failure."""
+    operation, created = stack.cancelled, verb == "CREATE"
+    keeps_on = on_failure.action == "DO_NOTHING"
+    attempt = Convergence(region, stack, deployment, may_replace=created or not keeps_on)
+    if stack.deployment is None:
+        stack.deployment = deployment
     try:
         attempt.run()
         stack.outputs = attempt.outputs()
-        stack.record("CREATE_COMPLETE")
-    except CancelledError:
-        return
     except Exception as error:
-        if stack.cancelled.is_set():
-            return
-        if not rollback:
-            stack.record("CREATE_FAILED", api.words(error))
-            return
-        stack.record("ROLLBACK_IN_PROGRESS", f"{api.words(error)} Rollback requested by user.")
-        stack.record("ROLLBACK_COMPLETE" if attempt.roll_back() else "ROLLBACK_FAILED")
-
-
-def run_update(region: Region, stack: Stack, deployment: Deployment, *, rollback: bool = True) -> None:
-    """The work of `update`, in the caller's thread."""
-    attempt = Convergence(region, stack, deployment)
-    try:
-        attempt.run()
-        stack.outputs = attempt.outputs()
-    except CancelledError:
-        return
-    except Exception as error:
-        if stack.cancelled.is_set():
-            return
-        if not rollback:
+        if stack.status == "DELETE_IN_PROGRESS":
+            return "deleted meanwhile"
+        cancelled = isinstance(error, CancelledError) and not operation.timed_out
+        reason = "Resource creation cancelled" if created else "User Initiated"
+        if not cancelled:
+            reason = api.words(error)
+        if operation.timed_out:
+            reason = "Stack creation time exceeded the specified timeout."
+        if (created and cancelled) or (keeps_on and not cancelled):
             stack.deployment = deployment
-            stack.record("UPDATE_FAILED", api.words(error))
-            return
-        stack.record("UPDATE_ROLLBACK_IN_PROGRESS", api.words(error))
-        back = attempt.roll_back()
-        stack.record("UPDATE_ROLLBACK_COMPLETE" if back else "UPDATE_ROLLBACK_FAILED")
-        return
-    stack.record("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
+            stack.record(f"{verb}_FAILED", reason)
+        elif created and on_failure.action == "DELETE":
+            stack.record("DELETE_IN_PROGRESS", f"{reason} Delete requested by user.")
+            run_delete(stack)
+        else:
+            back = _ROLLBACK[verb]
+            stack.record(f"{back}_IN_PROGRESS", f"{reason} Rollback requested by user." if created else reason)
+            run_rollback(stack, back, retain=on_failure.retain)
+        return reason
+    if verb in ("UPDATE", "UPDATE_ROLLBACK"):
+        stack.record(f"{verb}_COMPLETE_CLEANUP_IN_PROGRESS")
+        stack.updated = clock.now()
     attempt.clean_up()
-    stack.deployment, stack.updated = deployment, clock.now()
-    stack.record("UPDATE_COMPLETE")
+    stack.deployment = stack.stable = deployment
+    stack.record(f"{verb}_COMPLETE")
+    return None
 
 
-def run_delete(stack: Stack) -> None:
+def run_delete(stack: Stack, *, retained: Collection[str] = (), force: bool = False) -> None:
     """The work of `delete`, in the caller's thread."""
-    _delete_rest(stack, "DELETE")
-    if stack.status == "DELETE_COMPLETE":
+    failed = delete_all(stack, list(stack.resources), retained=retained, force=force)
+    if failed:
+        stack.record("DELETE_FAILED", f"The following resource(s) failed to delete: [{', '.join(failed)}].")
+    else:
+        stack.record("DELETE_COMPLETE")
         stack.deleted = clock.now()
 
 
-def _delete_rest(stack: Stack, verb: str) -> None:
-    failed = delete_all(stack, list(stack.resources))
+def run_rollback(
+    stack: Stack, verb: str, *, retain: bool = True, skip: Collection[str] = (), force: bool = False
+) -> None:
+    failed = take_back(stack, retain=retain, skip=skip, force=force)
     if failed:
-        stack.record(f"{verb}_FAILED", f"The following resource(s) failed to delete: [{', '.join(failed)}].")
-    else:
-        stack.record(f"{verb}_COMPLETE")
+        done = "update" if verb == "UPDATE_ROLLBACK" else "delete"
+        stack.record(f"{verb}_FAILED", f"The following resource(s) failed to {done}: [{', '.join(failed)}].")
+        return
+    stack.deployment = stack.stable or stack.deployment
+    stack.record(f"{verb}_COMPLETE")
 
 
-def _begin(region: Region, stack: Stack, allowed: set[str], status: str, done: str) -> None:
+def _begin(
+    region: Region, stack: Stack, allowed: set[str], done: str, status: str, deadline: datetime | None = None
+) -> None:
     with region.lock:
         if stack.status not in allowed:
             raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
+        stack.cancelled = Cancellation(deadline=deadline)
         stack.record(status, "User Initiated")
 
 

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainium_local.cloudformation import drift
 from trainium_local.cloudformation.change_sets import Change, ChangeSet, InvalidProperty
 from trainium_local.cloudformation.stack import Deployment, Event, Output, Stack, StackResource
+from trainium_local.cloudformation.template import Template
+from trainium_local.resources import registry, schemas
 
 Json = dict[str, Any]
+
+#: Of a request, what is shown as it was given.
+SETTINGS = (
+    "Capabilities",
+    "DisableRollback",
+    "NotificationARNs",
+    "RetainExceptOnCreate",
+    "RoleARN",
+    "RollbackConfiguration",
+    "TimeoutInMinutes",
+)
 
 
 def stack(one: Stack) -> Json:
     """A stack of DescribeStacks."""
+    drifts = list(one.drifts.values())
     return {
         "StackId": one.stack_id,
         "StackName": one.name,
@@ -22,15 +37,16 @@ def stack(one: Stack) -> Json:
         "DeletionTime": one.deleted,
         "StackStatus": one.status,
         "StackStatusReason": one.status_reason,
-        "DisableRollback": False,
-        "NotificationARNs": [],
-        "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+        **{name: one.settings[name] for name in SETTINGS if name in one.settings},
         "Outputs": [output(each) for each in one.outputs],
         "Tags": tags(one.deployment),
         "EnableTerminationProtection": one.termination_protection,
         "ParentId": one.parent_id,
-        "RootId": one.parent_id,
-        "DriftInformation": {"StackDriftStatus": "NOT_CHECKED"},
+        "RootId": one.root_id,
+        "DriftInformation": {
+            "StackDriftStatus": drift.stack_status(drifts) if drifts else "NOT_CHECKED",
+            "LastCheckTimestamp": max((each["Timestamp"] for each in drifts), default=None),
+        },
     }
 
 
@@ -69,6 +85,7 @@ def output(one: Output) -> Json:
 
 def resource(of: Stack, one: StackResource) -> Json:
     """A resource of DescribeStackResources, ListStackResources and DescribeStackResource."""
+    drifted = of.drifts.get(one.logical_id, {})
     return {
         "StackId": of.stack_id,
         "StackName": of.name,
@@ -79,7 +96,38 @@ def resource(of: Stack, one: StackResource) -> Json:
         "ResourceStatusReason": one.reason,
         "Timestamp": one.updated,
         "LastUpdatedTimestamp": one.updated,
+        "DriftInformation": {
+            "StackResourceDriftStatus": drifted.get("StackResourceDriftStatus", "NOT_CHECKED"),
+            "LastCheckTimestamp": drifted.get("Timestamp"),
+        },
     }
+
+
+def resource_identifiers(template: Template, region: str) -> list[Json]:
+    """What names a resource of each type that can be imported."""
+    by_type: dict[str, list[str]] = {}
+    for name, definition in template.resources.items():
+        if isinstance(registry.find(definition["Type"], region), registry.Readable):
+            by_type.setdefault(definition["Type"], []).append(name)
+    return [
+        {"ResourceType": one, "LogicalResourceIds": names, "ResourceIdentifiers": [",".join(schema.primary_identifier)]}
+        for one, names in by_type.items()
+        if (schema := schemas.find(one, region))
+    ]
+
+
+def declarations(template: Template) -> list[Json]:
+    """The parameters that a template declares."""
+    return [
+        {
+            "ParameterKey": name,
+            "DefaultValue": declaration.get("Default"),
+            "ParameterType": declaration["Type"],
+            "NoEcho": str(declaration.get("NoEcho")).lower() == "true",
+            "Description": declaration.get("Description"),
+        }
+        for name, declaration in template.parameters.items()
+    ]
 
 
 def event(of: Stack, one: Event) -> Json:
@@ -126,8 +174,7 @@ def change_set(one: ChangeSet) -> Json:
         **change_set_summary(one),
         "Parameters": parameters(one.deployment),
         "Tags": tags(one.deployment),
-        "NotificationARNs": [],
-        "Capabilities": [],
+        **{name: value for name, value in one.settings.items() if value is not None},
         "Changes": [{"Type": "Resource", "ResourceChange": _change(change)} for change in one.changes],
     }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
-from trainium_local.cloudformation import change_sets, stack_operations, template_source, views
+from trainium_local.cloudformation import change_sets, drift, signals, stack_operations, template_source, views
 from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
@@ -17,11 +18,14 @@ from trainium_local.cloudformation.errors import (
     ValidationError,
     no_such_stack,
 )
+from trainium_local.cloudformation.paging import page
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
+from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 
 _change_sets: dict[str, ChangeSet] = {}
+_detections: dict[str, dict[str, Any]] = {}
 
 
 class CloudFormationResponse(BaseResponse):
@@ -66,55 +70,125 @@ class CloudFormationResponse(BaseResponse):
         wanted = {tag["Key"]: tag["Value"] for tag in tags} if tags is not None else dict(old.tags if old else {})
         return prepare(self._region, self._template_body(stack), given, wanted)
 
-    def _rolls_back(self) -> bool:
-        return not self._get_bool_param("DisableRollback", False) and self._get_param("OnFailure") != "DO_NOTHING"
+    def _on_failure(self, asked: str | None = None) -> OnFailure:
+        default = "DO_NOTHING" if self._get_bool_param("DisableRollback", False) else "ROLLBACK"
+        action = self._get_param("OnFailure") or asked or default
+        return OnFailure(action=action, retain=not self._get_bool_param("RetainExceptOnCreate", False))
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
+
+    def _repeats(self, stack: Stack) -> bool:
+        """Whether this is the request that the stack's last operation began with, sent once more."""
+        return stack.token is not None and stack.token == self._get_param("ClientRequestToken")
+
+    def _paged(self, answer: dict[str, Any], member: str, *identity: str) -> ActionResult:
+        entries, following = page(answer[member], identity, self._get_param("NextToken"), self._get_param("MaxResults"))
+        return ActionResult({**answer, member: entries, "NextToken": following})
 
     def create_stack(self) -> ActionResult:
         name = self._get_param("StackName")
+        existing = self._region.find(name)
+        if existing is not None and self._repeats(existing):
+            return ActionResult({"StackId": existing.stack_id})
         self._refuse_existing(name)
         deployment = self._deployment(None)
         stack = self._region.new_stack(name)
+        stack.token, stack.settings = self._get_param("ClientRequestToken"), self._settings()
         stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection", False))
-        stack_operations.create(self._region, stack, deployment, rollback=self._rolls_back())
+        stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "CREATE")
         return ActionResult({"StackId": stack.stack_id})
 
     def update_stack(self) -> ActionResult:
         stack = self._stack()
+        if self._repeats(stack):
+            return ActionResult({"StackId": stack.stack_id})
         deployment = self._deployment(stack)
-        if not change_sets.differs(stack.deployment, deployment):
+        if not change_sets.differs(stack, deployment):
             raise ValidationError("No updates are to be performed.")
-        stack_operations.update(self._region, stack, deployment, rollback=self._rolls_back())
+        stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "UPDATE")
+        stack.token = self._get_param("ClientRequestToken")
+        stack.settings |= self._settings()
         return ActionResult({"StackId": stack.stack_id})
+
+    def cancel_update_stack(self) -> EmptyResult:
+        stack_operations.cancel_update(self._region, self._stack())
+        return EmptyResult()
 
     def delete_stack(self) -> EmptyResult:
         stack = self._region.find(self._get_param("StackName"))
         if stack is not None:  # deleting what is not there succeeds
-            stack_operations.delete(self._region, stack)
+            retained = self._get_param("RetainResources") or []
+            force = self._get_param("DeletionMode") == "FORCE_DELETE_STACK"
+            stack_operations.delete(self._region, stack, retained=retained, force=force)
         return EmptyResult()
 
     def rollback_stack(self) -> ActionResult:
         stack = self._stack()
-        stack_operations.roll_back(self._region, stack)
+        stack_operations.roll_back(self._region, stack, retain=self._on_failure().retain)
         return ActionResult({"StackId": stack.stack_id})
+
+    def continue_update_rollback(self) -> EmptyResult:
+        skip, force = self._get_param("ResourcesToSkip") or [], bool(self._get_bool_param("ForceRollback", False))
+        stack_operations.continue_rollback(self._region, self._stack(), skip=skip, force=force)
+        return EmptyResult()
+
+    def signal_resource(self) -> EmptyResult:
+        names = (self._get_param(name) for name in ("LogicalResourceId", "UniqueId", "Status"))
+        signals.receive(self._stack(), *names)
+        return EmptyResult()
+
+    def detect_stack_drift(self) -> ActionResult:
+        stack, only = self._stack(), self._get_param("LogicalResourceIds")
+        looked_at = [one for one in _resources(stack) if not only or one.logical_id in only]
+        stack.drifts |= {one.logical_id: drift.detect(stack, one) for one in looked_at}
+        detection = drift.detection(stack)
+        _detections[detection["StackDriftDetectionId"]] = detection
+        return ActionResult({"StackDriftDetectionId": detection["StackDriftDetectionId"]})
+
+    def describe_stack_drift_detection_status(self) -> ActionResult:
+        detection_id = self._get_param("StackDriftDetectionId")
+        if detection_id not in _detections:
+            raise ValidationError(f"StackDriftDetectionId {detection_id} does not exist")
+        return ActionResult(_detections[detection_id])
+
+    def describe_stack_resource_drifts(self) -> ActionResult:
+        wanted, drifts = self._get_param("StackResourceDriftStatusFilters"), self._stack().drifts.values()
+        found = [one for one in drifts if not wanted or one["StackResourceDriftStatus"] in wanted]
+        return self._paged({"StackResourceDrifts": found}, "StackResourceDrifts", "LogicalResourceId")
+
+    def detect_stack_resource_drift(self) -> ActionResult:
+        stack = self._stack()
+        found = drift.detect(stack, self._resource(stack))
+        stack.drifts[found["LogicalResourceId"]] = found
+        return ActionResult({"StackResourceDrift": found})
 
     def update_termination_protection(self) -> ActionResult:
         stack = self._stack()
-        stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection"))
+        if stack.root_id is not None:
+            raise ValidationError(
+                f"Termination protection of the nested stack [{stack.stack_id}] is that of its root stack "
+                f"[{stack.root_id}] and can only be changed there."
+            )
+        for one in self._region.stacks:
+            if stack.stack_id in (one.stack_id, one.root_id):
+                one.termination_protection = bool(self._get_bool_param("EnableTerminationProtection"))
         return ActionResult({"StackId": stack.stack_id})
 
     def describe_stacks(self) -> ActionResult:
         name = self._get_param("StackName")
         alive = [stack for stack in self._region.stacks if stack.deleted is None]
-        return ActionResult({"Stacks": [views.stack(one) for one in ([self._stack()] if name else alive)]})
+        found = [views.stack(one) for one in ([self._stack()] if name else alive)]
+        return self._paged({"Stacks": found}, "Stacks", "StackId")
 
     def list_stacks(self) -> ActionResult:
         wanted = self._get_param("StackStatusFilter") or []
         found = [one for one in self._region.stacks if not wanted or one.status in wanted]
-        return ActionResult({"StackSummaries": [views.summary(one) for one in found]})
+        return self._paged({"StackSummaries": [views.summary(one) for one in found]}, "StackSummaries", "StackId")
 
-    def _refuse_existing(self, name: str) -> None:
+    def _refuse_existing(self, name: str, *, but_in: str = "") -> None:
         stack = self._region.find(name)
-        if stack is not None and stack.status != "REVIEW_IN_PROGRESS":
+        if stack is not None and stack.status != but_in:
             raise AlreadyExistsError(f"Stack [{name}] already exists")
 
     def get_template(self) -> ActionResult:
@@ -130,17 +204,18 @@ class CloudFormationResponse(BaseResponse):
         template = self._summarised(self._stack() if name else None)
         return ActionResult(
             {
-                "Parameters": _declarations(template),
+                "Parameters": views.declarations(template),
                 "Description": template.document.get("Description"),
                 "ResourceTypes": sorted({resource["Type"] for resource in template.resources.values()}),
                 "Version": str(template.document.get("AWSTemplateFormatVersion", "")) or None,
+                "ResourceIdentifierSummaries": views.resource_identifiers(template, self.region),
             }
         )
 
     def validate_template(self) -> ActionResult:
         template = Template.parse(self._template_body(None))
         check(template, self.region)
-        described = {"Parameters": _declarations(template), "Description": template.document.get("Description")}
+        described = {"Parameters": views.declarations(template), "Description": template.document.get("Description")}
         return ActionResult(described)
 
     def _summarised(self, stack: Stack | None) -> Template:
@@ -150,7 +225,8 @@ class CloudFormationResponse(BaseResponse):
 
     def list_stack_resources(self) -> ActionResult:
         stack = self._stack()
-        return ActionResult({"StackResourceSummaries": [views.resource(stack, one) for one in _resources(stack)]})
+        found = [views.resource(stack, one) for one in _resources(stack)]
+        return self._paged({"StackResourceSummaries": found}, "StackResourceSummaries", "LogicalResourceId")
 
     def describe_stack_resources(self) -> ActionResult:
         logical_id, physical_id = self._get_param("LogicalResourceId"), self._get_param("PhysicalResourceId")
@@ -164,14 +240,19 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult({"StackResources": found})
 
     def describe_stack_resource(self) -> ActionResult:
-        stack, logical_id = self._stack(), self._get_param("LogicalResourceId")
+        stack = self._stack()
+        return ActionResult({"StackResourceDetail": views.resource(stack, self._resource(stack))})
+
+    def _resource(self, stack: Stack) -> StackResource:
+        logical_id = self._get_param("LogicalResourceId")
         if logical_id not in stack.resources:
             raise ValidationError(f"Resource {logical_id} does not exist for stack {stack.name}")
-        return ActionResult({"StackResourceDetail": views.resource(stack, stack.resources[logical_id])})
+        return stack.resources[logical_id]
 
     def describe_stack_events(self) -> ActionResult:
         stack = self._stack()
-        return ActionResult({"StackEvents": [views.event(stack, one) for one in reversed(stack.events)]})
+        events = [views.event(stack, one) for one in reversed(stack.events)]
+        return self._paged({"StackEvents": events}, "StackEvents", "EventId")
 
     def describe_events(self) -> ActionResult:
         only_failed = str((self._get_param("Filters") or {}).get("FailedEvents")).lower() == "true"
@@ -182,21 +263,21 @@ class CloudFormationResponse(BaseResponse):
             stack = self._stack()
             found = [one for one in reversed(stack.events) if not only_failed or one.status.endswith("_FAILED")]
             events = [views.operation_event(stack, one) for one in found]
-        return ActionResult({"OperationEvents": events})
+        return self._paged({"OperationEvents": events}, "OperationEvents", "EventId")
 
     def list_exports(self) -> ActionResult:
         exports = [
             {"ExportingStackId": stack.stack_id, "Name": name, "Value": value}
             for name, (stack, value) in self._region.exports().items()
         ]
-        return ActionResult({"Exports": exports})
+        return self._paged({"Exports": exports}, "Exports", "Name")
 
     def list_imports(self) -> ActionResult:
         name = self._get_param("ExportName")
         users = [stack.name for stack in self._region.importers(name)]
         if not users:
             raise ValidationError(f"Export '{name}' is not imported by any stack.")
-        return ActionResult({"Imports": users})
+        return self._paged({"Imports": users}, "Imports")
 
     def create_change_set(self) -> ActionResult:
         stack_name, change_set_type = self._get_param("StackName"), self._get_param("ChangeSetType", "UPDATE")
@@ -204,13 +285,13 @@ class CloudFormationResponse(BaseResponse):
         if change_set_type == "UPDATE" and stack is None:
             raise no_such_stack(stack_name)
         if change_set_type == "CREATE":
-            self._refuse_existing(stack_name)
-        elif change_set_type != "UPDATE":
-            raise ValidationError(f"The embedded AWS makes no change sets of type {change_set_type}")
+            self._refuse_existing(stack_name, but_in="REVIEW_IN_PROGRESS")
         name = self._get_param("ChangeSetName")
         if stack is not None and _find(stack, name):
             raise AlreadyExistsError(f"ChangeSet {name} already exists")
         deployment = self._deployment(stack)
+        if change_set_type == "IMPORT":
+            deployment = replace(deployment, imports=_identifiers(self._get_param("ResourcesToImport") or []))
         if stack is None:
             stack = self._region.new_stack(stack_name)
             stack.record("REVIEW_IN_PROGRESS", "User Initiated")
@@ -221,38 +302,58 @@ class CloudFormationResponse(BaseResponse):
             name=name,
             change_set_type=change_set_type,
             description=self._get_param("Description"),
+            settings=self._settings() | {"OnStackFailure": self._get_param("OnStackFailure")},
         )
+        if change_set_type == "IMPORT":
+            change_sets.refuse_wrong_import(stack, deployment, change_set.changes)
         _change_sets[change_set.change_set_id] = change_set
         return ActionResult({"Id": change_set.change_set_id, "StackId": stack.stack_id})
 
     def describe_change_set(self) -> ActionResult:
-        return ActionResult(views.change_set(self._change_set()))
+        return self._paged(views.change_set(self._change_set()), "Changes", "Type", "ResourceChange")
 
     def list_change_sets(self) -> ActionResult:
         stack = self._stack()
-        found = [one for one in _change_sets.values() if one.stack is stack]
-        return ActionResult({"Summaries": [views.change_set_summary(one) for one in found]})
+        found = [views.change_set_summary(one) for one in _active(stack)]
+        return self._paged({"Summaries": found}, "Summaries", "ChangeSetId")
 
     def delete_change_set(self) -> EmptyResult:
         # Succeeds without a change set as long as the stack is there: the CDK CLI deletes before it creates.
         change_set = self._find_change_set()
+        if change_set is None and self._get_param("StackName"):
+            self._stack()
+        if change_set is not None and change_set.execution == "EXECUTE_IN_PROGRESS":
+            raise InvalidChangeSetStatusError(
+                f"ChangeSet [{change_set.change_set_id}] cannot be deleted in its current execution status of "
+                f"[{change_set.execution}]"
+            )
         if change_set is not None:
             _change_sets.pop(change_set.change_set_id, None)
-        elif self._get_param("StackName"):
-            self._stack()
         return EmptyResult()
 
     def execute_change_set(self) -> EmptyResult:
         change_set = self._change_set()
         if change_set.execution_status != "AVAILABLE":
+            failed = change_set.status == "FAILED"
             raise InvalidChangeSetStatusError(
-                f"ChangeSet [{change_set.change_set_id}] cannot be executed in its current status of "
-                f"[{change_set.execution_status}]"
+                f"ChangeSet [{change_set.change_set_id}] cannot be executed in its current "
+                f"{'status' if failed else 'execution status'} of "
+                f"[{change_set.status if failed else change_set.execution_status}]"
             )
-        operation = stack_operations.create if change_set.change_set_type == "CREATE" else stack_operations.update
-        change_set.executed = True
-        operation(self._region, change_set.stack, change_set.deployment, rollback=self._rolls_back())
-        _change_sets.pop(change_set.change_set_id, None)
+        stack, on_failure = change_set.stack, self._on_failure(change_set.settings["OnStackFailure"])
+        stack.settings |= {name: value for name, value in change_set.settings.items() if value is not None}
+        for other in _active(stack):
+            if other is not change_set:
+                _change_sets.pop(other.change_set_id, None)
+        change_set.execution = "EXECUTE_IN_PROGRESS"
+        verb = change_set.change_set_type
+        try:
+            stack_operations.deploy(
+                self._region, stack, change_set.deployment, on_failure, verb, then=change_set.executed
+            )
+        except ValidationError:
+            change_set.execution = None
+            raise
         return EmptyResult()
 
     def _change_set(self) -> ChangeSet:
@@ -271,7 +372,17 @@ class CloudFormationResponse(BaseResponse):
 
 def _find(stack: Stack, name: str) -> ChangeSet | None:
     # a change set's name is unique within its stack only; the CDK CLI gives all of them the same
-    return next((one for one in _change_sets.values() if one.stack is stack and one.name == name), None)
+    return next((one for one in _active(stack) if one.name == name), None)
+
+
+def _active(stack: Stack) -> list[ChangeSet]:
+    """The change sets of a stack but for those that were executed, which only their ids find."""
+    done = ("EXECUTE_COMPLETE", "EXECUTE_FAILED")
+    return [one for one in list(_change_sets.values()) if one.stack is stack and one.execution not in done]
+
+
+def _identifiers(wanted: list[dict[str, Any]]) -> dict[str, str]:
+    return {one["LogicalResourceId"]: "|".join(one["ResourceIdentifier"].values()) for one in wanted}
 
 
 def _resources(stack: Stack) -> list[StackResource]:
@@ -279,16 +390,3 @@ def _resources(stack: Stack) -> list[StackResource]:
     return sorted(
         stack.resources.values(), key=lambda one: order.index(one.logical_id) if one.logical_id in order else -1
     )
-
-
-def _declarations(template: Template) -> list[dict[str, Any]]:
-    return [
-        {
-            "ParameterKey": name,
-            "DefaultValue": declaration.get("Default"),
-            "ParameterType": declaration["Type"],
-            "NoEcho": str(declaration.get("NoEcho")).lower() == "true",
-            "Description": declaration.get("Description"),
-        }
-        for name, declaration in template.parameters.items()
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -46,6 +47,24 @@ class Mailbox:
             return None
 
 
+def expected() -> bool:
+    """Whether anybody may wait for a letter."""
+    return bool(_mailboxes)
+
+
+def urls_in(text: str) -> list[str]:
+    """The URLs of mailboxes in a text."""
+    return re.findall(re.escape(f"{api.endpoint()}{_PATH}") + r"[0-9a-f]{32}", text)
+
+
+def deliver(url: str, letter: dict[str, Any]) -> bool:
+    """Put a letter into the mailbox of a URL or path; False if it is closed."""
+    mailbox = _mailboxes.get(url.rpartition("/")[-1])
+    if mailbox is not None:
+        mailbox.put(letter)
+    return mailbox is not None
+
+
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -57,15 +76,13 @@ def middleware(app: Wsgi) -> Wsgi:
         if not path.startswith(_PATH):
             return app(environ, start_response)
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        mailbox = _mailboxes.get(path.removeprefix(_PATH))
         try:
             letter = json.loads(body)
         except ValueError:
             letter = None
-        if mailbox is None or not isinstance(letter, dict):
+        if not isinstance(letter, dict) or not deliver(path, letter):
             start_response("403 Forbidden", [("Content-Length", "0")])  # S3's answer to an expired URL
             return [b""]
-        mailbox.put(letter)
         start_response("200 OK", [("Content-Length", "0")])
         return [b""]
 

@@ -13,6 +13,7 @@ from moto.awslambda.utils import get_backend
 from trainium_local.resources import stand_in_handlers
 from trainium_local.resources.callbacks import Mailbox, middleware
 from trainium_local.resources.registry import (
+    CancelledError,
     Properties,
     Provisioned,
     ProvisioningError,
@@ -31,6 +32,8 @@ _POLL = 0.05
 
 class CustomResource:
     """Create, Update and Delete become events for the function named by ServiceToken."""
+
+    waits = True
 
     def create(self, request: Request) -> Provisioned:
         nameless = Provisioned(physical_id=request.generated_name())
@@ -85,7 +88,7 @@ class CustomResource:
             if invocation.crashed_before(time.monotonic() - _GRACE):
                 raise ProvisioningError(invocation.complaint(), leftover=current)
         if request.cancelled.is_set():
-            raise ProvisioningError("the operation was cancelled", leftover=current)
+            raise CancelledError(leftover=current)
         raise ProvisioningError(
             f"CloudFormation did not receive a response from your Custom Resource within {timeout:.0f} seconds. "
             f"The function's log says why: it has to PUT its answer to the ResponseURL of the event.",

@@ -29,6 +29,7 @@ class Request:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     update_policy: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cancelled: threading.Event = field(default_factory=threading.Event)
+    rolls_back: bool = False
 
     def generated_name(self, limit: int = 128) -> str:
         """A physical name in CloudFormation's form, stack-logical-random, cut to `limit` characters."""
@@ -65,6 +66,13 @@ class ProvisioningError(Exception):
     def __init__(self, reason: str, leftover: Provisioned | None = None) -> None:
         super().__init__(reason)
         self.leftover = leftover
+
+
+class CancelledError(ProvisioningError):
+    """A provisioner stopped waiting because `Request.cancelled` was set."""
+
+    def __init__(self, leftover: Provisioned | None = None) -> None:
+        super().__init__("cancelled", leftover)
 
 
 class NeedsReplacementError(Exception):
@@ -123,6 +131,14 @@ def find(resource_type: str, region: str) -> ResourceType | None:
     if resource_type in _types:
         return _types[resource_type]
     return _fallback[0] if _fallback and schemas.find(resource_type, region) else None
+
+
+def waits(provisioner: ResourceType) -> bool:
+    """Whether it spends its time waiting for others, and says so by a true attribute `waits`.
+
+    The engine gives such a resource a thread of its own.
+    """
+    return bool(getattr(provisioner, "waits", False))
 
 
 def really_created() -> list[str]:

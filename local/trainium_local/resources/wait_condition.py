@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
+from datetime import timedelta
 
+from trainium_local import clock
 from trainium_local.resources.callbacks import Mailbox
 from trainium_local.resources.registry import (
+    CancelledError,
     NeedsReplacementError,
     Properties,
     Provisioned,
@@ -34,23 +36,34 @@ class _Handle:
 
 
 class _Condition:
+    """Without a handle it waits for nothing but its CreationPolicy."""
+
+    waits = True
+
     def create(self, request: Request) -> Provisioned:
+        condition = Provisioned(physical_id=request.generated_name(), attributes={"Data": "{}"})
+        if "Handle" not in request.properties:
+            return condition
         mailbox = _mailboxes[request.properties["Handle"]]
         wanted, timeout = int(request.properties.get("Count", 1)), float(request.properties["Timeout"])
         data: dict[str, str] = {}
-        deadline = time.monotonic() + timeout
+        deadline = clock.now() + timedelta(seconds=timeout)
         while len(data) < wanted:
             signal = mailbox.receive(_POLL)
-            if signal is None and (time.monotonic() > deadline or request.cancelled.is_set()):
+            if signal is None and request.cancelled.is_set():
+                raise CancelledError
+            if signal is None and clock.now() > deadline:
                 raise ProvisioningError(
                     f"WaitCondition timed out. Received {len(data)} conditions when expecting {wanted}"
                 )
             if signal is None:
                 continue
+            unique_id, reason = str(signal.get("UniqueId")), signal.get("Reason")
             if signal.get("Status") != "SUCCESS":
-                raise ProvisioningError(f"WaitCondition received failed message: '{signal.get('Reason')}'")
-            data[str(signal.get("UniqueId"))] = str(signal.get("Data", ""))
-        return Provisioned(physical_id=request.generated_name(), attributes={"Data": json.dumps(data)})
+                raise ProvisioningError(f"WaitCondition received failed message: '{reason}' for uniqueId: {unique_id}")
+            data[unique_id], condition.note = str(signal.get("Data", "")), reason or None
+        condition.attributes["Data"] = json.dumps(data)
+        return condition
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         raise NeedsReplacementError
