@@ -7,7 +7,7 @@ from typing import Any
 
 from demo.inventory import Client
 from trainium_core.naming import RECORDS_PREFIX
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import jmespath
 
-from trainium_core.naming import CLUSTER_TAG
 from trainium_local.environment import ACCOUNT_ID
+from trainium_runtime.naming import CLUSTER_TAG
 
 Client = Callable[[str], Any]
 """Gives the boto3 client of a service."""

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from demo.deployed_cluster import DeployedCluster
 from trainium_cli.terminal import pairs, table
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 
 _ALL_TRAFFIC = "-1"
 

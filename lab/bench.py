@@ -13,8 +13,9 @@ from lab.places import RUN
 from lab.plans import lab_plan
 from lab.site import Site
 from lab.waiting import wait_for
-from trainium_core.naming import RECORDS_PREFIX, ROSTER_KEY
+from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
+from trainium_runtime.naming import ROSTER_KEY
 
 TYPES = ("trn1.2xlarge", "trn1.32xlarge")
 """With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""

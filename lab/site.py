@@ -16,11 +16,11 @@ from lab.instance import Instance
 from lab.laboratory import REGION, Laboratory
 from lab.node import Node
 from lab.waiting import TooLateError, wait_for
-from trainium_core.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_core.naming import RECORDS_PREFIX
-from trainium_core.node_record import NodeRecord
 from trainium_core.plan import Plan
-from trainium_core.recovery import Recovery
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.recovery import Recovery
 from trainium_userdata import NodePlaces, node_script, node_user_data
 
 BUCKET = "trnlab-records"

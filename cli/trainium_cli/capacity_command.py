@@ -13,10 +13,10 @@ from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 from trainium_core.capacity import outlook
 from trainium_core.capacity_options import CapacityWish
 from trainium_core.capacity_search import search_capacity
+from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 
 _EXIT_CODES = {
     "something": ExitCode.OK,

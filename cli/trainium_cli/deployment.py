@@ -8,9 +8,9 @@ import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.stack_events import AwsStackEvents
 from trainium_core.deployment_failure import deployment_failure
+from trainium_runtime.errors import CannotTellError
 
 _INTERRUPTED = (
     "\nInterrupted. What CloudFormation has begun it ends by itself; `trn deploy` then goes on from there, "

@@ -14,12 +14,12 @@ from trainium_cli.grace import grace_option, in_words
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.teardown import AwsTeardown
 from trainium_core.teardown import Outcome, Scope, scope_of, take_down, verdict
 from trainium_core.teardown.inventory import Inventory, inventory
 from trainium_core.teardown.step import Progress
+from trainium_runtime.errors import CannotTellError
 
 _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.COULD_NOT_TELL}
 

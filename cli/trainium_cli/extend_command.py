@@ -12,7 +12,6 @@ from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
-from trainium_core.account import CannotTellError
 from trainium_core.account.pilot import PilotStacks, StandingStack
 from trainium_core.adapters.pilot import AwsPilotStacks
 from trainium_core.adapters.prices import AwsPrices
@@ -20,9 +19,11 @@ from trainium_core.cdk_json import with_settings
 from trainium_core.cost import Estimate, estimate
 from trainium_core.forms import UnreadableError
 from trainium_core.naming import HYPERPOD_STACK_NAME, STACK_NAME
-from trainium_core.pilot_end import read_pilot_end, utc_text
+from trainium_core.pilot_end import read_pilot_end
 from trainium_core.pilot_extension import extended_end
 from trainium_core.plan import Plan
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
 _STACKS_THAT_END = (STACK_NAME, HYPERPOD_STACK_NAME)

@@ -13,12 +13,12 @@ from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 from trainium_core.plan import Plan
 from trainium_core.preflight import CHECKS, Verdict, verdict
 from trainium_core.preflight import preflight as ask_account
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.problems import PlanError
+from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 
 EXIT_CODES = {
     "ready": ExitCode.OK,

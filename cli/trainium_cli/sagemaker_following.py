@@ -7,9 +7,9 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.sagemaker_report import log_text, state_line
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine, TrainingJobControl
 from trainium_core.sagemaker.follow import JobFollower
+from trainium_runtime.errors import CannotTellError
 
 Wish = Literal["stop", "leave", "follow"]
 

@@ -13,7 +13,6 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import print_json
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.context import plan_from_file
 from trainium_core.naming import TRAINING_STACK_NAME
@@ -23,6 +22,7 @@ from trainium_core.sagemaker.images import image_tags, training_image
 from trainium_core.sagemaker.job import TrainingJob, job_name
 from trainium_core.sagemaker.places import JobPlaces, no_stack, places_from_outputs, places_in_bucket
 from trainium_core.sagemaker.problems import JobError, JobProblem
+from trainium_runtime.errors import CannotTellError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_o
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.preflight import verdict
 from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request
+from trainium_runtime.errors import CannotTellError
 
 
 @click.command()

@@ -17,7 +17,6 @@ from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
@@ -30,6 +29,7 @@ from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request, packed_job
 from trainium_core.sagemaker.source_package import SourcePackage, pack_source
+from trainium_runtime.errors import CannotTellError
 
 
 @click.command()

@@ -13,7 +13,6 @@ from trainium_cli.course import Course
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan
 from trainium_cli.waiting import waiting
-from trainium_core.account import CannotTellError
 from trainium_core.account.sleep import Sleeper, SleepState
 from trainium_core.account.stack_events import StackEvent
 from trainium_core.account.teardown import OrderRefusedError
@@ -21,15 +20,17 @@ from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.sleep_control import AwsSleepControl
 from trainium_core.cost import estimate
 from trainium_core.deployment_failure import deployment_failure
-from trainium_core.fleet_verdict import is_ready_with_nodes
 from trainium_core.naming import STACK_NAME
-from trainium_core.pilot_end import read_pilot_end, utc_text
+from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK
 from trainium_core.stack_course import follow
 from trainium_core.teardown.notice import GiveNotice
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.fleet_verdict import is_ready_with_nodes
+from trainium_runtime.pilot_end import utc_text
 
 _NOTICE = "sleep"
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_core.naming import CONSENT_TAG
+from trainium_runtime.naming import CONSENT_TAG
 
 
 class DisposableBucket(Construct):

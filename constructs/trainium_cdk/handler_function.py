@@ -1,4 +1,4 @@
-"""A Lambda function of this package: one of the modules in handlers/, with the core beside it."""
+"""A Lambda function of this package: a module of trainium_runtime.handlers, with the runtime around it."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,11 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
-import trainium_core
+import trainium_runtime
 from trainium_cdk.justification import justify
 from trainium_cdk.service_role import service_role
 
-_HANDLERS = Path(__file__).parent / "handlers"
-_CORE = Path(trainium_core.__file__).parent
+_RUNTIME = Path(trainium_runtime.__file__).parent
 _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
@@ -39,7 +38,7 @@ class HandlerFunction(Construct):
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """
-        handler: a module of handlers/ with a function `handle`. timeout_minutes: at most 15.
+        handler: a module of trainium_runtime.handlers with a function `handle`. timeout_minutes: at most 15.
         environment: variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
@@ -54,7 +53,7 @@ class HandlerFunction(Construct):
             self,
             "Function",
             runtime=lambda_.Runtime.PYTHON_3_14.name,
-            handler=f"handlers.{handler}.handle",
+            handler=f"{trainium_runtime.__name__}.handlers.{handler}.handle",
             code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
             role=self.role.role_arn,
             logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=log_group.log_group_name),
@@ -99,6 +98,5 @@ def _code(stack: Stack) -> Asset:
     if isinstance(existing, Asset):
         return existing
     with TemporaryDirectory() as folder:
-        shutil.copytree(_CORE, Path(folder) / "trainium_core", ignore=_NOT_SHIPPED)
-        shutil.copytree(_HANDLERS, Path(folder) / "handlers", ignore=_NOT_SHIPPED)
+        shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
         return Asset(stack, "HandlerCode", path=folder)

@@ -10,10 +10,10 @@ from constructs import Construct
 
 from trainium_cdk.group_arn import group_arn
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.handlers.capacity_block_end import DETAIL_TYPES
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_records import NodeRecords
-from trainium_core.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
+from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
+from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
 
 class NodeKeeper(Construct):

@@ -8,7 +8,8 @@ from constructs import Construct
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import LOGS_PREFIX, RECORDS_PREFIX, ROSTER_KEY, SSH_KEYS_PREFIX
+from trainium_core.naming import LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
+from trainium_runtime.naming import ROSTER_KEY
 
 _LOGS_KEPT = Duration.days(30)
 

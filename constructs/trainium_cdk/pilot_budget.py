@@ -6,8 +6,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from trainium_core.facts import facts
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 class PilotBudget(Construct):

@@ -16,9 +16,9 @@ from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
-from trainium_core.naming import CLUSTER_TAG, STOPPED_TAG, TOLD_TAG
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
+from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG, TOLD_TAG
 
 
 class PilotClock(Construct):

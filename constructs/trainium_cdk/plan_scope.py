@@ -3,9 +3,9 @@
 from aws_cdk import Annotations, Stack, Tags, Token
 from constructs import Construct
 
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError, Problem
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 def check_region(construct: Construct, plan: Plan) -> None:

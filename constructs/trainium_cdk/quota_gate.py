@@ -10,7 +10,7 @@ from trainium_core.quota import quota_need
 
 _ASKING_MINUTES = 2
 
-# What trainium_core.adapters.quotas asks, all of it read-only.
+# What trainium_runtime.aws_quotas asks, all of it read-only.
 _ACTIONS = [
     "cloudwatch:GetMetricStatistics",
     "ec2:DescribeCapacityReservations",

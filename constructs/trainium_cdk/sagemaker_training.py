@@ -17,10 +17,11 @@ from trainium_cdk.training_role import TrainingRole
 from trainium_cdk.training_run import TrainingRun
 from trainium_cdk.training_state_machine import TrainingStateMachine
 from trainium_cdk.training_store import TrainingStore
-from trainium_core.naming import CLUSTER_TAG, training_job_prefix
+from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.images import parsed_image, training_image
 from trainium_core.warnings import training_warnings
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 class SageMakerTraining(Construct):

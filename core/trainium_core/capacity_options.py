@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import INSTANCE_PLATFORM, BlockOffering, Reservation
 from trainium_core.capacity import CapacityOption
 from trainium_core.facts import facts
-from trainium_core.pilot_clock import stops_before_block_end
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.pilot_clock import stops_before_block_end
 
 
 @dataclass(frozen=True, kw_only=True)

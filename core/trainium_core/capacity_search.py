@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import BlockOffering, Capacity
 from trainium_core.account.prices import Prices
 from trainium_core.capacity import CapacityOption, ranked
@@ -16,6 +15,7 @@ from trainium_core.facts import facts
 from trainium_core.price_quotes import Quotes, quotes
 from trainium_core.prices import CAPACITY_BLOCK, SPOT, Price
 from trainium_core.prices_file import snapshot_prices
+from trainium_runtime.errors import CannotTellError
 
 Answered = TypeVar("Answered")
 Thing = TypeVar("Thing", bound=Hashable)

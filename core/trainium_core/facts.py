@@ -1,4 +1,4 @@
-"""The facts of data/facts.toml, read once."""
+"""The facts of data/facts.toml and those of the runtime, read once."""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any
 
 from trainium_core.catalog import DATA
+from trainium_runtime import facts as runtime
 
 
 @cache
 def facts() -> Mapping[str, Any]:
-    """Every fact by section and key, as the file has them."""
-    return tomllib.loads((DATA / "facts.toml").read_text())
+    """Every fact by section and key, as the files have them."""
+    return {**tomllib.loads((DATA / "facts.toml").read_text()), **runtime.facts()}

@@ -1,8 +1,9 @@
 """One EC2 instance type with Neuron devices, and what follows from its facts."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from trainium_runtime.quota import family_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +58,3 @@ class InstanceType:
     def logical_neuron_cores(self, logical_neuroncore_config: int) -> int:
         """What torchrun, JAX and `neuron-ls` see on one instance."""
         return self.physical_neuron_cores // logical_neuroncore_config
-
-
-def family_of(instance_type: str) -> str:
-    """The letters an instance type's name begins with, by which EC2 counts its quotas."""
-    return re.split(r"[^a-z]", instance_type)[0]

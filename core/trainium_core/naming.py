@@ -9,9 +9,6 @@ HYPERPOD_STACK_NAME = "HyperPodStack"
 STACK_NAMES = {"cluster": STACK_NAME, "sagemaker": TRAINING_STACK_NAME, "hyperpod": HYPERPOD_STACK_NAME}
 """Names of the stacks by what trn:stacks calls them."""
 
-CLUSTER_TAG = "trn:cluster"
-"""Tag on everything a plan makes; its value is the plan's cluster_name."""
-
 CACHE_PREFIX = "neuron-compile-cache"
 """Folder of the compile cache in its bucket."""
 
@@ -23,24 +20,6 @@ LOGS_PREFIX = "logs"
 
 SSH_KEYS_PREFIX = "ssh"
 """Folder of the nodes' public keys, beside the records."""
-
-ROSTER_KEY = "cluster.json"
-"""Key of the roster, beside the records."""
-
-CONSENT_TAG = "trn:empty-at-delete"
-"""Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""
-
-NODE_STATE_TAG = "trn:node"
-"""Tag on an instance: the state of its last record."""
-
-NODE_REASON_TAG = "trn:reason"
-"""Tag on an instance: why it failed or drains."""
-
-STOPPED_TAG = "trn:stopped"
-"""Tag on the topic of a pilot: why its clock lets there be no nodes."""
-
-TOLD_TAG = "trn:told"
-"""Tag on the topic of a pilot: what was last told of its end."""
 
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""

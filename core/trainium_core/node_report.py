@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_core.node_record import Check
-from trainium_core.recovery import Recovery, plan_recovery
-from trainium_core.roster import Roster
-from trainium_core.stored_record import StoredRecord, failures
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.node_record import Check
+from trainium_runtime.recovery import Recovery, plan_recovery
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import StoredRecord, failures
 
 
 @dataclass(frozen=True, kw_only=True)

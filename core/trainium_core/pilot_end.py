@@ -7,27 +7,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from trainium_core.forms import UnreadableError
 from trainium_core.problems import nearest
+from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _LONGEST = timedelta(days=366)
-
-
-@dataclass(frozen=True)
-class PilotEnd:
-    """Either `after`, counted from the first deployment in hours that pass, or `at`, in UTC."""
-
-    after: timedelta | None = None
-    at: datetime | None = None
-
-    def instant(self, deployed: datetime) -> datetime:
-        """The end in UTC, of a pilot first deployed then."""
-        return self.at or deployed.astimezone(UTC) + (self.after or timedelta())
-
-    def __str__(self) -> str:
-        """The same end as a setting says it, without a time zone: it can be read where no zones are known."""
-        if self.at is not None:
-            return utc_text(self.at)
-        return f"{(self.after or timedelta()) // _UNITS['h']}h"
 
 
 @dataclass(frozen=True)
@@ -65,13 +48,6 @@ def read_pilot_end(text: str) -> PilotEnd:
     if local.tzinfo is None:
         raise UnreadableError(f"say in which zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
     return PilotEnd(at=_in_utc(local))
-
-
-def utc_text(instant: datetime) -> str:
-    """An instant as `2026-12-01T17:00Z`; seconds where there are any, so that reading it gives the instant again."""
-    in_utc = instant.astimezone(UTC).replace(tzinfo=None)
-    precision = "microseconds" if in_utc.microsecond else "seconds" if in_utc.second else "minutes"
-    return f"{in_utc.isoformat(timespec=precision)}Z"
 
 
 def _in_zone(local: datetime, zone_name: str) -> datetime:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX, Problem
 from trainium_core.rule import Rule, rule_of
+from trainium_runtime.naming import CLUSTER_TAG
 
 PILOT_RULES: list[Rule] = []
 rule = rule_of(PILOT_RULES)

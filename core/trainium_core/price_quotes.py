@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.prices import Prices
 from trainium_core.prices import Price, PricedItem, PriceTable
+from trainium_runtime.errors import CannotTellError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """SageMaker's quotas for an instance type, in instances: found by name, since AWS publishes no codes."""
 
-from trainium_core.account import Quota, Quotas
 from trainium_core.facts import facts
+from trainium_runtime.quota import Quota, Quotas
 
 SERVICE = "sagemaker"
 

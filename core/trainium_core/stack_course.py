@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.stack_events import StackEvent, StackEvents
+from trainium_runtime.errors import CannotTellError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 _UNANSWERED = 3

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from trainium_core.facts import facts
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:

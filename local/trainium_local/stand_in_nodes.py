@@ -21,10 +21,10 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
-from trainium_core.naming import ROSTER_KEY
-from trainium_core.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
-from trainium_core.roster import Roster
 from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
+from trainium_runtime.roster import Roster
 
 BOOT_SECONDS = 0.2
 WRITER = Check(

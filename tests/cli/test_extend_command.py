@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from trainium_cli import extend_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account import CannotTellError
 from trainium_core.account.pilot import StandingStack
+from trainium_runtime.errors import CannotTellError
 
 PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,11 +10,11 @@ import pytest
 from tests.cli.running import GOOD, run
 from trainium_cli import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.account import CannotTellError
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.node_record import Check, NodeRecord, State
-from trainium_core.roster import Roster
-from trainium_core.stored_record import StoredRecord
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.node_record import Check, NodeRecord, State
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import StoredRecord
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 A, B = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb"

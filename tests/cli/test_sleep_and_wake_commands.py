@@ -12,11 +12,11 @@ from tests.cli.running import GOOD
 from trainium_cli import sleep_switching
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account import CannotTellError
 from trainium_core.account.sleep import SleepState
 from trainium_core.account.stack_events import StackEvent
 from trainium_core.account.teardown import NodeGroup, OrderRefusedError
-from trainium_core.roster import Notice
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.roster import Notice
 
 
 def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:

@@ -7,7 +7,7 @@ from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
 from trainium_cdk.disposable_bucket import DisposableBucket
-from trainium_core.naming import CONSENT_TAG
+from trainium_runtime.naming import CONSENT_TAG
 
 CONTENT = "Custom::TrnBucketContent"
 

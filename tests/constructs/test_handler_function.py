@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import trainium_cdk.handlers
+import trainium_runtime.handlers
 from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
+from tests.layout.repository import files
 from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = ("bucket_files", "empty_bucket", "fleet_gate", "node_keeper", "pilot_clock", "quota_gate")
@@ -27,7 +28,7 @@ def asset(template: Template) -> Path:
 
 
 def test_every_handler_is_tried_here() -> None:
-    folder = Path(trainium_cdk.handlers.__file__).parent
+    folder = Path(trainium_runtime.handlers.__file__).parent
     handlers = {path.stem for path in folder.glob("*.py") if "\ndef handle(" in path.read_text()}
     assert handlers == set(HANDLERS)
 
@@ -42,13 +43,12 @@ def test_the_handler_is_there_under_its_name_with_nothing_but_pythons_own_librar
     subprocess.run([sys.executable, "-I", "-S", "-B", "-c", look], check=True)
 
 
-def test_lambda_gets_source_and_data_only() -> None:
-    suffixes = {path.suffix for path in asset(function("fleet_gate")).rglob("*") if path.is_file()}
-    assert suffixes - {".typed"} <= {".py", ".toml", ".csv"}
-
-
-def test_lambda_gets_what_asks_an_account() -> None:
-    assert (asset(function("quota_gate")) / "trainium_core" / "adapters" / "quotas.py").is_file()
+def test_the_code_is_the_runtime_package_and_nothing_else() -> None:
+    """So a change of any other file of this repository leaves deployed functions as they are."""
+    code = asset(function("fleet_gate"))
+    shipped = {path.relative_to(code) for path in code.rglob("*") if path.is_file()}
+    runtime = {path for path in files() if path.parts[0] == "runtime"}
+    assert {Path("runtime") / path for path in shipped} == runtime
 
 
 def test_the_same_sources_make_the_same_asset() -> None:

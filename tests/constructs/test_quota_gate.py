@@ -15,7 +15,8 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import QuotaGate
-from trainium_core.quota import QuotaNeed, quota_need
+from trainium_core.quota import quota_need
+from trainium_runtime.quota import QuotaNeed
 
 GATE = "Custom::TrnQuotaGate"
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from trainium_core.account import CannotTellError, Identity
+from trainium_core.account import Identity
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.prices import Price, PricedItem
+from trainium_runtime.errors import CannotTellError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLUSTER = "trn-pilot"

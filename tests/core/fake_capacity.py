@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.plans import RESERVATION
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import BlockOffering, Reservation
+from trainium_runtime.errors import CannotTellError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOMORROW = datetime(2026, 11, 22, 11, 30, tzinfo=UTC)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobState, JobSummary, LogLine, LogPage
+from trainium_runtime.errors import CannotTellError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NAME = "trn-pilot-train"

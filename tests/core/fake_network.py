@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_core.account import Quota
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_runtime.quota import Quota
 
 VPC = Vpc(vpc_id="vpc-0123456789abcdef0", dns_support=True, dns_hostnames=True)
 SUBNET = Subnet(subnet_id="subnet-0123456789abcdef0", vpc_id=VPC.vpc_id, zone_id="usw2-az4", free_addresses=251)

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from trainium_core.account import CannotTellError
 from trainium_core.prices import Price, PricedItem
+from trainium_runtime.errors import CannotTellError
 
 TODAY = "2026-11-21"
 

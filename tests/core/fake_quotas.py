@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_core.account import CannotTellError, Quota, QuotaRequest, RunningInstance, UsageMetric
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
 
 ON_DEMAND = "L-2C3B7624"
 METRIC = UsageMetric(

@@ -6,9 +6,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.fake_audit import CLUSTER, NOW, FakeAuditedAccount
-from trainium_core.account import CannotTellError
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.spending.node_runs import ScalingActivity
+from trainium_runtime.errors import CannotTellError
 
 GROUP = ("AWS::AutoScaling::AutoScalingGroup", "group")
 FIRST, SECOND = "i-0000000000000000a", "i-0000000000000000b"

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import (
     Leftover,
     LeftoverKind,
@@ -16,8 +15,10 @@ from trainium_core.account.teardown import (
     StoredBytes,
     Work,
 )
-from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, STACK_NAME, TRAINING_STACK_NAME
-from trainium_core.roster import Notice
+from trainium_core.naming import STACK_NAME, TRAINING_STACK_NAME
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
+from trainium_runtime.roster import Notice
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"

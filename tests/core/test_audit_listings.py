@@ -11,13 +11,13 @@ import pytest
 from botocore import xform_name
 from botocore.stub import Stubber
 
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
 from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
-from trainium_core.adapters.aws_service import Clients
 from trainium_core.audit.resource import Look, Resource, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import CannotTellError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

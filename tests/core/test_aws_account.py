@@ -12,7 +12,7 @@ from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.aws_service import ATTEMPTS, Clients
+from trainium_runtime.aws_service import ATTEMPTS, Clients
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

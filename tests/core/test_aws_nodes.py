@@ -9,11 +9,11 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.account import CannotTellError
-from trainium_core.adapters.node_store import NodeStore
 from trainium_core.adapters.nodes import AwsNodes
-from trainium_core.node_record import NodeRecord
-from trainium_core.roster import Roster
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.node_store import NodeStore
+from trainium_runtime.roster import Roster
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

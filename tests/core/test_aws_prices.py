@@ -10,10 +10,10 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import ANY, Stubber
 
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.price_products import products
 from trainium_core.prices import PricedItem
+from trainium_runtime.errors import CannotTellError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

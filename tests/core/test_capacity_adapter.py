@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import BlockOffering, Reservation
 from trainium_core.adapters.capacity import AwsCapacity
+from trainium_runtime.errors import CannotTellError
 
 REGION = "us-west-2"
 TYPE = "trn2.48xlarge"

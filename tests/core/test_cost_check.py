@@ -10,7 +10,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_core.preflight.cost_check import check_cost
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
 
 CHEAP: dict[str, Decimal | None] = {
     "on-demand": Decimal("21.5"),

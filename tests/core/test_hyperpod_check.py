@@ -6,9 +6,9 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
-from trainium_core.account import Quota
 from trainium_core.facts import facts
 from trainium_core.preflight import Finding, preflight, verdict
+from trainium_runtime.quota import Quota
 
 WORKERS, CONTROLLER = "ml.trn1.32xlarge for cluster usage", "ml.m5.xlarge for cluster usage"
 OF_CLUSTERS: tuple[str, str] = (

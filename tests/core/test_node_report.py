@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.node_record import NodeRecord, State
 from trainium_core.node_report import NodesReport, nodes_report
-from trainium_core.roster import Roster
-from trainium_core.stored_record import StoredRecord
+from trainium_runtime.node_record import NodeRecord, State
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import StoredRecord
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ROSTER = Roster.of({"i-a": "10.0.0.1", "i-b": "10.0.0.2"})

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_core.forms import UnreadableError
-from trainium_core.pilot_end import PilotEnd, read_pilot_end, utc_text
+from trainium_core.pilot_end import read_pilot_end
+from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC", "America/Sao_Paulo")

@@ -15,15 +15,15 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.account import CannotTellError
-from trainium_core.adapters import aws_service
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.aws_service import ATTEMPTS, Clients
 from trainium_core.plan import Plan
 from trainium_core.preflight import CHECKS, Finding, preflight, verdict
 from trainium_local import lifecycle
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
+from trainium_runtime import aws_service
+from trainium_runtime.aws_service import ATTEMPTS, Clients
+from trainium_runtime.errors import CannotTellError
 
 REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"

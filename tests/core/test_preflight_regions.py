@@ -9,9 +9,10 @@ from tests.core.plans import from_settings
 from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.preflight import Answer, runner, verdict
+from trainium_core.preflight import runner, verdict
 from trainium_core.preflight.regions import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError
+from trainium_runtime.answer import Answer
 
 PLAN = from_settings(nodes=2, availability_zone_id="usw2-az1")
 ZONES = {"us-west-2": ["usw2-az1"], "us-east-2": ["use2-az3"]}

@@ -10,8 +10,9 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from tests.core.fake_quotas import METRIC, ON_DEMAND
-from trainium_core.account import CannotTellError, Quota, RunningInstance
-from trainium_core.adapters.quotas import AwsQuotas
+from trainium_runtime.aws_quotas import AwsQuotas
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.quota import Quota, RunningInstance
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

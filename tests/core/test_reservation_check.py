@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import Reservation
 from trainium_core.account.network import Subnet
-from trainium_core.preflight import Answer, preflight
+from trainium_core.preflight import preflight
 from trainium_core.preflight.reservation_check import check_reservation, judge_reservation
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
 
 RESERVED = {"capacity": "reservation", "reservation_id": RESERVATION}
 IN_A_BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}

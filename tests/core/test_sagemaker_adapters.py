@@ -16,13 +16,13 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError, LogLine
 from trainium_core.adapters import training_jobs
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
 from trainium_core.sagemaker.request import training_job_request
+from trainium_runtime.errors import CannotTellError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

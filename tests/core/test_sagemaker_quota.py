@@ -3,9 +3,10 @@
 import pytest
 
 from tests.core.fake_quotas import FakeQuotas
-from trainium_core.account import CannotTellError, Quota
 from trainium_core.facts import facts
 from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.quota import Quota
 
 NAME = "ml.trn1.32xlarge for training job usage"
 CODE = "L-79A1FE57"

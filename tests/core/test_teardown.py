@@ -23,10 +23,10 @@ from tests.core.fake_teardown import (
     leftover,
     training_stack,
 )
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, OrderRefusedError, Work
 from trainium_core.naming import STACK_NAME
 from trainium_core.teardown import Outcome, scope_of, take_down, verdict
+from trainium_runtime.errors import CannotTellError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 

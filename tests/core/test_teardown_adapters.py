@@ -10,12 +10,13 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError, StoredBytes, Work
-from trainium_core.adapters.node_store import NodeStore, StoredRoster
 from trainium_core.adapters.teardown import AwsTeardown
-from trainium_core.naming import CLUSTER_TAG, RECORDS_OUTPUT, ROSTER_KEY
-from trainium_core.roster import Notice, Roster
+from trainium_core.naming import RECORDS_OUTPUT
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
+from trainium_runtime.node_store import NodeStore, StoredRoster
+from trainium_runtime.roster import Notice, Roster
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.deploy.account import Account, outputs
-from trainium_core.naming import CACHE_PREFIX, CLUSTER_TAG, CONSENT_TAG, STACK_NAME
+from trainium_core.naming import CACHE_PREFIX, STACK_NAME
+from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 FOREIGN_STACK = f"{STACK_NAME}-dev"

@@ -12,10 +12,11 @@ import pytest
 from tests.constructs.synth import Template, cluster_template
 from tests.deploy.account import Account, Run, differences, instance_ids, outputs
 from tests.deploy.clock import MovableClock
-from trainium_core.naming import ROSTER_KEY, STACK_NAME, STOPPED_TAG
-from trainium_core.pilot_end import utc_text
-from trainium_core.roster import Roster
+from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
+from trainium_runtime.naming import ROSTER_KEY, STOPPED_TAG
+from trainium_runtime.pilot_end import utc_text
+from trainium_runtime.roster import Roster
 
 WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
 LOOK = 6

@@ -9,9 +9,9 @@ import pytest
 
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, Run, instance_ids, outputs
-from trainium_core.naming import ROSTER_KEY
-from trainium_core.roster import Roster
 from trainium_local.server import Settings
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.roster import Roster
 
 
 @pytest.fixture(scope="module")

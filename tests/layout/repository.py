@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 PACKAGE_OF = {
+    "runtime": "trainium_runtime",
     "core": "trainium_core",
     "userdata": "trainium_userdata",
     "constructs": "trainium_cdk",

@@ -8,16 +8,17 @@ import pytest
 from tests.layout.repository import PACKAGE_OF, ROOT, python_files
 
 BELOW: dict[str, set[str]] = {
-    "core": set(),
-    "userdata": {"trainium_core"},
-    "constructs": {"trainium_core", "trainium_userdata"},
-    "local": {"trainium_core"},
-    "cli": {"trainium_core", "trainium_userdata", "trainium_local"},
-    "stacks": {"trainium_core", "trainium_userdata", "trainium_cdk"},
-    "app.py": {"trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
-    "demo": {"trainium_core", "trainium_local", "trainium_cli"},
-    "bench": {"trainium_core", "trainium_local", "trainium_cli", "demo"},
-    "lab": {"trainium_core", "trainium_userdata", "trainium_local"},
+    "runtime": set(),
+    "core": {"trainium_runtime"},
+    "userdata": {"trainium_runtime", "trainium_core"},
+    "constructs": {"trainium_runtime", "trainium_core", "trainium_userdata"},
+    "local": {"trainium_runtime", "trainium_core"},
+    "cli": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
+    "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
+    "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
+    "bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "demo"},
+    "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
 }
 """What each floor may import of ours, besides itself."""
 
@@ -28,11 +29,11 @@ AWS_API = {"boto3", "botocore"}
 EMULATOR = {"moto"}
 
 LIBRARIES: dict[str, set[str]] = {
+    "runtime": AWS_API,
     "core": set(),
     "core/trainium_core/adapters": AWS_API,
     "userdata": set(),
     "constructs": CDK,
-    "constructs/trainium_cdk/handlers": AWS_API,
     "local": AWS_API | EMULATOR,
     "cli": AWS_API,
     "stacks": CDK,
@@ -85,7 +86,8 @@ def test_nothing_but_tests_imports_tests() -> None:
         ("core/trainium_core/plan.py", "from trainium_cdk import network"),
         ("core/trainium_core/plan.py", "import boto3"),
         ("constructs/trainium_cdk/network.py", "def look():\n    import boto3"),
-        ("constructs/trainium_cdk/handlers/gate.py", "import aws_cdk"),
+        ("runtime/trainium_runtime/handlers/gate.py", "import aws_cdk"),
+        ("runtime/trainium_runtime/roster.py", "from trainium_core import plan"),
         ("userdata/trainium_userdata/render.py", "import trainium_local"),
         ("local/trainium_local/server.py", "from trainium_userdata import render"),
         ("cli/trainium_cli/main.py", "import aws_cdk.aws_ec2"),
@@ -102,7 +104,7 @@ def test_the_guard_bites(file: str, source: str) -> None:
     ("file", "source"),
     [
         ("core/trainium_core/adapters/quotas.py", "import boto3"),
-        ("constructs/trainium_cdk/handlers/gate.py", "import boto3"),
+        ("runtime/trainium_runtime/handlers/gate.py", "import boto3"),
         ("constructs/trainium_cdk/network.py", "from trainium_core import plan\nfrom aws_cdk import Stack"),
         ("local/trainium_local/server.py", "from . import cloudformation\nimport moto.ec2"),
         ("app.py", "from stacks import cluster"),

@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
-from trainium_core.node_record import NodeRecord
-from trainium_core.roster import Roster
 from trainium_local.server import Settings
 from trainium_local.stand_in_nodes import BOOT_SECONDS
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.roster import Roster
 
 
 @pytest.fixture

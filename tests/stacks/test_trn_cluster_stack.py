@@ -25,7 +25,8 @@ from tests.constructs.synth import (
 from tests.core.plans import OWN_EFS, OWN_LUSTRE
 from tests.stacks.variants import VARIANTS
 from trainium_core import Plan
-from trainium_core.naming import ASLEEP_PARAMETER, CLUSTER_TAG
+from trainium_core.naming import ASLEEP_PARAMETER
+from trainium_runtime.naming import CLUSTER_TAG
 
 SNAPSHOT = Path(__file__).parent / "logical_ids.txt"
 

@@ -9,7 +9,7 @@ from tests.userdata.aws_stand_in import SECRETS, AwsStandIn
 from tests.userdata.booting_node import SCRIPT_OBJECT
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.expectations import node_expectations
 
 PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import BUCKET, WatchNode
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import cluster, files, ssh_keys
 from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node.cluster import Peers
 from trainium_userdata.node.trn_node.standing import stand
 

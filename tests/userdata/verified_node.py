@@ -12,8 +12,8 @@ from typing import Any
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import PLACES
-from trainium_core.node_record import Check, NodeRecord
 from trainium_core.plan import Plan
+from trainium_runtime.node_record import Check, NodeRecord
 from trainium_userdata import node
 from trainium_userdata.expectations import node_expectations
 

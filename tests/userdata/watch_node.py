@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from trainium_core.node_record import NodeRecord
+from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import files, notices, record
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.s3 import S3

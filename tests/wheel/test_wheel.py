@@ -11,6 +11,7 @@ from tests.constructs.synth import ROOT, Template
 from tests.wheel.environment import WheelEnvironment, synthesize_downstream_app
 
 PACKAGES = {
+    "trainium_runtime": "runtime",
     "trainium_core": "core",
     "trainium_userdata": "userdata",
     "trainium_cdk": "constructs",
@@ -30,7 +31,7 @@ def downstream(wheel_environment: WheelEnvironment, tmp_path_factory: pytest.Tem
     return Template(assembly / "Training.template.json")
 
 
-def test_the_wheel_holds_the_five_packages_and_nothing_else(content: set[str]) -> None:
+def test_the_wheel_holds_its_packages_and_nothing_else(content: set[str]) -> None:
     assert {name.split("/")[0] for name in content if ".dist-info" not in name} == set(PACKAGES)
 
 

@@ -6,16 +6,15 @@ Every method raises CannotTellError when there is no answer; None means that the
 from typing import Protocol
 
 from trainium_core.account.buckets import Buckets
-from trainium_core.account.cannot_tell import CannotTellError
 from trainium_core.account.capacity import Capacity
 from trainium_core.account.file_systems import FileSystems
 from trainium_core.account.identity import Identities, Identity
 from trainium_core.account.images import Image, Images
 from trainium_core.account.network import Network
 from trainium_core.account.prices import Prices
-from trainium_core.account.quotas import Quota, QuotaRequest, Quotas, RunningInstance, UsageMetric
 from trainium_core.account.stacks import Stacks
 from trainium_core.account.volumes import Volumes
+from trainium_runtime.quota import Quotas
 
 
 class Account(Identities, Quotas, Images, Volumes, Network, Capacity, Prices, Stacks, FileSystems, Buckets, Protocol):
@@ -24,12 +23,6 @@ class Account(Identities, Quotas, Images, Volumes, Network, Capacity, Prices, St
 
 __all__ = [
     "Account",
-    "CannotTellError",
     "Identity",
     "Image",
-    "Quota",
-    "QuotaRequest",
-    "Quotas",
-    "RunningInstance",
-    "UsageMetric",
 ]

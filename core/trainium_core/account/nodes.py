@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from trainium_core.roster import Roster
-from trainium_core.stored_record import StoredRecord
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import StoredRecord
 
 
 @dataclass(frozen=True, kw_only=True)

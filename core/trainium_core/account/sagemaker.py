@@ -7,7 +7,7 @@ from typing import Protocol
 from trainium_core.account.buckets import Buckets
 from trainium_core.account.identity import Identities
 from trainium_core.account.prices import Prices
-from trainium_core.account.quotas import Quotas
+from trainium_runtime.quota import Quotas
 
 
 @dataclass(frozen=True, kw_only=True)

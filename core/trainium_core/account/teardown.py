@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from trainium_core.roster import Notice
+from trainium_runtime.roster import Notice
 
 
 class OrderRefusedError(Exception):

@@ -7,9 +7,9 @@ from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.images import AwsImages
 from trainium_core.adapters.network import AwsNetwork
 from trainium_core.adapters.prices import AwsPrices
-from trainium_core.adapters.quotas import AwsQuotas
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.adapters.volumes import AwsVolumes
+from trainium_runtime.aws_quotas import AwsQuotas
 
 
 class AwsAccount(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_core.account.teardown import OrderRefusedError
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
+from trainium_runtime.aws_service import AwsService, asking
 
 _NO_BUCKET = ("NoSuchBucket",)
 

@@ -1,6 +1,6 @@
 """Asks S3 about buckets."""
 
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, asking
 
 
 class AwsBuckets(AwsService):

@@ -8,10 +8,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.capacity import BlockOffering, Reservation
-from trainium_core.adapters.aws_service import AwsService, asking
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")
 _USABLE = ("active", "scheduled")

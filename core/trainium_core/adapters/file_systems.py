@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainium_core.account.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
-from trainium_core.adapters.aws_service import AwsService, asking
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.naming import CLUSTER_TAG
 
 _ABSENT = ("FileSystemNotFound",)
 

@@ -1,7 +1,7 @@
 """Asks STS."""
 
 from trainium_core.account import Identity
-from trainium_core.adapters.aws_service import AwsService, asking, is_aws
+from trainium_runtime.aws_service import AwsService, asking, is_aws
 
 
 class AwsIdentities(AwsService):

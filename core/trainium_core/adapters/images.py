@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from trainium_core.account import Image
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, asking
 
 
 class AwsImages(AwsService):

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Leftover, LeftoverKind
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
-from trainium_core.naming import CLUSTER_TAG, HYPERPOD_LOGS
+from trainium_core.naming import HYPERPOD_LOGS
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 class AwsLeftovers(AwsService):

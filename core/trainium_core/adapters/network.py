@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
-from trainium_core.adapters.aws_service import AwsService, asking
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"

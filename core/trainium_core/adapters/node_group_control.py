@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trainium_core.account.teardown import NodeGroup
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
+from trainium_runtime.aws_service import AwsService, asking
 
 _GROUP_TAG = "aws:autoscaling:groupName"
 _THERE = ("pending", "running", "shutting-down", "stopping", "stopped")

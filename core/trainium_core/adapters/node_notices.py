@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trainium_core.account.teardown import OrderRefusedError
-from trainium_core.adapters.aws_service import asking
-from trainium_core.adapters.node_store import NodeStore
 from trainium_core.adapters.orders import ordering
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_core.roster import Notice, without
+from trainium_runtime.aws_service import asking
+from trainium_runtime.node_store import NodeStore
+from trainium_runtime.roster import Notice, without
 
 _ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
 _NO_BUCKET = ("NoSuchBucket",)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.adapters.aws_service import asking
-from trainium_core.adapters.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
+from trainium_runtime.aws_service import asking
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
 
 
 class AwsNodes(AwsStacks):

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import OrderRefusedError
-from trainium_core.adapters.aws_service import DENIED, answered
+from trainium_runtime.aws_service import DENIED, answered
+from trainium_runtime.errors import CannotTellError
 
 
 @contextmanager

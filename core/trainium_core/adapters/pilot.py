@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from trainium_core.account.pilot import StandingStack
-from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.images import AwsImages
+from trainium_runtime.aws_service import asking
 
 
 class AwsPilotStacks(AwsImages):

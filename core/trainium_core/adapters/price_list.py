@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from trainium_core.account import CannotTellError
+from trainium_runtime.errors import CannotTellError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from trainium_core.account import CannotTellError
-from trainium_core.adapters.aws_service import AwsService, asking, is_aws
 from trainium_core.adapters.price_list import list_prices
 from trainium_core.price_products import Product, products
 from trainium_core.prices import SPOT, Price, PricedItem
+from trainium_runtime.aws_service import AwsService, asking, is_aws
+from trainium_runtime.errors import CannotTellError
 
 PRICE_LIST_REGION = "us-east-1"
 """The Price List API has an endpoint in few regions; each answers for all."""

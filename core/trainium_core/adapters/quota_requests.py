@@ -2,9 +2,9 @@
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.account import QuotaRequest
-from trainium_core.adapters.aws_service import AwsService
-from trainium_core.adapters.quotas import quota_request
+from trainium_runtime.aws_quotas import quota_request
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.quota import QuotaRequest
 
 _DENIED = {
     "AccessDeniedException": "the permission servicequotas:RequestServiceQuotaIncrease is missing",

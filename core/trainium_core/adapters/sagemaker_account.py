@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from trainium_core.account.sagemaker import Role
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.buckets import AwsBuckets
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
-from trainium_core.adapters.quotas import AwsQuotas
+from trainium_runtime.aws_quotas import AwsQuotas
+from trainium_runtime.aws_service import AwsService, asking
 
 _NO_IMAGE = ("RepositoryNotFoundException",)
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_core.account.sleep import SleepState
-from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.node_group_control import AwsNodeGroupControl
 from trainium_core.adapters.node_notices import AwsNodeNotices
 from trainium_core.adapters.orders import ordering
@@ -12,6 +11,7 @@ from trainium_core.adapters.stack_control import AwsStackControl
 from trainium_core.adapters.stack_events import AwsStackEvents
 from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT
 from trainium_core.teardown.scope import GROUP
+from trainium_runtime.aws_service import asking
 
 _CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from trainium_core.account import CannotTellError
 from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
-from trainium_core.adapters.aws_service import asking
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.spending.node_runs import ScalingActivity
+from trainium_runtime.aws_service import asking
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG
 
 COST_EXPLORER_REGION = "us-east-1"
 """Cost Explorer has one endpoint for all regions."""

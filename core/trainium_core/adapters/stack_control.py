@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import MadeResource, StackLook, StackProgress
-from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.orders import ordering
 from trainium_core.adapters.stack_template import AwsStackTemplates, TemplateResources, cluster_of
+from trainium_runtime.aws_service import asking
 
 _NO_STACK = ("does not exist",)
 _SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")

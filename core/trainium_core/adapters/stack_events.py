@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, asking
 
 
 class AwsStackEvents(AwsService):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from trainium_core.account import CannotTellError
-from trainium_core.adapters.aws_service import AwsService, asking
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG
 
 TemplateResources = Mapping[str, Mapping[str, Any]]
 """The resources of a template by their logical ids."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
+from trainium_runtime.aws_service import asking
 
 
 class AwsStacks(AwsStackTemplates):

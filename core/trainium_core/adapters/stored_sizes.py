@@ -3,7 +3,7 @@
 from itertools import islice
 
 from trainium_core.account.teardown import StoredBytes
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, asking
 
 _PAGES = 50  # of a bucket's objects: 50,000, within some seconds
 _GIB = 1024**3

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
-from trainium_core.adapters.aws_service import DENIED
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
+from trainium_runtime.aws_service import DENIED
+from trainium_runtime.errors import CannotTellError
 
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 

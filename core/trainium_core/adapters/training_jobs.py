@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.sagemaker.training_facts import training_facts
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.errors import CannotTellError
 
 _LARGEST_PAGE = 100  # of ListTrainingJobs
 _PAGES_AT_ONCE = 20  # of one log stream: a talkative job must not keep its status from being looked at

@@ -1,6 +1,6 @@
 """Asks EC2 with which key new volumes are encrypted."""
 
-from trainium_core.adapters.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, asking
 
 _ALIAS_OF_AWS = "alias/aws/ebs"
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Work
-from trainium_core.adapters.aws_service import AwsService, asking
 from trainium_core.adapters.orders import ordering
-from trainium_core.naming import CLUSTER_TAG, training_job_prefix
+from trainium_core.naming import training_job_prefix
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"

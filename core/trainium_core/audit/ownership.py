@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trainium_core.audit.resource import Found, Resource, arn_key, arn_name
 from trainium_core.audit.stack_record import Stacks
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 STACK_ID_TAG = "aws:cloudformation:stack-id"
 """Tag that CloudFormation puts on what it makes."""

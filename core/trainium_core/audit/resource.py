@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.audit import AuditedAccount
 from trainium_core.audit.beyond_looks import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
 from trainium_core.audit.monthly_price import per_month, priced_items
@@ -19,6 +18,7 @@ from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.price_quotes import quotes
 from trainium_core.prices_file import snapshot_prices
+from trainium_runtime.errors import CannotTellError
 
 Progress = Callable[[int, int], None]
 """Is told how many of how many questions are answered."""

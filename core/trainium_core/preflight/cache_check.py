@@ -2,7 +2,7 @@
 
 from trainium_core.account.buckets import Buckets
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
 
 
 def check_cache(plan: Plan, account: Buckets) -> Answer | None:

@@ -3,8 +3,8 @@
 from trainium_core.account.prices import Prices
 from trainium_core.cost import Estimate, estimate, sales_warning
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
 from trainium_core.stack_costs import stack_cost_items, stack_cost_notes
+from trainium_runtime.answer import Answer
 
 _OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"
 

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.account import Account
 from trainium_core.naming import STACK_NAMES
-from trainium_core.pilot_end import read_pilot_end, utc_text
+from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
+from trainium_runtime.pilot_end import utc_text
 
 _LATER = "run `trn extend 8h`, or set trn:ends to a later time"
 

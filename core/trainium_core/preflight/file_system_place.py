@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
 
 
 def region_has(name: str, service: str, plan: Plan, account: Account, *, setting: str) -> Answer:

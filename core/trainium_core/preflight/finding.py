@@ -4,20 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["pass", "warn", "fail", "unknown"]
+from trainium_runtime.answer import Answer, Outcome
+
 Verdict = Literal["ready", "not ready", "could not tell"]
 
 _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What one check answers: the number or state found, the one needed, and what to do if there is something to do."""
-
-    outcome: Outcome
-    found: str
-    needed: str = ""
-    fix: str = ""
 
 
 def worst_of(answers: Iterable[Answer]) -> Answer:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from trainium_core.account import Quotas
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.instance_room import room_for_instances
 from trainium_core.sagemaker_quota import quota_of_sagemaker
+from trainium_runtime.answer import Answer
+from trainium_runtime.quota import Quotas
 
 _USAGE = "cluster"
 

@@ -7,7 +7,8 @@ from trainium_core.account import Account, Image
 from trainium_core.facts import facts
 from trainium_core.image_content import is_for_torch_neuronx, neuron_release, other_content
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
 
 
 def check_image(plan: Plan, account: Account) -> Answer:

@@ -1,9 +1,9 @@
 """Whether a quota of SageMaker has room for so many instances of a type."""
 
-from trainium_core.account import Quotas
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
 from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name
+from trainium_runtime.answer import Answer
+from trainium_runtime.quota import Quotas
 
 _NOT_COUNTED = "what runs already is not counted"
 

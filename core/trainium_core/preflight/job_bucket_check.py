@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.buckets import Buckets
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
 from trainium_core.sagemaker.job import TrainingJob
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
 
 
 def check_job_buckets(plan: Plan, job: TrainingJob, account: Buckets) -> Answer:

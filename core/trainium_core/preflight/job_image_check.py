@@ -2,9 +2,9 @@
 
 from trainium_core.account.sagemaker import ContainerImages
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
 from trainium_core.sagemaker.images import parsed_image
 from trainium_core.sagemaker.job import TrainingJob
+from trainium_runtime.answer import Answer
 
 
 def check_job_image(_: Plan, job: TrainingJob, account: ContainerImages) -> Answer:

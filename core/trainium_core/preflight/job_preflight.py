@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.sagemaker import SageMakerAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, Finding
+from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.job_bucket_check import check_job_buckets
 from trainium_core.preflight.job_image_check import check_job_image
@@ -15,6 +14,8 @@ from trainium_core.preflight.job_quota_check import check_job_quota
 from trainium_core.preflight.job_role_check import check_job_role
 from trainium_core.sagemaker.cost import cost_words, job_estimate
 from trainium_core.sagemaker.job import TrainingJob
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
 
 JobCheck = Callable[[Plan, TrainingJob, SageMakerAccount], Answer]
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.sagemaker import Roles
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
 from trainium_core.sagemaker.images import parsed_image
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.training_facts import training_facts
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
 
 _READ, _WRITE = "s3:GetObject", "s3:PutObject"
 _PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")

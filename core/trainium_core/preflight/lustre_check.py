@@ -7,8 +7,9 @@ from trainium_core.account.file_systems import FsxFileSystem
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.file_system_place import names_of_file_systems, region_has
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.zone_of_the_nodes import zone_of_the_nodes
+from trainium_runtime.answer import Answer
 
 _LUSTRE = "LUSTRE"
 _USABLE = ("AVAILABLE", "UPDATING")

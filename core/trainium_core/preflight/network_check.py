@@ -10,7 +10,8 @@ from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network_layout import addresses_needed
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
 
 
 @dataclass(frozen=True, kw_only=True)

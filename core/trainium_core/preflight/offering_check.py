@@ -2,7 +2,7 @@
 
 from trainium_core.account import Account
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
 
 
 def check_offering(plan: Plan, account: Account) -> Answer:

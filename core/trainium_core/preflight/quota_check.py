@@ -1,15 +1,10 @@
-"""Whether the quota that the plan's instances count against has room: used + needed <= limit, in vCPUs."""
+"""Whether the quota that the plan's instances count against has room."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-
-from trainium_core.account import CannotTellError, Quotas
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
-from trainium_core.quota import QuotaNeed, QuotaState, quota_need, quota_use
-
-SERVICE = "ec2"
+from trainium_core.quota import quota_need
+from trainium_runtime.answer import Answer
+from trainium_runtime.quota import Quotas
+from trainium_runtime.quota_check import check_need
 
 
 def check_quota(plan: Plan, account: Quotas) -> Answer:
@@ -23,92 +18,3 @@ def check_quota(plan: Plan, account: Quotas) -> Answer:
     if need is None:
         return Answer(outcome="unknown", found=f"no source says which quota {plan.instance_type} counts against")
     return check_need(need, account)
-
-
-def check_need(need: QuotaNeed, account: Quotas) -> Answer:
-    """Whether the account has room for the need. Raises CannotTellError."""
-    state = look_at_quota(need, account)
-    if state.has_room_whatever_counts:
-        return judge_quota(state)
-    try:
-        requests = tuple(account.quota_requests(SERVICE, need.code))
-    except CannotTellError as error:
-        # That there is no room is certain whether more is asked for or not.
-        answer = judge_quota(state)
-        return replace(answer, found=f"{answer.found}; whether an increase is asked for already: {error}")
-    return judge_quota(replace(state, requests=requests))
-
-
-def look_at_quota(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, what runs and what is reserved, asked at once. Raises CannotTellError."""
-    on_demand = need.capacity == "on-demand"
-    with ThreadPoolExecutor() as threads:
-        running = threads.submit(account.running_instances, need.family)
-        reserving = threads.submit(account.unused_reserved_vcpus, need.family) if on_demand else None
-        quota = account.quota(SERVICE, need.code)
-        if quota is None:
-            raise CannotTellError(f"Service Quotas in {need.region} knows no {need.code}, {need.name}")
-        metered = (account.metered_use(quota.usage_metric) if quota.usage_metric else None) or 0
-        instances, reserved = running.result(), reserving.result() if reserving else 0
-    use = quota_use(need, instances=instances, reserved=reserved, metered=metered)
-    if use.unseen:
-        ended = sum(i.vcpus for i in account.ended_instances(need.family) if i.capacity == need.capacity)
-        use = quota_use(need, instances=instances, reserved=reserved, metered=metered, ended=ended)
-    return QuotaState(need=need, quota=quota, use=use)
-
-
-def judge_quota(state: QuotaState) -> Answer:
-    """Pass only with room whatever counts; fail without room; unknown where Capacity Blocks decide."""
-    found, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
-    if state.has_room_whatever_counts:
-        return Answer(outcome="pass", found=found, needed=needed)
-    outcome = "unknown" if state.has_room else "fail"
-    return Answer(outcome=outcome, found=found, needed=needed, fix=_fix(state))
-
-
-def plain(vcpus: float) -> str:
-    """A number of vCPUs as people write it, with every digit."""
-    return f"{vcpus:.15g}"
-
-
-def _found(state: QuotaState) -> Iterator[str]:
-    need, quota, use = state.need, state.quota, state.use
-    free = max(0, state.free - use.own)
-    yield (
-        f"{plain(free)} of {plain(quota.limit)} vCPUs are free of {quota.code}, {need.name}, in {need.region}"
-        + (f" ({', '.join(_users(state))})" if use.certain else "")
-    )
-    if use.own:
-        yield f"{use.own} of those needed are the cluster's own already"
-    if quota.is_default:
-        yield "that limit is AWS's default: no other is applied to this account"
-    if use.in_blocks and not state.has_room_whatever_counts:
-        yield f"{use.in_blocks} more run in Capacity Blocks, which may count as well"
-    if state.open_request:
-        request = state.open_request
-        yield f"an increase to {plain(request.desired)} is asked for: {request.status} since {request.created:%Y-%m-%d}"
-
-
-def _users(state: QuotaState) -> Iterator[str]:
-    use = state.use
-    if use.running:
-        yield f"{use.running} run"
-    if use.reserved:
-        yield f"{use.reserved} are reserved and unused"
-    if use.unseen:
-        yield f"{plain(use.unseen)} more by AWS's metric, which lags by minutes"
-
-
-def _fix(state: QuotaState) -> str:
-    wanted, request = state.sufficient_limit, state.open_request
-    if request is None:
-        ways = [f"run `trn quota request`: it asks for {plain(wanted)} vCPUs"]
-    elif request.desired >= wanted:
-        ways = ["wait for the increase: `trn quota status` follows it"]
-    else:
-        ways = [f"ask AWS Support to make it {plain(wanted)}: there can be one request at a time"]
-    if state.nodes_that_fit:
-        ways.append(f"set trn:nodes to {state.nodes_that_fit}")
-    if state.use.reserved:
-        ways.append("launch into what is reserved with trn:capacity=reservation")
-    return "; or ".join(ways)

@@ -9,8 +9,9 @@ from trainium_core.account import Account
 from trainium_core.account.capacity import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity_options import last_moment
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.zone_of_the_nodes import zone_of_the_nodes
+from trainium_runtime.answer import Answer
 
 TENANCY = "default"
 USABLE = ("active", "scheduled")

@@ -4,13 +4,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account
-from trainium_core.account.cannot_tell import CannotTellError, NotSignedInError
 from trainium_core.plan import Plan
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.efs_check import check_efs
 from trainium_core.preflight.end_check import check_end
-from trainium_core.preflight.finding import Answer, Finding
+from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.hyperpod_check import check_hyperpod
 from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.image_check import check_image
@@ -21,6 +20,8 @@ from trainium_core.preflight.quota_check import check_quota
 from trainium_core.preflight.reservation_check import check_reservation
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_core.preflight.volume_check import check_volumes
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError, NotSignedInError
 
 Check = Callable[[Plan, Account], Answer | None]
 """What a check answers about a plan; None when the plan gives it nothing to ask."""

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.account import Account, CannotTellError
+from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAMES
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer, worst_of
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation takes an update of a stack."""

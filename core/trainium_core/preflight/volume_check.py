@@ -2,7 +2,7 @@
 
 from trainium_core.account.volumes import Volumes
 from trainium_core.plan import Plan
-from trainium_core.preflight.finding import Answer
+from trainium_runtime.answer import Answer
 
 _ROLE = "AWSServiceRoleForAutoScaling"
 

@@ -1,7 +1,8 @@
 """The zone that the nodes of a plan go to."""
 
-from trainium_core.account import Account, CannotTellError
+from trainium_core.account import Account
 from trainium_core.plan import Plan
+from trainium_runtime.errors import CannotTellError
 
 
 def zone_of_the_nodes(plan: Plan, account: Account) -> str:

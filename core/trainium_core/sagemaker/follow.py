@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.training_jobs import JobState, LogLine, LogPage, TrainingJobs
+from trainium_runtime.errors import CannotTellError
 
 POLL_SECONDS = 10
 UNANSWERED = 6

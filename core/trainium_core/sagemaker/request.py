@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from trainium_core.naming import CLUSTER_TAG
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.environment import CHECKPOINT_FOLDER, launch_environment
 from trainium_core.sagemaker.job import TrainingJob, sagemaker_type
 from trainium_core.sagemaker.rules import check_job
 from trainium_core.sagemaker.source_package import ENTRY_FILE, SOURCE_CHANNEL
 from trainium_core.sagemaker.training_facts import training_facts
+from trainium_runtime.naming import CLUSTER_TAG
 
 SECONDS_PER_HOUR = 3600
 SECONDS_PER_MINUTE = 60

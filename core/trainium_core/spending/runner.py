@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.spending import SpendingAccount
 from trainium_core.audit import Audit, NotRead, audit
 from trainium_core.audit.runner import Progress
@@ -22,6 +21,7 @@ from trainium_core.spending.estimated import (
 )
 from trainium_core.spending.node_runs import NodeRun, node_runs
 from trainium_core.spending.spending import Forecast, Spending
+from trainium_runtime.errors import CannotTellError
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.prices import Prices
 from trainium_core.account.teardown import MadeResource, StoredBytes, StoredSizes, TeardownAccount
 from trainium_core.plan import Plan
@@ -15,6 +14,7 @@ from trainium_core.prices_file import snapshot_prices
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
 from trainium_core.teardown.scope import BUCKET, Scope, may_be_emptied
 from trainium_core.teardown.step import count
+from trainium_runtime.errors import CannotTellError
 
 _GIB = 1024**3
 _PRODUCTS = {

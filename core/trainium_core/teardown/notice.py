@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account import CannotTellError
 from trainium_core.account.teardown import NoticeBoard, OrderRefusedError
-from trainium_core.roster import Notice
 from trainium_core.teardown.step import Progress, count
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.roster import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
 """As long as a spot instance has; a node reads what it is told every 30 seconds."""

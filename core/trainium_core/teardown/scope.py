@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.account.teardown import Leftover, MadeResource, StackLook, Stacks
-from trainium_core.naming import CLUSTER_TAG, CONSENT_TAG, HYPERPOD_LOGS, STACK_NAMES, TRAINING_STACK_NAME
+from trainium_core.naming import HYPERPOD_LOGS, STACK_NAMES, TRAINING_STACK_NAME
+from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
 
 BUCKET = "AWS::S3::Bucket"
 _FUNCTION = "AWS::Lambda::Function"

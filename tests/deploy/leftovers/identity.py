@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from tests.deploy.leftovers.maker import TRUST, Maker, Plant
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 POLICY = json.dumps(
     {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}]}

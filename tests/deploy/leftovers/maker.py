@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 Client = Callable[[str], Any]
 

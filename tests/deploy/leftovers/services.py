@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.deploy.leftovers.maker import Maker, Plant
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG
 
 DEFINITION = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
 

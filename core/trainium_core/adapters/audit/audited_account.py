@@ -14,11 +14,11 @@ from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
 from trainium_core.adapters.audit.s3 import BUCKETS
 from trainium_core.adapters.audit.stack_history import AwsStackHistory
 from trainium_core.adapters.audit.training import TRAINING
-from trainium_core.adapters.aws_service import Clients, asking
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.audit.resource import Look
-from trainium_core.naming import CLUSTER_TAG
+from trainium_runtime.aws_service import Clients, asking
+from trainium_runtime.naming import CLUSTER_TAG
 
 LISTINGS: tuple[Listing, ...] = (
     *COMPUTE,

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from trainium_core.account import CannotTellError
+from trainium_runtime.errors import CannotTellError
 
 
 class CallLog:

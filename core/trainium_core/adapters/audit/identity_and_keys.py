@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, tags_of
-from trainium_core.adapters.aws_service import asking
 from trainium_core.audit.resource import Charge, Resource
+from trainium_runtime.aws_service import asking
 
 
 def _role(entry: Entry, _place: Place) -> Resource:

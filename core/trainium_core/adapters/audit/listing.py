@@ -6,8 +6,8 @@ from typing import Any
 
 import jmespath
 
-from trainium_core.adapters.aws_service import Clients, asking
 from trainium_core.audit.resource import Resource
+from trainium_runtime.aws_service import Clients, asking
 
 Entry = Mapping[str, Any]
 

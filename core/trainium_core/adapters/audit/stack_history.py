@@ -6,10 +6,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from trainium_core.account import CannotTellError
-from trainium_core.adapters.aws_service import asking
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
 from trainium_core.audit.stack_record import StackRecord
+from trainium_runtime.aws_service import asking
+from trainium_runtime.errors import CannotTellError
 
 _THREADS = 4
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, gib
-from trainium_core.adapters.aws_service import asking
 from trainium_core.audit.resource import FREE, Charge, Resource
+from trainium_runtime.aws_service import asking
 
 _INSTANCES = Charge(unpriced="its instances")
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"

@@ -1,0 +1,161 @@
+"""Asks Service Quotas for limits, and EC2 and CloudWatch for what is used of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric, family_of
+
+# EC2 documentation, Reserved Instance quotas: stopping and stopped instances count no more. It says the same of pending
+# ones; they are counted here because they run a moment later.
+_COUNTED = ("pending", "running")
+_ENDED = ("stopping", "shutting-down", "terminated")
+_LARGEST_PAGE = 1000  # of DescribeInstances
+
+_METRIC_PERIOD = timedelta(minutes=5)
+_METRIC_AGE = 3 * _METRIC_PERIOD  # older points say nothing about now
+
+
+class AwsQuotas(AwsService):
+    def quota(self, service: str, code: str) -> Quota | None:
+        client, asked = self.client("service-quotas"), {"ServiceCode": service, "QuotaCode": code}
+        with asking("servicequotas:GetServiceQuota", absent=("NoSuchResourceException",)):
+            return _quota(client.get_service_quota(**asked)["Quota"])
+        with asking("servicequotas:GetAWSDefaultServiceQuota", absent=("NoSuchResourceException",)):
+            return _quota(client.get_aws_default_service_quota(**asked)["Quota"], is_default=True)
+        return None
+
+    def quota_named(self, service: str, name: str) -> Quota | None:
+        for operation, permission, is_default in (
+            ("list_service_quotas", "servicequotas:ListServiceQuotas", False),
+            ("list_aws_default_service_quotas", "servicequotas:ListAWSDefaultServiceQuotas", True),
+        ):
+            with asking(permission, absent=("NoSuchResourceException",)):
+                for page in self.client("service-quotas").get_paginator(operation).paginate(ServiceCode=service):
+                    for entry in page["Quotas"]:
+                        if entry["QuotaName"].casefold() == name.casefold():
+                            return _quota(entry, is_default=is_default)
+        return None
+
+    def quota_requests(self, service: str, code: str) -> Sequence[QuotaRequest]:
+        """Newest first: those that are open, and closed ones for as long as AWS keeps them (90 days)."""
+        with asking("servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"):
+            pages = self.client("service-quotas").get_paginator("list_requested_service_quota_change_history_by_quota")
+            asked = [
+                quota_request(entry)
+                for page in pages.paginate(ServiceCode=service, QuotaCode=code)
+                for entry in page["RequestedQuotas"]
+            ]
+        return sorted(asked, key=lambda request: request.created, reverse=True)
+
+    def metered_use(self, metric: UsageMetric) -> float | None:
+        """The latest point of the metric; None when there is none of late, as where nothing has been used."""
+        now = datetime.now(UTC)
+        with asking("cloudwatch:GetMetricStatistics"):
+            points = self.client("cloudwatch").get_metric_statistics(
+                Namespace=metric.namespace,
+                MetricName=metric.name,
+                Dimensions=[{"Name": name, "Value": value} for name, value in metric.dimensions.items()],
+                StartTime=now - _METRIC_AGE,
+                EndTime=now,
+                Period=int(_METRIC_PERIOD.total_seconds()),
+                Statistics=[metric.statistic],
+            )["Datapoints"]
+        latest = max(points, key=lambda point: point["Timestamp"], default=None)
+        return latest[metric.statistic] if latest else None
+
+    def running_instances(self, family: str) -> Sequence[RunningInstance]:
+        return self._instances(family, _COUNTED)
+
+    def ended_instances(self, family: str) -> Sequence[RunningInstance]:
+        """EC2 shows a terminated instance for about an hour."""
+        return self._instances(family, _ENDED)
+
+    def unused_reserved_vcpus(self, family: str) -> int:
+        with asking("ec2:DescribeCapacityReservations"):
+            pages = self.client("ec2").get_paginator("describe_capacity_reservations")
+            unused = [
+                reservation
+                for page in pages.paginate(Filters=[{"Name": "state", "Values": ["active"]}])
+                for reservation in page["CapacityReservations"]
+                if family_of(reservation["InstanceType"]) == family
+                and reservation.get("ReservationType", "default") == "default"
+                and reservation["AvailableInstanceCount"]
+            ]
+        if not unused:
+            return 0
+        # A reservation that another account shares counts against the quota of that account.
+        own = [reservation for reservation in unused if reservation["OwnerId"] == self._account_id()]
+        vcpus = self._vcpus({reservation["InstanceType"] for reservation in own})
+        return sum(entry["AvailableInstanceCount"] * vcpus[entry["InstanceType"]] for entry in own)
+
+    def _instances(self, family: str, states: Sequence[str]) -> Sequence[RunningInstance]:
+        with asking("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances")
+            in_states = {"Name": "instance-state-name", "Values": [*states]}
+            found = [
+                instance
+                for page in pages.paginate(Filters=[in_states], PaginationConfig={"PageSize": _LARGEST_PAGE})
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+                if family_of(instance["InstanceType"]) == family
+            ]
+        vcpus = self._vcpus({instance["InstanceType"] for instance in found})
+        return [
+            RunningInstance(
+                vcpus=vcpus[instance["InstanceType"]],
+                capacity=instance.get("InstanceLifecycle", "on-demand"),
+                cluster=next((tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None),
+            )
+            for instance in found
+        ]
+
+    def _vcpus(self, instance_types: Collection[str]) -> dict[str, int]:
+        """vCPUs by type as the quotas count them: the type's own number, whatever CPU options an instance has."""
+        if not instance_types:
+            return {}
+        with asking("ec2:DescribeInstanceTypes"):
+            answer = self.client("ec2").describe_instance_types(InstanceTypes=sorted(instance_types))
+        return {entry["InstanceType"]: entry["VCpuInfo"]["DefaultVCpus"] for entry in answer["InstanceTypes"]}
+
+    def _account_id(self) -> str:
+        with asking("sts:GetCallerIdentity"):
+            answer = self.client("sts").get_caller_identity()
+        return answer["Account"]
+
+
+def quota_request(entry: Mapping[str, Any]) -> QuotaRequest:
+    """A request as Service Quotas shows it."""
+    return QuotaRequest(
+        request_id=entry["Id"],
+        desired=entry["DesiredValue"],
+        status=entry["Status"],
+        created=entry["Created"],
+        updated=entry.get("LastUpdated"),
+        case_id=entry.get("CaseId"),
+    )
+
+
+def _quota(entry: Mapping[str, Any], *, is_default: bool = False) -> Quota:
+    if "Value" not in entry:
+        reason = entry.get("ErrorReason", {})
+        told = ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it gives no value"
+        raise CannotTellError(f"Service Quotas cannot tell {entry['QuotaCode']}: {told}")
+    metric = entry.get("UsageMetric")
+    return Quota(
+        code=entry["QuotaCode"],
+        name=entry["QuotaName"],
+        limit=entry["Value"],
+        is_default=is_default,
+        usage_metric=UsageMetric(
+            namespace=metric["MetricNamespace"],
+            name=metric["MetricName"],
+            dimensions=metric["MetricDimensions"],
+            statistic=metric.get("MetricStatisticRecommendation", "Maximum"),
+        )
+        if metric
+        else None,
+    )

@@ -1,0 +1,150 @@
+"""How AWS is asked: with which clients, for how long, how often, and what becomes of an error."""
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
+from botocore.parsers import ResponseParserError
+
+from trainium_runtime.errors import CannotTellError, NotSignedInError
+
+CONNECT_SECONDS = 3
+ANSWER_SECONDS = 10
+ATTEMPTS = 3
+PATIENCE = Config(
+    connect_timeout=CONNECT_SECONDS,
+    read_timeout=ANSWER_SECONDS,
+    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+)
+"""How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
+
+DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
+"""403 is the answer to a HEAD request, which has no text."""
+
+_NOT_ADMITTED = (
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "OptInRequired",
+    "UnrecognizedClientException",
+)
+"""What services answer alike to keys that are not valid and to a region that the account has not enabled."""
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
+
+_WITHOUT_CREDENTIALS = (
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
+
+
+class Clients:
+    """boto3 clients for the credentials that boto3 finds, one for each service and region; threads may share it.
+
+    They come from one session: most of what a client takes is the description of its service, which the session keeps.
+    `session`: default one of its own, made when it is needed.
+    """
+
+    def __init__(self, session: boto3.Session | None = None) -> None:
+        self._session = session
+        self._made: dict[tuple[str, str], Any] = {}
+        self._lock = Lock()
+
+    def client(self, service: str, region: str) -> Any:
+        """Raises CannotTellError, such as for a profile that does not exist."""
+        with self._lock:  # a session makes one client at a time
+            if (service, region) not in self._made:
+                with _no_garbage_collection():
+                    self._made[service, region] = self._make(service, region)
+            return self._made[service, region]
+
+    def _make(self, service: str, region: str) -> Any:
+        try:
+            self._session = self._session or boto3.Session()
+            return self._session.client(service, region_name=region, config=PATIENCE)
+        except _WITHOUT_CREDENTIALS as error:
+            raise NotSignedInError(str(error)) from error
+        except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
+            raise CannotTellError(str(error)) from error
+
+
+class AwsService:
+    """Part of an account in one region. `clients`: default its own; give one to accounts of several regions."""
+
+    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
+        self.region = region
+        self._clients = clients or Clients()
+
+    def client(self, service: str) -> Any:
+        return self._clients.client(service, self.region)
+
+
+@contextmanager
+def _no_garbage_collection() -> Generator[None]:
+    """A client is a hundred thousand objects that stay: looking for garbage among them takes as long as making them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
+    """Turn what can go wrong into CannotTellError, and an error that says `absent` into an end of the block."""
+    try:
+        yield
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+        if any(sign in f"{code} {message}" for sign in absent):
+            return
+        raise CannotTellError(_refusal(code, message, permission)) from error
+    except _WITHOUT_CREDENTIALS as error:
+        raise NotSignedInError(str(error)) from error
+    except BotoCoreError as error:
+        raise CannotTellError(str(error)) from error
+    except ResponseParserError as error:  # such as a proxy's page in place of an answer
+        raise CannotTellError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error
+    except LookupError as error:
+        raise CannotTellError(f"the answer to {permission} lacks {error}") from error
+
+
+def _refusal(code: str, message: str, permission: str) -> str:
+    if code in DENIED:
+        return f"not allowed to look: the permission {permission} is missing"
+    return answered(code, message)
+
+
+def answered(code: str, message: str) -> str:
+    """An error of AWS, with what it means to whoever is signed in."""
+    told = f"AWS answered {code}: {message}"
+    if code in _EXPIRED:
+        return f"{told}; sign in again"
+    if code in _NOT_ADMITTED:
+        return f"{told}; either the credentials are not valid, or the account has not enabled this region"
+    return told
+
+
+def is_aws(endpoint: str) -> bool:
+    """Whether the URL leads to AWS itself, and not to an emulator of it."""
+    host = urlsplit(endpoint).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

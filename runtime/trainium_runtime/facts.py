@@ -1,0 +1,13 @@
+"""The facts of data/facts.toml, read once."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def facts() -> Mapping[str, Any]:
+    """Every fact by section and key, as the file has them."""
+    return tomllib.loads((Path(__file__).parent / "data" / "facts.toml").read_text())

@@ -1,0 +1,157 @@
+"""Whether a fleet is what was asked for: decided from what Auto Scaling says and what the nodes wrote."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.recovery import Recovery
+from trainium_runtime.roster import Roster
+
+# Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
+# instance profile takes a while to be known everywhere: those are waited out.
+_LASTING = re.compile(
+    r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
+    r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
+    r"InvalidCapacityReservation|capacity reservation ID .* does not exist|"
+    r"not authorized|UnauthorizedOperation|AccessDenied",
+    re.IGNORECASE,
+)
+# The same codes come with these words when waiting does help.
+_PASSING = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
+
+_QUOTA = re.compile(r"vCPU ?Limit|Spot ?Instance ?Count", re.IGNORECASE)
+
+# Without these no node comes, or a failed one does not go. AWS suspends some when launches fail for 24 hours.
+_NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
+
+_NONE = "no nodes, as wanted"
+_PROVEN = "nodes proven"
+_NAMED = 5  # nodes, or sentences, that a reason spells out: CloudFormation takes 4,096 bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetVerdict:
+    """`ready`: every node proved itself; `failed`: it will not come to that; `waiting`: not yet. `reason` says more."""
+
+    state: Literal["ready", "waiting", "failed"]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetView:
+    """What is known of a fleet at one moment.
+
+    nodes: how many are wanted. instances: ids of the group's instances now. leaving: those of them that Auto Scaling
+    replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
+    roster: the one the nodes were given last. console: what silent nodes said on their console before they gave up.
+    failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
+    suspended: processes of the Auto Scaling group that do not run.
+    """
+
+    nodes: int
+    instances: Sequence[str]
+    records: Mapping[str, NodeRecord]
+    recovery: Recovery
+    leaving: Collection[str] = ()
+    roster: Roster = field(default_factory=Roster)
+    console: Mapping[str, str] = field(default_factory=dict[str, str])
+    failed_launches: Sequence[str] = ()
+    suspended: Sequence[str] = ()
+
+    def in_state(self, state: str) -> list[NodeRecord]:
+        found = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
+        return [record for record in found if record and record.state == state]
+
+    @property
+    def silent(self) -> list[str]:
+        return [i for i in dict.fromkeys(self.instances) if i not in self.records and i not in self.leaving]
+
+
+def fleet_verdict(view: FleetView) -> FleetVerdict:
+    """Judge a fleet."""
+    launched = len(set(view.instances))
+    if view.nodes == 0:
+        going = f"no nodes wanted, {launched} still there"
+        return FleetVerdict(state="waiting", reason=going) if launched else FleetVerdict(state="ready", reason=_NONE)
+    if lost := _lost(view):
+        return FleetVerdict(state="failed", reason=_told(lost))
+    lasting = next((message for message in view.failed_launches if _is_lasting(message, view)), None)
+    if lasting and launched < view.nodes:
+        return FleetVerdict(state="failed", reason=f"an instance could not be launched: {lasting}")
+    proven = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
+    if len(proven) == launched == view.nodes and not _strangers(view):
+        return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} {_PROVEN}")
+    progress = [f"{len(proven)} of {view.nodes} nodes proven, {launched} launched", *_obstacles(view)]
+    return FleetVerdict(state="waiting", reason="; ".join(progress))
+
+
+def is_ready_with_nodes(reason: str) -> bool:
+    """Whether the reason of a `ready` verdict, as the stack's output gives it, is about nodes and not about none."""
+    return reason.endswith(_PROVEN)
+
+
+def _lost(view: FleetView) -> dict[str, str]:
+    """Sentence of each node that failed and is not replaced."""
+    failed = {record.instance_id: record.reason for record in view.in_state("failed")}
+    lost = {i: _and(reason, view.recovery.sentence(i)) for i, reason in failed.items() if not view.recovery.replaces(i)}
+    said = {
+        i: f"{view.console[i]} (read from its console: it could not report)" for i in view.silent if i in view.console
+    }
+    return lost | said
+
+
+def _obstacles(view: FleetView) -> Iterator[str]:
+    failed = {record.instance_id: record.reason for record in view.in_state("failed")}
+    if replaced := {i: _and(reason, view.recovery.sentence(i)) for i, reason in failed.items()}:
+        yield _told(replaced)
+    if ending := {record.instance_id: f"draining: {record.reason}" for record in view.in_state("draining")}:
+        yield _told(ending)
+    if unhealthy := [i for i in view.leaving if i not in failed]:
+        yield f"being replaced by Auto Scaling: {_some(unhealthy)}"
+    if stopped := [process for process in view.suspended if process in _NEEDED_PROCESSES]:
+        yield f"suspended in Auto Scaling, as during an update of the stack: {', '.join(stopped)}"
+    if view.silent:
+        yield f"no word from {_some(view.silent)}"
+    launched = len(set(view.instances))
+    if launched > view.nodes:
+        yield f"{launched - view.nodes} more than wanted are still there"
+    if launched == view.nodes == len(view.in_state("proven")) and (strangers := _strangers(view)):
+        yield f"not yet known to have reached the others: {_some(strangers)}"
+    if view.failed_launches and launched < view.nodes:
+        yield f"last failed launch: {view.failed_launches[0]}"
+
+
+def _strangers(view: FleetView) -> list[str]:
+    """The nodes that have not reached all others yet, or not those that are there now."""
+    if view.nodes == 1:
+        return []
+    current = view.roster.version if view.roster.instance_ids == frozenset(view.instances) else None
+    return [r.instance_id for r in view.in_state("proven") if r.roster != current]
+
+
+def _told(sentences: Mapping[str, str]) -> str:
+    """Every sentence once, with the nodes it is about."""
+    nodes: dict[str, list[str]] = {}
+    for instance, sentence in sentences.items():
+        nodes.setdefault(sentence, []).append(instance)
+    told = [f"node{'s' if len(ids) > 1 else ''} {_some(ids)}: {sentence}" for sentence, ids in nodes.items()]
+    rest = sum(len(ids) for ids in list(nodes.values())[_NAMED:])
+    return "; ".join([*told[:_NAMED], *([f"and {rest} more nodes, each for its own reason"] if rest else [])])
+
+
+def _some(instances: Sequence[str]) -> str:
+    return f"{', '.join(instances[:_NAMED])}{' and others' if len(instances) > _NAMED else ''}"
+
+
+def _and(reason: str, what_happens: str) -> str:
+    return f"{reason}; {what_happens}" if what_happens else reason
+
+
+def _is_lasting(message: str, view: FleetView) -> bool:
+    if _LASTING.search(message) is None or _PASSING.search(message):
+        return False
+    # The quota had room for the node that went, and has it again once EC2 no longer counts that one.
+    replacing = any(r.state == "failed" for i, r in view.records.items() if i not in view.instances)
+    return not (replacing and _QUOTA.search(message))

@@ -1,0 +1,50 @@
+"""Custom::TrnBucketContent: deletes every object of a bucket when the resource is deleted."""
+
+from typing import Any
+
+from trainium_runtime.naming import CONSENT_TAG
+
+from .custom_resource import answer
+from .patience import once_permitted
+
+
+def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+    bucket = event["ResourceProperties"]["BucketName"]
+    failure = None
+    if event["RequestType"] == "Delete":
+        try:
+            print(f"deleted {once_permitted(lambda: empty(bucket))} objects of {bucket}")
+        except Exception as error:  # CloudFormation must hear of it, whatever it is
+            failure = f"bucket {bucket} could not be emptied: {error}"
+    answer(event, failure=failure, physical_id=f"{bucket}/content")
+
+
+def empty(bucket: str) -> int:
+    """Delete every version and delete marker of a bucket that consents by its tag. Returns how many were deleted."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    s3: Any = boto3.client("s3")
+    try:
+        tags = {tag["Key"]: tag["Value"] for tag in s3.get_bucket_tagging(Bucket=bucket)["TagSet"]}
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("NoSuchBucket", "NoSuchTagSet"):
+            return 0
+        raise
+    if tags.get(CONSENT_TAG) != "true":
+        return 0
+    deleted = 0
+    # Always the first page: what it held is gone when it is asked for again.
+    while keys := _first_versions(s3, bucket):
+        errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
+        if errors:
+            raise RuntimeError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
+        deleted += len(keys)
+    return deleted
+
+
+def _first_versions(s3: Any, bucket: str) -> list[dict[str, str]]:
+    """As many versions and delete markers as one request lists and deletes: 1,000."""
+    page = s3.list_object_versions(Bucket=bucket)
+    entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+    return [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]

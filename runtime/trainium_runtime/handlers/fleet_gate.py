@@ -1,0 +1,164 @@
+"""Custom::TrnFleetGate: holds the deployment until every node of an Auto Scaling group has proved itself.
+
+One invocation lasts 15 minutes at most, so the function calls itself again while there is still something to wait for.
+"""
+
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Any
+
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.node_store import Group, NodeStore, look_at_group
+from trainium_runtime.recovery import plan_recovery
+from trainium_runtime.stored_record import failures
+
+from .console import Consoles
+from .custom_resource import answer
+from .pilot_clock import GATE_EVENT
+
+_LONGEST_PAUSE_S = 15.0
+_MARGIN_S = 60.0
+_REFUSALS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
+_SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
+
+
+def handle(event: dict[str, Any], context: Any) -> None:
+    if event["RequestType"] == "Delete":
+        answer(event, physical_id=event["PhysicalResourceId"])
+        return
+    physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
+    try:
+        verdict = decide(event, context)
+    except Exception as error:  # CloudFormation must hear of it, whatever it is
+        answer(event, failure=f"the fleet could not be watched: {error}", physical_id=physical_id)
+        return
+    if verdict.state == "ready":
+        answer(event, physical_id=physical_id, data={"Summary": verdict.reason})
+    elif verdict.state == "failed":
+        answer(event, failure=verdict.reason, physical_id=physical_id)
+
+
+def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
+    """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
+    properties = event["ResourceProperties"]
+    started = float(event.setdefault("GateStarted", time.time()))
+    deadline = started + 60 * float(properties["TimeoutMinutes"])
+    end_of_invocation = time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
+    verdict = wait(
+        properties,
+        since=datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None,
+        until=min(deadline, end_of_invocation),
+    )
+    if verdict.state != "waiting":
+        return verdict
+    if end_of_invocation < deadline:
+        _call_again(event, context)
+        return verdict
+    return FleetVerdict(state="failed", reason=f"after {properties['TimeoutMinutes']} minutes: {verdict.reason}")
+
+
+def wait(properties: dict[str, Any], *, since: datetime | None, until: float) -> FleetVerdict:
+    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch).
+
+    since: launches that failed before are of an earlier deployment.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    watch = _Watch(properties, since)
+    pause, refusals = 0.5, 0
+    while True:
+        try:
+            verdict = watch.look()
+            refusals = 0
+        except (BotoCoreError, ClientError, ClockError) as error:
+            refusals += 1
+            if refusals > _REFUSALS_IN_A_ROW:
+                raise
+            verdict = FleetVerdict(state="waiting", reason=f"AWS did not answer: {error}")
+        print(f"{verdict.state}: {verdict.reason}")
+        if verdict.state != "waiting" or time.time() + pause > until:
+            return verdict
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+class ClockError(Exception):
+    """The clock of the pilot did not say how many nodes there are to be."""
+
+
+class _Watch:
+    """The fleet as it is seen each time somebody looks."""
+
+    def __init__(self, properties: dict[str, Any], since: datetime | None) -> None:
+        import boto3
+
+        self._autoscaling: Any = boto3.client("autoscaling")
+        self._lambda: Any = boto3.client("lambda")
+        self._store = NodeStore(boto3.client("s3"), properties["RecordsBucket"], properties["RecordsPrefix"])
+        self._consoles = Consoles(boto3.client("ec2"))
+        self._properties, self._since = properties, since
+
+    def look(self) -> FleetVerdict:
+        properties = self._properties
+        group = look_at_group(self._autoscaling, properties["GroupName"])
+        verdict = self._judge(group)
+        if verdict.state == "waiting":
+            # It is told of every record, but not of a group that shrank or of a limit that this deployment raised.
+            self._lambda.invoke(FunctionName=properties["Keeper"], InvocationType="Event", Payload=b"{}")
+        return verdict
+
+    def _judge(self, group: Group) -> FleetVerdict:
+        name = self._properties["GroupName"]
+        nodes, why = self._wanted()
+        stored = self._store.records()
+        activities = self._autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
+        verdict = fleet_verdict(
+            FleetView(
+                nodes=nodes,
+                instances=group.instances,
+                leaving=group.leaving,
+                records={instance: entry.record for instance, entry in stored.items()},
+                recovery=plan_recovery(
+                    failures=failures(stored),
+                    instances=group.instances,
+                    leaving=group.leaving,
+                    limit=int(self._properties["Replacements"]),
+                ),
+                roster=self._store.roster().roster,
+                console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
+                failed_launches=failed_launches(activities, self._since),
+                suspended=group.suspended,
+            )
+        )
+        return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
+
+    def _wanted(self) -> tuple[int, str]:
+        """How many nodes there are to be now, and why none."""
+        nodes, clock = int(self._properties["Nodes"]), self._properties.get("Clock")
+        if nodes == 0 or clock is None:
+            return nodes, "the cluster is asleep"
+        answer = self._lambda.invoke(FunctionName=clock, Payload=json.dumps(GATE_EVENT).encode())
+        said = json.loads(answer["Payload"].read())
+        if answer.get("FunctionError"):
+            raise ClockError(said.get("errorMessage"))
+        return said["nodes"], said["why"]
+
+
+def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
+    """What the launches that failed since the last one that did not say, newest first, as the activities are.
+
+    Once a launch goes well again, such as after a rollback, those that failed before tell nothing any more.
+    """
+    launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
+    failed = takewhile(lambda launch: launch["StatusCode"] == "Failed", launches)
+    return [launch.get("StatusMessage", "") for launch in failed if since is None or launch["StartTime"] >= since]
+
+
+def _call_again(event: dict[str, Any], context: Any) -> None:
+    import boto3
+
+    client: Any = boto3.client("lambda")
+    client.invoke(FunctionName=context.invoked_function_arn, InvocationType="Event", Payload=json.dumps(event).encode())

@@ -1,0 +1,232 @@
+"""The clock of a pilot: every few minutes, does what is right at the time, whatever was or was not done before.
+
+Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, which is answered how
+many nodes to wait for. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete its
+stack; without a group it does the latter alone.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainium_runtime.facts import facts
+from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, warning_of
+from trainium_runtime.pilot_end import PilotEnd, utc_text
+
+from .pilot_notices import PilotNotices
+from .pilot_sight import Sight, the_block, the_group
+from .pilot_stop import event_of
+
+GATE_EVENT = {"kind": "gate"}
+"""What the fleet gate calls with."""
+
+
+def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
+    """Answers with `nodes` and `why`. Raises ExceptionGroup with everything that could not be done."""
+    import boto3
+
+    clock = Clock(
+        os.environ,
+        autoscaling=boto3.client("autoscaling"),
+        cloudformation=boto3.client("cloudformation"),
+        ec2=boto3.client("ec2"),
+        functions=boto3.client("lambda"),
+        sns=boto3.client("sns"),
+    )
+    decision = clock.look(event, now=datetime.fromtimestamp(time.time(), UTC))
+    return {"nodes": decision.nodes, "why": decision.why}
+
+
+class Clock:
+    """One look at the time, and what follows from it. `settings`: the variables that the construct gives."""
+
+    def __init__(
+        self, settings: Mapping[str, str], *, autoscaling: Any, cloudformation: Any, ec2: Any, functions: Any, sns: Any
+    ) -> None:
+        """functions: Lambda."""
+        self._settings = settings
+        self._autoscaling, self._cloudformation, self._ec2 = autoscaling, cloudformation, ec2
+        self._functions, self._sns = functions, sns
+        self._terms = _terms(settings)
+
+    def look(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
+        name = self._settings.get("GROUP")
+        group = the_group(self._autoscaling, name) if name else None
+        if name and group is None:
+            return ClockDecision(nodes=0, why="there is no Auto Scaling group (any more)")
+        notices = PilotNotices(self._sns, self._settings)
+        sight = Sight(
+            now=now,
+            stack=self._cloudformation.describe_stacks(StackName=self._settings["STACK_ID"])["Stacks"][0],
+            group=group,
+            notices=notices,
+            by_gate=event.get("kind") == GATE_EVENT["kind"],
+        )
+        decision = self._decide(sight, budget_reached=self._says_spent(event))
+        _print(nodes=decision.nodes, why=decision.why, there=sight.wanted)
+        troubles = [notices.trouble] if notices.trouble else []
+        steps = (self._remember_stop, self._stop, self._start, self._warn, self._notify_jobs, self._tell_of_nodes_left)
+        for step in (*steps, self._tell_of_deletion, self._delete):
+            try:
+                step(decision, sight)
+            except Exception as error:  # one thing that cannot be done keeps none of the others from being done
+                troubles.append(error)
+        if troubles:
+            raise ExceptionGroup("not all could be done", troubles)
+        return decision
+
+    def _decide(self, sight: Sight, *, budget_reached: bool) -> ClockDecision:
+        deployed, name = sight.stack["CreationTime"], self._settings.get("CAPACITY_BLOCK")
+        ended = self._terms.ends is not None and self._terms.ends.instant(deployed) <= sight.now
+        return clock_decision(
+            now=sight.now,
+            terms=self._terms,
+            deployed=deployed,
+            block=the_block(self._ec2, name) if name and not ended else None,  # an end comes whatever EC2 answers
+            asleep=self._settings["ASLEEP"] == "true",
+            memory=sight.notices.memory,
+            budget_reached=budget_reached,
+        )
+
+    def _says_spent(self, event: Mapping[str, Any]) -> bool:
+        """Whether the event is the message of AWS Budgets about the budget of this pilot, which its topic is for."""
+        name = self._settings.get("BUDGET")
+        messages = [record.get("Sns", {}).get("Message", "") for record in event.get("Records", [])]
+        return name is not None and any(name in message for message in messages)
+
+    def _remember_stop(self, decision: ClockDecision, sight: Sight) -> None:
+        if decision.stopped and sight.group:
+            sight.notices.remember_stop(decision.stopped)
+
+    def _stop(self, decision: ClockDecision, sight: Sight) -> None:
+        # A sleeping cluster has no nodes by its stack, which may be about to wake.
+        if decision.stopped and sight.wanted:
+            self._resize(0)
+            sight.notices.publish(
+                "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on()
+            )
+
+    def _start(self, decision: ClockDecision, sight: Sight) -> None:
+        if not decision.nodes or not sight.group:
+            return
+        there, stopped = sight.wanted > 0, sight.notices.memory.stopped is not None
+        # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock alone turns
+        # on. While CloudFormation works on the stack, nodes come back only when its own gate asks for them.
+        if not there and (sight.by_gate or (sight.settled and (self._terms.in_capacity_block or stopped))):
+            self._resize(decision.nodes)
+            sight.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
+            there = True
+        if there:
+            sight.notices.forget_stop()
+
+    def _warn(self, decision: ClockDecision, sight: Sight) -> None:
+        ends = decision.warn_of
+        if ends is None:
+            return
+        after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, the rest stays"
+        left = _hours(ends - sight.now)
+        ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
+        sight.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
+
+    def _notify_jobs(self, decision: ClockDecision, sight: Sight) -> None:
+        """By the nodes' keeper. A deployment may have moved the end: then what was told is taken back."""
+        keeper = self._settings.get("KEEPER")
+        if keeper and decision.nodes and (decision.notice or sight.by_gate):
+            payload = json.dumps(event_of(decision.notice)).encode()
+            self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
+
+    def _tell_of_nodes_left(self, decision: ClockDecision, sight: Sight) -> None:
+        """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
+        if decision.ended and not decision.delete and sight.nodes_left and sight.now >= _patience(decision.ended):
+            sight.notices.publish_once(
+                f"nodes left: {decision.stopped}",
+                "nodes are left",
+                f"{sight.nodes_left} nodes are still there, and may be billed: {decision.why}.",
+                "See in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
+                "Terminate is suspended.",
+            )
+
+    def _tell_of_deletion(self, decision: ClockDecision, sight: Sight) -> None:
+        # Before it begins: the subscriptions of the topic are among the first to go.
+        if not _goes_now(decision, sight):
+            return
+        if sight.stack["StackStatus"] == "DELETE_FAILED":
+            self._tell_not_deleted(decision, sight, sight.stack.get("StackStatusReason", "no reason given"))
+        elif sight.notices.memory.told != _not_deleted(decision):
+            told = f"The stack is being deleted: {decision.why}."
+            sight.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", told)
+
+    def _delete(self, decision: ClockDecision, sight: Sight) -> None:
+        from botocore.exceptions import ClientError
+
+        if not _goes_now(decision, sight):
+            return
+        try:
+            self._cloudformation.delete_stack(StackName=self._settings["STACK_ID"])
+        except ClientError as error:
+            self._tell_not_deleted(decision, sight, error.response["Error"].get("Message", str(error)))
+            raise
+        _print(deleting=self._settings["STACK_ID"])
+
+    def _tell_not_deleted(self, decision: ClockDecision, sight: Sight, reason: str) -> None:
+        minutes = facts()["pilot"]["minutes_between_looks"]
+        sight.notices.publish_once(
+            _not_deleted(decision),
+            "could not be deleted",
+            f"The stack is still there, and what is in it may be billed: {reason}",
+            f"It is tried again every {minutes} minutes, without another message. `trn destroy` tells more.",
+        )
+
+    def _resize(self, nodes: int) -> None:
+        self._autoscaling.set_desired_capacity(
+            AutoScalingGroupName=self._settings["GROUP"], DesiredCapacity=nodes, HonorCooldown=False
+        )
+        _print(resized_to=nodes)
+
+    def _how_to_go_on(self) -> str:
+        return "" if self._terms.in_capacity_block else _EXTEND
+
+
+_EXTEND = "To go on: trn extend 8h, in the folder of cdk.json; after a spent budget, raise trn:budget_usd and deploy."
+
+
+def _terms(settings: Mapping[str, str]) -> PilotTerms:
+    ends, budget = settings.get("ENDS"), settings.get("BUDGET_USD")
+    return PilotTerms(
+        nodes=int(settings["NODES"]),
+        ends=PilotEnd.from_text(ends) if ends else None,
+        destroys=settings.get("ENDS_ACTION") == "destroy",
+        warning=timedelta(hours=int(settings["WARNING_HOURS"])),
+        budget_usd=int(budget) if budget else None,
+        in_capacity_block=bool(settings.get("CAPACITY_BLOCK")),
+    )
+
+
+def _goes_now(decision: ClockDecision, sight: Sight) -> bool:
+    """Whether the stack is to go, and can: without its nodes, or CloudFormation would give up on a placement group."""
+    if not decision.delete or decision.ended is None or not sight.settled:
+        return False
+    return not (sight.nodes_left or sight.wanted) or sight.now >= _patience(decision.ended)
+
+
+def _not_deleted(decision: ClockDecision) -> str:
+    """What is remembered once somebody was told that the stack of an ended pilot is still there."""
+    return f"not deleted: {decision.stopped}"
+
+
+def _patience(ended: datetime) -> datetime:
+    """Until when the nodes of an ended pilot may take to go."""
+    return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
+
+
+def _hours(left: timedelta) -> str:
+    """A time that is left, for people: hours, and below two of them minutes."""
+    minutes = max(0, left // timedelta(minutes=1))
+    return f"{minutes // 60} h" if minutes >= 2 * 60 else f"{minutes} min"
+
+
+def _print(**what: Any) -> None:
+    print(json.dumps(what))

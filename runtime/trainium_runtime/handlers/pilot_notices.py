@@ -1,0 +1,53 @@
+"""What the clock of a pilot tells people, and what it remembers: both by the topic of the pilot."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_runtime.naming import STOPPED_TAG, TOLD_TAG
+from trainium_runtime.pilot_clock import Memory
+
+_LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
+
+
+class PilotNotices:
+    """The topic of a pilot. `memory` is what its tags said when it was looked at.
+
+    `trouble`: why they could not be read. Then nothing is known to have been told before, and nothing is told once.
+    """
+
+    def __init__(self, sns: Any, settings: Mapping[str, str]) -> None:
+        self._sns, self._topic = sns, settings["TOPIC"]
+        self._cluster, self._stack_id = settings["CLUSTER"], settings["STACK_ID"]
+        self.memory, self.trouble = self._recall()
+
+    def _recall(self) -> tuple[Memory, Exception | None]:
+        try:
+            tags = self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"]
+        except Exception as error:  # nodes stop at the end, whatever is remembered
+            return Memory(), error
+        said = {tag["Key"]: tag["Value"] for tag in tags}
+        return Memory(told=said.get(TOLD_TAG), stopped=said.get(STOPPED_TAG)), None
+
+    def publish(self, subject: str, *sentences: str) -> None:
+        self._sns.publish(
+            TopicArn=self._topic,
+            Subject=f"{self._cluster} {subject}"[:_LONGEST_SUBJECT],
+            Message="\n".join([*sentences, "", f"Cluster {self._cluster}, stack {self._stack_id}"]),
+        )
+
+    def publish_once(self, what: str, subject: str, *sentences: str) -> None:
+        """Unless `what` is the last that was told so."""
+        if self.memory.told != what and not self.trouble:
+            self.publish(subject, *sentences)
+            self._remember(TOLD_TAG, what)
+
+    def remember_stop(self, stopped: str) -> None:
+        if self.memory.stopped != stopped:
+            self._remember(STOPPED_TAG, stopped)
+
+    def forget_stop(self) -> None:
+        if self.memory.stopped is not None:
+            self._sns.untag_resource(ResourceArn=self._topic, TagKeys=[STOPPED_TAG])
+
+    def _remember(self, key: str, value: str) -> None:
+        self._sns.tag_resource(ResourceArn=self._topic, Tags=[{"Key": key, "Value": value}])

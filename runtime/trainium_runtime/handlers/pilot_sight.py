@@ -1,0 +1,59 @@
+"""What the clock of a pilot sees when it looks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from trainium_runtime.pilot_clock import CapacityBlock
+
+from .pilot_notices import PilotNotices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What is there at one look. stack, group: as AWS describes them; group: None where nodes are of no such group.
+
+    by_gate: whether the fleet gate asked, and a deployment waits for nodes.
+    """
+
+    now: datetime
+    stack: Mapping[str, Any]
+    group: Mapping[str, Any] | None
+    notices: PilotNotices
+    by_gate: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether CloudFormation is not at work on the stack."""
+        return not self.stack["StackStatus"].endswith("_IN_PROGRESS")
+
+    @property
+    def wanted(self) -> int:
+        return self.group["DesiredCapacity"] if self.group else 0
+
+    @property
+    def nodes_left(self) -> int:
+        return len(self.group["Instances"]) if self.group else 0
+
+
+def the_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
+    found = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+    return found[0] if found else None
+
+
+def the_block(ec2: Any, block_id: str) -> CapacityBlock | None:
+    """None when EC2 does not know it (any more)."""
+    from botocore.exceptions import ClientError
+
+    try:
+        found = ec2.describe_capacity_reservations(CapacityReservationIds=[block_id])["CapacityReservations"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "InvalidCapacityReservationId.NotFound":
+            raise
+        return None
+    if not found:
+        return None
+    return CapacityBlock(
+        block_id=block_id, begins=found[0]["StartDate"], ends=found[0]["EndDate"], state=found[0]["State"]
+    )

@@ -1,0 +1,22 @@
+"""Names that Lambda functions and nodes share with the template and the command line."""
+
+CLUSTER_TAG = "trn:cluster"
+"""Tag on everything a plan makes; its value is the plan's cluster_name."""
+
+ROSTER_KEY = "cluster.json"
+"""Key of the roster, beside the records."""
+
+CONSENT_TAG = "trn:empty-at-delete"
+"""Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""
+
+NODE_STATE_TAG = "trn:node"
+"""Tag on an instance: the state of its last record."""
+
+NODE_REASON_TAG = "trn:reason"
+"""Tag on an instance: why it failed or drains."""
+
+STOPPED_TAG = "trn:stopped"
+"""Tag on the topic of a pilot: why its clock lets there be no nodes."""
+
+TOLD_TAG = "trn:told"
+"""Tag on the topic of a pilot: what was last told of its end."""

@@ -1,0 +1,130 @@
+"""The bucket of node records and the Auto Scaling group they are about, as three programs read them.
+
+The clients are given: the functions in Lambda and the command line make theirs, and tell errors, differently.
+"""
+
+import re
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import LARGEST_RECORD, StoredRecord, stored_record
+
+_READERS = 16
+_ABSENT = ("NoSuchKey", "404", "NotFound")
+_CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
+
+
+class NoGroupError(Exception):
+    """The Auto Scaling group is not there (any more)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace.
+
+    suspended: its processes that somebody, or AWS itself, has suspended.
+    """
+
+    desired: int
+    instances: tuple[str, ...]
+    leaving: frozenset[str]
+    suspended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRoster:
+    """The roster and what S3 calls this version of it; `etag` is None when there is none."""
+
+    roster: Roster
+    etag: str | None
+
+
+def look_at_group(autoscaling: Any, name: str) -> Group:
+    """Raises NoGroupError when there is no such group."""
+    groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+    if not groups:
+        raise NoGroupError(f"there is no Auto Scaling group {name}")
+    staying = [i for i in groups[0]["Instances"] if not i["LifecycleState"].startswith(("Terminat", "Detach"))]
+    return Group(
+        desired=groups[0]["DesiredCapacity"],
+        instances=tuple(i["InstanceId"] for i in staying),
+        leaving=frozenset(i["InstanceId"] for i in staying if i["HealthStatus"] != "Healthy"),
+        suspended=tuple(sorted(process["ProcessName"] for process in groups[0].get("SuspendedProcesses", []))),
+    )
+
+
+def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:
+    """What EC2 says of the instances of a group, by id. By their tag: a filter takes no more than 200 ids."""
+    filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group_name]}]
+    pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
+    return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
+
+
+class NodeStore:
+    """Reads the records of a bucket; what it read once it reads again only when it changed."""
+
+    def __init__(self, s3: Any, bucket: str, prefix: str) -> None:
+        self._s3, self._bucket, self._prefix = s3, bucket, prefix
+        self._key = re.compile(rf"{re.escape(prefix)}/(i-[0-9a-z]+)\.json")
+        self._known: dict[str, tuple[str, StoredRecord]] = {}
+
+    def instance_of(self, key: str) -> str | None:
+        """The instance whose record an object is; None for anything else."""
+        match = self._key.fullmatch(key)
+        return match[1] if match else None
+
+    def records(self) -> Mapping[str, StoredRecord]:
+        """What instances past and present have written, by instance id."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
+        items = [(self.instance_of(item["Key"]), item) for page in pages for item in page.get("Contents", [])]
+        changed = [(i, item) for i, item in items if i and self._known.get(i, ("",))[0] != item["ETag"]]
+        with ThreadPoolExecutor(_READERS) as readers:
+            for (instance, item), stored in zip(changed, readers.map(self._read, changed), strict=True):
+                self._known[instance] = (item["ETag"], stored)
+        self._known = {instance: self._known[instance] for instance, _ in items if instance}
+        return {instance: stored for instance, (_, stored) in self._known.items()}
+
+    def roster(self) -> StoredRoster:
+        """The roster; an empty one while there is none, or none that can be read."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._s3.get_object(Bucket=self._bucket, Key=ROSTER_KEY)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return StoredRoster(roster=Roster(), etag=None)
+            raise
+        try:
+            roster = Roster.from_json(answer["Body"].read().decode())
+        except ValueError as error:
+            # Standard output may be somebody's JSON.
+            print(f"{ROSTER_KEY}: {error}", file=sys.stderr)
+            roster = Roster()
+        return StoredRoster(roster=roster, etag=answer["ETag"])
+
+    def write_roster(self, roster: Roster, *, over: StoredRoster) -> bool:
+        """Replace the roster that was read. False, with nothing written, when another one is there by now."""
+        from botocore.exceptions import ClientError
+
+        unchanged = {"IfMatch": over.etag} if over.etag else {"IfNoneMatch": "*"}
+        body, kind = roster.to_json().encode(), "application/json"
+        try:
+            self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=kind, **unchanged)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _CHANGED:
+                return False
+            raise
+        return True
+
+    def _read(self, found: tuple[str, Mapping[str, Any]]) -> StoredRecord:
+        instance, item = found
+        text = None
+        if item["Size"] <= LARGEST_RECORD:
+            body = self._s3.get_object(Bucket=self._bucket, Key=item["Key"])["Body"].read(LARGEST_RECORD)
+            text = body.decode(errors="replace")
+        return stored_record(instance, text, item["LastModified"])

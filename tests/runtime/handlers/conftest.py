@@ -1,0 +1,178 @@
+"""What a handler meets in Lambda: CloudFormation's listener on a real socket, and moto in place of AWS."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from tests.runtime.handlers.fleet import BUCKET, GROUP, KEEPER_ARN, PREFIX, Clock, Context, Fleet, Lambda, client
+from trainium_runtime.handlers import fleet_gate
+
+REGION = "us-west-2"
+
+
+@dataclass(kw_only=True)
+class CloudFormation:
+    """The pre-signed URL that CloudFormation waits at. `bodies` is what was put there, as bytes."""
+
+    url: str
+    bodies: list[bytes] = field(default_factory=list[bytes])
+
+    @property
+    def answers(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for body in self.bodies]
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        (answer,) = self.answers
+        return answer
+
+    def event(self, request_type: str, properties: dict[str, Any], physical_id: str | None = None) -> dict[str, Any]:
+        """An event as CloudFormation sends it: every property is text."""
+        event = {
+            "RequestType": request_type,
+            "ResponseURL": self.url,
+            "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0",
+            "RequestId": "request-1",
+            "LogicalResourceId": "Gate",
+            "ResourceProperties": {"ServiceToken": "arn:of:the:function", **properties},
+        }
+        return event | ({"PhysicalResourceId": physical_id} if physical_id else {})
+
+
+@pytest.fixture
+def cloudformation() -> Iterator[CloudFormation]:
+    listener = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    cloudformation = CloudFormation(url=f"http://127.0.0.1:{listener.server_port}/answer?signature=x")
+
+    class Receive(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            cloudformation.bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    listener.RequestHandlerClass = Receive
+    thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield cloudformation
+    listener.shutdown()
+    listener.server_close()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    with mock_aws():
+        yield
+
+
+class Partly:
+    """A client of which single calls answer as told, or raise: what moto never does."""
+
+    def __init__(self, client: Any, **outcomes: Any) -> None:
+        self._client, self._outcomes = client, outcomes
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._outcomes:
+            return getattr(self._client, name)
+
+        def call(**_arguments: Any) -> Any:
+            outcome = self._outcomes[name]
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        return call
+
+
+Run = Callable[..., dict[str, Any]]
+
+
+@dataclass
+class Consoles:
+    """EC2, as far as the gate asks it; botocore has decoded the output already."""
+
+    said: dict[str, str]
+
+    def get_console_output(self, **asked: Any) -> dict[str, Any]:
+        assert asked["Latest"]
+        said = self.said.get(asked["InstanceId"], "")
+        if said == "denied":
+            raise ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "GetConsoleOutput")
+        return {"InstanceId": asked["InstanceId"], "Output": said}
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet(nodes=2, region=REGION)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(fleet_gate, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def functions() -> Lambda:
+    return Lambda()
+
+
+@pytest.fixture
+def consoles() -> dict[str, str]:
+    """What the consoles of instances hold, by instance id."""
+    return {}
+
+
+@pytest.fixture
+def gate(
+    fleet: Fleet,
+    clock: Clock,
+    functions: Lambda,
+    consoles: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    cloudformation: CloudFormation,
+) -> Run:
+    """Run the handler; the event is a Create for both nodes unless told otherwise. Returns the event."""
+
+    def stubbed(service: str) -> Any:
+        if service == "lambda":
+            return functions
+        if service == "ec2":
+            return Consoles(consoles)
+        if service == "autoscaling":
+            return Partly(client(service), describe_scaling_activities={"Activities": fleet.activities})
+        return client(service)
+
+    monkeypatch.setattr(boto3, "client", stubbed)
+
+    def run(event: dict[str, Any] | None = None, request_type: str = "Create", **properties: str) -> dict[str, Any]:
+        defaults = {
+            "GroupName": GROUP,
+            "Nodes": "2",
+            "LaunchTemplateVersion": "1",
+            "RecordsBucket": BUCKET,
+            "RecordsPrefix": PREFIX,
+            "Keeper": KEEPER_ARN,
+            "Replacements": "0",
+            "TimeoutMinutes": "30",
+        }
+        physical_id = None if request_type == "Create" else f"{GROUP}/gate"
+        event = event or cloudformation.event(request_type, defaults | properties, physical_id)
+        fleet_gate.handle(event, Context(clock))
+        return event
+
+    return run

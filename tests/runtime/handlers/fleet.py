@@ -1,0 +1,158 @@
+"""A fleet for the gate to watch: a real Auto Scaling group of moto's, and a clock that runs as told."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import boto3
+from botocore.validate import ParamValidator
+
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.node_record import Check, NodeRecord
+from trainium_runtime.roster import Roster
+
+BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
+FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
+CLOCK_ARN = "arn:aws:lambda:us-west-2:123456789012:function:the-clock"
+KEEPER_ARN = "arn:aws:lambda:us-west-2:123456789012:function:keeper"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@cache
+def client(service: str) -> Any:
+    """A client to share: making one takes longer than any of these tests."""
+    return _new_client(service)
+
+
+_new_client: Any = boto3.client  # tests replace the name in boto3
+
+
+class Fleet:
+    """An Auto Scaling group of instances that all run, and the bucket they report to."""
+
+    def __init__(self, nodes: int, region: str) -> None:
+        self._s3 = client("s3")
+        self._autoscaling = client("autoscaling")
+        self._s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": region})
+        ec2 = client("ec2")
+        data = {"ImageId": "ami-0123456789abcdef0"}
+        ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)
+        self._autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=GROUP,
+            LaunchTemplate={"LaunchTemplateName": "node", "Version": "$Latest"},
+            MinSize=0,
+            MaxSize=nodes,
+            DesiredCapacity=nodes,
+            VPCZoneIdentifier=ec2.describe_subnets()["Subnets"][0]["SubnetId"],
+        )
+        self.activities: list[dict[str, Any]] = []
+        """What Auto Scaling says of its launches, newest first; moto itself says nothing."""
+
+    @property
+    def instances(self) -> list[str]:
+        (group,) = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+        return [instance["InstanceId"] for instance in group["Instances"]]
+
+    def write(self, instance_id: str, text: str) -> None:
+        self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
+
+    def prove(self, *instance_ids: str, met: bool = True) -> None:
+        """Let instances prove themselves; `met`: the roster of the whole group is there, and they reached all of it."""
+        roster = Roster.of(dict.fromkeys(self.instances, "10.0.0.1"))
+        if met:
+            self._s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=roster.to_json().encode())
+        for instance_id in instance_ids:
+            record = NodeRecord(
+                instance_id=instance_id,
+                state="proven",
+                checks=(Check(name="devices", expected="16", found="16", ok=True),),
+                roster=roster.version if met else "",
+                time="2026-11-21T12:00:00Z",
+            )
+            self.write(instance_id, record.to_json())
+
+    def mark_unhealthy(self, instance_id: str) -> None:
+        self._autoscaling.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy")
+
+    def replace(self, instance_id: str) -> None:
+        """What Auto Scaling does with an unhealthy instance, and moto does not."""
+        self._autoscaling.terminate_instance_in_auto_scaling_group(
+            InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
+        )
+
+    def disprove(self, instance_id: str, reason: str) -> None:
+        record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time="2026-11-21T12:00:00Z")
+        self.write(instance_id, record.to_json())
+
+    def tell_launch(self, status: str, message: str = "", *, at: datetime = NOON) -> None:
+        activity = {"Description": "Launching a new EC2 instance", "StatusCode": status, "StartTime": at}
+        self.activities.insert(0, activity | ({"StatusMessage": message} if message else {}))
+
+    def tell_termination(self) -> None:
+        termination = {"Description": "Terminating EC2 instance: i-1", "StatusCode": "Successful", "StartTime": NOON}
+        self.activities.insert(0, termination)
+
+
+@dataclass
+class Clock:
+    """Time that passes only while somebody sleeps; `when_asleep` is called each time, after it has passed."""
+
+    now: float = field(default_factory=NOON.timestamp)
+    when_asleep: Callable[[], None] = lambda: None
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.when_asleep()
+
+
+@dataclass
+class Context:
+    """Lambda's context of one invocation of 15 minutes."""
+
+    clock: Clock
+    invoked_function_arn: str = FUNCTION_ARN
+
+    def __post_init__(self) -> None:
+        self._end = self.clock.now + 15 * 60
+
+    def get_remaining_time_in_millis(self) -> float:
+        return 1000 * (self._end - self.clock.now)
+
+
+@dataclass
+class Lambda:
+    """Lambda as the gate sees it: what it was asked to run, checked by botocore's own model."""
+
+    events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What the function asked to be called with again."""
+    asked_keeper: int = 0
+    refusal: Exception | None = None
+    when_keeper_is_asked: Callable[[], None] = lambda: None
+    clock_says: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What the clock of the pilot answers, one after the other; the last one for ever. A failure has errorMessage."""
+
+    def invoke(self, **arguments: Any) -> Any:
+        shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape
+        problems = ParamValidator().validate(arguments, shape)
+        assert not problems.has_errors(), problems.generate_report()
+        if arguments["FunctionName"] == CLOCK_ARN:
+            said = self.clock_says.pop(0) if self.clock_says[1:] else self.clock_says[0]
+            failed = {"FunctionError": "Unhandled"} if "errorMessage" in said else {}
+            return {"Payload": BytesIO(json.dumps(said).encode()), **failed}
+        assert arguments["InvocationType"] == "Event"
+        if arguments["FunctionName"] == KEEPER_ARN:
+            self.asked_keeper += 1
+            self.when_keeper_is_asked()
+            return None
+        assert arguments["FunctionName"] == FUNCTION_ARN
+        if self.refusal:
+            raise self.refusal
+        self.events.append(json.loads(arguments["Payload"]))
+        return None

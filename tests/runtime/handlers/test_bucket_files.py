@@ -1,0 +1,63 @@
+"""Custom::TrnBucketFiles against moto's S3."""
+
+from typing import Any
+
+import pytest
+
+from tests.runtime.handlers.conftest import REGION, CloudFormation
+from tests.runtime.handlers.fleet import client
+from trainium_runtime.handlers import bucket_files
+
+BUCKET = "sagemaker-scripts"
+
+
+@pytest.fixture(autouse=True)
+def s3() -> Any:
+    s3 = client("s3")
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    return s3
+
+
+def run(
+    cloudformation: CloudFormation, request_type: str, files: dict[str, str], before: dict[str, str] | None = None
+) -> dict[str, Any]:
+    event = cloudformation.event(request_type, {"BucketName": BUCKET, "Prefix": "lifecycle", "Files": files})
+    if before is not None:
+        event["OldResourceProperties"] = {"BucketName": BUCKET, "Prefix": "lifecycle", "Files": before}
+    bucket_files.handle(event, None)
+    return cloudformation.answers[-1]
+
+
+def content(s3: Any) -> dict[str, str]:
+    keys = [one["Key"] for one in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+    return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys}
+
+
+def test_files_are_written_as_they_are(s3: Any, cloudformation: CloudFormation) -> None:
+    assert run(cloudformation, "Create", {"a.sh": "echo ä\n"})["Status"] == "SUCCESS"
+    assert content(s3) == {"lifecycle/a.sh": "echo ä\n"}
+
+
+def test_a_change_rewrites_files_and_removes_those_that_went(s3: Any, cloudformation: CloudFormation) -> None:
+    s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
+    run(cloudformation, "Create", {"a.sh": "1", "b.sh": "1"})
+    run(cloudformation, "Update", {"a.sh": "2"}, {"a.sh": "1", "b.sh": "1"})
+    assert content(s3) == {"lifecycle/a.sh": "2", "lifecycle/somebodys": "kept"}
+
+
+def test_at_delete_its_own_files_go_and_no_others(s3: Any, cloudformation: CloudFormation) -> None:
+    s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
+    run(cloudformation, "Create", {"a.sh": "1"})
+    assert run(cloudformation, "Delete", {"a.sh": "1"})["Status"] == "SUCCESS"
+    assert content(s3) == {"lifecycle/somebodys": "kept"}
+
+
+def test_a_failure_is_told_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
+    s3.delete_bucket(Bucket=BUCKET)
+    answer = run(cloudformation, "Create", {"a.sh": "1"})
+    assert answer["Status"] == "FAILED"
+    assert answer["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be kept: ")
+
+
+def test_another_place_is_another_resource(cloudformation: CloudFormation) -> None:
+    assert run(cloudformation, "Create", {})["PhysicalResourceId"] == f"{BUCKET}/lifecycle"

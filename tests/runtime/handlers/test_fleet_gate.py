@@ -1,0 +1,315 @@
+"""Custom::TrnFleetGate against moto's Auto Scaling, EC2 and S3."""
+
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from tests.runtime.handlers.conftest import CloudFormation, Run
+from tests.runtime.handlers.fleet import (
+    GROUP,
+    NOON,
+    Clock,
+    Fleet,
+    Lambda,
+)
+from trainium_runtime.handlers import fleet_gate
+
+OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
+NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (InsufficientInstanceCapacity)."
+
+
+def test_the_gate_opens_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.answer["Data"] == {"Summary": "2 of 2 nodes proven"}
+
+
+def test_a_record_written_later_is_waited_for(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    clock.when_asleep = lambda: fleet.prove(second) if clock.now > NOON.timestamp() + 300 else None
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert 300 < clock.now - NOON.timestamp() < 330
+
+
+def test_a_node_that_fails_fails_the_deployment_with_its_own_sentence(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    fleet.disprove(second, "neuron-ls shows 15 of 16 Neuron devices (missing 7)")
+    gate()
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.answer["Reason"] == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing 7)"
+    assert clock.now == NOON.timestamp()
+
+
+def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
+    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, second = fleet.instances
+    fleet.disprove(second, "no driver")
+
+    def replace_and_prove() -> None:
+        if second in fleet.instances:
+            fleet.replace(second)
+        fleet.prove(*fleet.instances)
+
+    functions.when_keeper_is_asked = replace_and_prove
+    gate(Replacements="1")
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
+
+
+def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "replaced already")
+    fleet.disprove(second, "no driver")
+    gate(Replacements="1")
+    assert cloudformation.answer["Reason"] == (
+        f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used"
+    )
+
+
+def test_nodes_that_have_not_reached_each_other_are_waited_for(
+    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
+) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    functions.when_keeper_is_asked = lambda: fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert functions.asked_keeper == 1
+
+
+def test_a_roster_of_nodes_that_have_left_is_not_enough(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    """Such as after a deployment that asks for fewer nodes: none of those that stay writes anything."""
+    fleet.prove(*fleet.instances)
+    first, second = fleet.instances
+    fleet.replace(second)
+    (new,) = set(fleet.instances) - {first}
+    fleet.prove(new, met=False)
+    gate(TimeoutMinutes="1")
+    assert "not yet known to have reached the others" in cloudformation.answer["Reason"]
+
+
+def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_it_is_seen(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    consoles[second] = "cloud-init ...\r\n[   42.0] trn-node FAILED: S3 refused the record: AccessDenied\r\nlogin: "
+    gate()
+    assert cloudformation.answer["Reason"] == (
+        f"node {second}: S3 refused the record: AccessDenied (read from its console: it could not report)"
+    )
+    assert clock.now == NOON.timestamp()
+
+
+def test_a_console_that_is_noticed_later_is_quoted_too(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    clock.when_asleep = lambda: consoles.update({second: "trn-node FAILED: disk full\n"})
+    gate()
+    assert "disk full" in cloudformation.answer["Reason"]
+    assert clock.now - NOON.timestamp() < 90
+
+
+def test_a_console_that_may_not_be_read_fails_nothing(
+    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    consoles.update(dict.fromkeys(fleet.instances, "denied"))
+    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_a_long_line_on_the_console_is_cut(
+    gate: Run, fleet: Fleet, consoles: dict[str, str], cloudformation: CloudFormation
+) -> None:
+    consoles.update(dict.fromkeys(fleet.instances, f"trn-node FAILED: {'x' * 60_000}"))
+    gate()
+    assert len(cloudformation.answer["Reason"]) < 500
+
+
+def test_a_lasting_launch_failure_fails_the_deployment_at_once(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA)
+    gate(Nodes="3")
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.answer["Reason"] == f"an instance could not be launched: {OVER_QUOTA}"
+    assert clock.now == NOON.timestamp()
+
+
+def test_a_lack_of_capacity_is_waited_out(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", NO_CAPACITY)
+    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_a_complete_fleet_passes_whatever_failed_before(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    """Such as after the rollback of an update that asked for more nodes than the quota allows."""
+    fleet.tell_launch("Failed", OVER_QUOTA)
+    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
+    gate(request_type="Update")
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_launches_that_failed_before_one_went_well_say_nothing(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    """Such as while a rollback replaces nodes whose template could not be launched."""
+    fleet.tell_launch("Failed", OVER_QUOTA)
+    fleet.tell_launch("InProgress")
+    gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
+    assert "no word from" in cloudformation.answer["Reason"]
+    assert OVER_QUOTA not in cloudformation.answer["Reason"]
+
+
+def test_a_termination_does_not_hide_a_failed_launch(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA)
+    fleet.tell_termination()
+    gate(Nodes="3")
+    assert OVER_QUOTA in cloudformation.answer["Reason"]
+
+
+def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
+    gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
+    assert OVER_QUOTA not in cloudformation.answer["Reason"]
+
+
+def test_an_update_counts_failed_launches_since_the_group_was_updated(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(minutes=2))
+    gate(request_type="Update", Nodes="3")
+    assert OVER_QUOTA in cloudformation.answer["Reason"]
+
+
+def test_a_creation_counts_every_failed_launch_however_long_the_group_took(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
+    gate(Nodes="3")
+    assert OVER_QUOTA in cloudformation.answer["Reason"]
+
+
+def test_records_of_instances_that_left_the_group_do_not_count(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "gone since")
+    fleet.prove(*fleet.instances)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_before_an_invocation_ends_it_asks_for_another_and_says_nothing(
+    gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
+) -> None:
+    event = gate()
+    assert cloudformation.bodies == []
+    assert functions.events == [event]
+    assert 60 <= NOON.timestamp() + 15 * 60 - clock.now < 90  # enough of its 15 minutes is left to answer
+
+
+def test_invocations_share_one_time_out_that_says_who_is_silent(
+    gate: Run, fleet: Fleet, clock: Clock, functions: Lambda, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    gate()
+    gate(functions.events[0])
+    gate(functions.events[1])
+    assert len(functions.events) == 2
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.answer["Reason"] == (
+        f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no word from {second}"
+    )
+    assert 29.5 < (clock.now - NOON.timestamp()) / 60 <= 30
+
+
+def test_a_group_that_is_gone_fails_the_gate(gate: Run, cloudformation: CloudFormation) -> None:
+    gate(GroupName="nobody")
+    assert cloudformation.answer["Status"] == "FAILED"
+
+
+@pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes", "Nodes"])
+def test_no_exception_leaves_cloudformation_without_an_answer(
+    gate: Run, cloudformation: CloudFormation, broken: str
+) -> None:
+    gate(**{broken: "nonsense"})
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.answer["Reason"].startswith("the fleet could not be watched: ")
+    assert "nonsense" in cloudformation.answer["Reason"] or "NoSuchBucket" in cloudformation.answer["Reason"]
+
+
+def test_an_unreadable_record_fails_the_deployment(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    fleet.write(fleet.instances[0], "<html>")
+    gate()
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert "not a node record" in cloudformation.answer["Reason"]
+
+
+def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
+    message = "not authorized to perform lambda:InvokeFunction"
+    functions.refusal = ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "Invoke")
+    gate()
+    assert "lambda:InvokeFunction" in cloudformation.answer["Reason"]
+
+
+def test_a_network_that_stumbles_is_waited_out(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.prove(*fleet.instances)
+    look, stumbles = fleet_gate.look_at_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+
+    def stumble_once(*arguments: Any) -> Any:
+        if error := next(stumbles, None):
+            raise error
+        return look(*arguments)
+
+    monkeypatch.setattr(fleet_gate, "look_at_group", stumble_once)
+    gate()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_delete_is_answered_without_a_look(
+    gate: Run, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(service: str) -> Any:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, service)
+
+    monkeypatch.setattr(boto3, "client", refuse)
+    gate(request_type="Delete")
+    assert (cloudformation.answer["Status"], cloudformation.answer["PhysicalResourceId"]) == ("SUCCESS", "fleet/gate")
+
+
+def test_the_physical_id_stays_the_same_while_the_group_does(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.prove(*fleet.instances)
+    gate()
+    gate(request_type="Update", LaunchTemplateVersion="2")
+    assert {answer["PhysicalResourceId"] for answer in cloudformation.answers} == {f"{GROUP}/gate"}

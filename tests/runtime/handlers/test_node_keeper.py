@@ -1,0 +1,399 @@
+"""The keeper against moto's Auto Scaling, EC2 and S3, which check what it asks for."""
+
+import json
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.runtime.handlers.conftest import REGION, Partly
+from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
+from trainium_runtime.handlers import node_keeper
+from trainium_runtime.handlers.node_keeper import Keeper
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.node_store import NodeStore
+from trainium_runtime.roster import Roster
+
+Keep = Callable[..., None]
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet(nodes=2, region=REGION)
+
+
+@pytest.fixture
+def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
+    """Call the keeper; `limit`: replacements, `clients`: those that answer otherwise than moto."""
+
+    def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
+        keeper = Keeper(
+            group_name=GROUP,
+            limit=limit,
+            store=NodeStore(clients.get("s3", client("s3")), BUCKET, PREFIX),
+            autoscaling=clients.get("autoscaling", client("autoscaling")),
+            ec2=clients.get("ec2", client("ec2")),
+        )
+        keeper.keep(event or {}, now=now)
+
+    return call
+
+
+def about(key: str) -> dict[str, Any]:
+    """What EventBridge says of an object (S3 user guide, EventBridge event message structure)."""
+    return {
+        "source": "aws.s3",
+        "detail-type": "Object Created",
+        "detail": {"bucket": {"name": BUCKET}, "object": {"key": key}},
+    }
+
+
+def warning(detail_type: str, **detail: str) -> dict[str, Any]:
+    """EC2's event (EC2 user guide, Monitor Capacity Blocks using EventBridge)."""
+    named = {"capacity-reservation-id": "cr-0123456789abcdef0", "end-date": "2026-11-21T13:30:00Z", **detail}
+    return {"source": "aws.ec2", "detail-type": detail_type, "detail": named}
+
+
+def roster() -> Roster | None:
+    try:
+        return Roster.from_json(client("s3").get_object(Bucket=BUCKET, Key=ROSTER_KEY)["Body"].read().decode())
+    except client("s3").exceptions.NoSuchKey:
+        return None
+
+
+def unhealthy() -> set[str]:
+    (group,) = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return {i["InstanceId"] for i in group["Instances"] if i["HealthStatus"] == "Unhealthy"}
+
+
+def tags(instance: str) -> dict[str, str]:
+    (found,) = client("ec2").describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
+    return {tag["Key"]: tag["Value"] for tag in found.get("Tags", []) if tag["Key"].startswith("trn:")}
+
+
+def address(instance: str) -> str:
+    (found,) = client("ec2").describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
+    return found["PrivateIpAddress"]
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_roster_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
+    first, second = sorted(fleet.instances)
+    fleet.prove(first, met=False)
+    keep()
+    assert roster() is None
+    fleet.prove(second, met=False)
+    keep()
+    assert roster() == Roster.of({first: address(first), second: address(second)})
+
+
+def test_an_address_in_the_roster_is_the_one_that_ec2_tells(keep: Keep, fleet: Fleet) -> None:
+    """A node could write a command there, which every other node would run."""
+    for instance in fleet.instances:
+        told = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
+        fleet.write(instance, json.dumps(told))
+    keep()
+    written = roster()
+    assert written is not None
+    assert {member.address for member in written.members} == {address(i) for i in fleet.instances}
+
+
+def test_a_group_that_has_not_all_its_nodes_gets_no_roster(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    group = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
+    group["AutoScalingGroups"][0]["DesiredCapacity"] = 3
+    keep(autoscaling=Partly(client("autoscaling"), describe_auto_scaling_groups=group))
+    assert roster() is None
+
+
+def test_a_roster_that_is_right_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    keep()
+    forbidden = Partly(client("s3"), put_object=AssertionError("written"))
+    keep(s3=forbidden)
+
+
+def test_a_node_that_was_replaced_is_replaced_in_the_roster(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    keep()
+    gone = fleet.instances[0]
+    fleet.replace(gone)
+    fleet.prove(*fleet.instances, met=False)
+    keep()
+    written = roster()
+    assert written is not None
+    assert written.instance_ids == set(fleet.instances)
+
+
+def test_a_roster_that_somebody_else_changed_meanwhile_is_looked_at_again(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    s3 = client("s3")
+    looks: list[str] = []
+
+    class Racing(Partly):
+        """Lets another invocation write between the first look at the roster and the write."""
+
+        def get_object(self, **asked: Any) -> Any:
+            if asked["Key"] != ROSTER_KEY:
+                return s3.get_object(**asked)
+            looks.append(asked["Key"])
+            try:
+                return s3.get_object(**asked)
+            finally:
+                if len(looks) == 1:
+                    s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=Roster.of({"i-9": "10.0.0.9"}).to_json())
+
+    keep(s3=Racing(s3))
+    written = roster()
+    assert written is not None
+    assert written.instance_ids == set(fleet.instances)
+    assert len(looks) == 2
+
+
+def test_a_failed_node_is_marked_for_replacement(keep: Keep, fleet: Fleet) -> None:
+    first, second = fleet.instances
+    fleet.prove(first, met=False)
+    fleet.disprove(second, "no driver")
+    keep(limit=1)
+    assert unhealthy() == {second}
+
+
+def test_without_recovery_no_node_is_marked(keep: Keep, fleet: Fleet) -> None:
+    fleet.disprove(fleet.instances[0], "no driver")
+    keep(limit=0)
+    assert unhealthy() == set()
+
+
+def test_no_more_than_the_limit_are_replaced_whoever_calls_how_often(keep: Keep, fleet: Fleet) -> None:
+    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "replaced already")
+    for instance in fleet.instances:
+        fleet.disprove(instance, "no driver")
+    for _ in range(3):
+        keep(limit=2)
+    assert len(unhealthy()) == 1
+
+
+def test_a_node_that_is_on_its_way_out_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
+    fleet.disprove(fleet.instances[0], "no driver")
+    keep(limit=2)
+    again = Partly(client("autoscaling"), set_instance_health=AssertionError("marked again"))
+    keep(limit=2, autoscaling=again)
+
+
+def test_a_node_that_left_while_the_keeper_looked_is_no_trouble(keep: Keep, fleet: Fleet) -> None:
+    fleet.disprove(fleet.instances[0], "no driver")
+    gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
+    keep(limit=1, autoscaling=Partly(client("autoscaling"), set_instance_health=gone))
+
+
+def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet: Fleet) -> None:
+    first, second = fleet.instances
+    fleet.prove(first, met=False)
+    fleet.disprove(second, "no driver")
+    keep(limit=1)
+    assert tags(first) == {"trn:node": "proven", "trn:reason": ""}
+    assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
+
+
+def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_other(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    calls: list[list[str]] = []
+
+    class Forgetful(Partly):
+        def create_tags(self, **asked: Any) -> None:
+            assert roster() is not None
+            calls.append(asked["Resources"])
+            if fleet.instances[0] in asked["Resources"]:
+                raise ClientError({"Error": {"Code": "InvalidInstanceID.NotFound"}}, "CreateTags")
+
+    keep(ec2=Forgetful(client("ec2")))
+    assert calls == [fleet.instances, *([instance] for instance in fleet.instances)]
+
+
+def test_a_tag_is_no_longer_than_ec2_takes(keep: Keep, fleet: Fleet) -> None:
+    fleet.disprove(fleet.instances[0], "x" * 10_000)
+    keep()
+    assert len(tags(fleet.instances[0])["trn:reason"]) == 256
+
+
+def test_tags_that_are_right_are_not_written_again(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    keep()
+    keep(ec2=Partly(client("ec2"), create_tags=AssertionError("tagged again")))
+
+
+def test_the_record_of_an_event_goes_to_the_log(keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet.disprove(fleet.instances[0], "no driver")
+    keep(about(f"{PREFIX}/{fleet.instances[0]}.json"))
+    record = printed(capsys)[0]["record"]
+    assert (record["instance_id"], record["reason"]) == (fleet.instances[0], "no driver")
+
+
+def test_a_record_whose_event_got_lost_goes_to_the_log_once(
+    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as one that was written before the rule was there."""
+    first, second = fleet.instances
+    fleet.prove(first, met=False)
+    keep()
+    keep()
+    fleet.disprove(second, "no driver")
+    keep(about(f"{PREFIX}/{second}.json"))
+    logged = [line["record"]["instance_id"] for line in printed(capsys) if "record" in line]
+    assert logged == [first, second]
+
+
+def test_a_roster_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fleet) -> None:
+    """Two invocations at once: the one that saw less of the group must not have the last word."""
+    fleet.prove(*fleet.instances, met=False)
+    old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
+
+    class Slow(Partly):
+        """Answers with the group as it was, after another invocation has seen it as it is."""
+
+        calls = 0
+
+        def describe_auto_scaling_groups(self, **asked: Any) -> Any:
+            self.calls += 1
+            if self.calls > 1:
+                return client("autoscaling").describe_auto_scaling_groups(**asked)
+            fleet.replace(fleet.instances[0])
+            fleet.prove(*fleet.instances, met=False)
+            keep()
+            return old
+
+    keep(autoscaling=Slow(client("autoscaling")))
+    written = roster()
+    assert written is not None
+    assert written.instance_ids == set(fleet.instances)
+
+
+def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
+    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "gone since")
+    keep(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
+    (line,) = printed(capsys)
+    assert line["why"] == "not of the group"
+    assert unhealthy() == set()
+
+
+@pytest.mark.parametrize(
+    "key", ["nodes/../cluster.json", "nodes/i-1.txt", "nodes/i-1.json", "nodes/", "other/i-1.json"]
+)
+def test_an_event_about_no_record_is_told_and_does_nothing(
+    keep: Keep, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(about(key))
+    assert printed(capsys) == [{"ignored": key, "why": "no record, or deleted since"}]
+
+
+@pytest.mark.parametrize(
+    "event", [{}, {"detail": None}, {"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str
+)
+def test_an_event_of_another_form_is_a_reason_to_look_all_the_same(
+    keep: Keep, fleet: Fleet, event: dict[str, Any]
+) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    keep(event)
+    assert roster() is not None
+
+
+@pytest.mark.parametrize("garbage", ["", "<html>", "null", "[" * 50_000, "x" * 100_000, '{"state": "proven"}'])
+def test_a_record_that_is_garbage_is_a_failed_node_and_nothing_worse(keep: Keep, fleet: Fleet, garbage: str) -> None:
+    first, second = fleet.instances
+    fleet.prove(first, met=False)
+    fleet.write(second, garbage)
+    keep(about(f"{PREFIX}/{second}.json"), limit=1)
+    assert unhealthy() == {second}
+    assert tags(second)["trn:reason"].startswith("its record cannot be used: ")
+    assert tags(first)["trn:node"] == "proven"
+
+
+def test_the_order_and_number_of_events_change_nothing(keep: Keep, fleet: Fleet) -> None:
+    first, second = fleet.instances
+    events = [about(f"{PREFIX}/{i}.json") for i in (first, second, "i-0aaaaaaaaaaaaaaaa")] * 2
+    fleet.prove(first, second, met=False)
+    order = random.Random(7)
+    seen: set[str] = set()
+    for _ in range(3):
+        order.shuffle(events)
+        for event in events:
+            keep(event, limit=1)
+        seen.add(str(roster()))
+    assert len(seen) == 1
+    assert unhealthy() == set()
+
+
+def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_told(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
+    with pytest.RaisesGroup(ClientError):
+        keep(ec2=Partly(client("ec2"), create_tags=denied))
+    assert roster() is not None
+
+
+@pytest.mark.parametrize(
+    "detail_type", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
+)
+def test_the_end_of_the_capacity_block_is_told_to_every_node_when_termination_begins(
+    keep: Keep, fleet: Fleet, detail_type: str
+) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    keep()
+    before = roster()
+    keep(warning(detail_type))
+    after = roster()
+    assert before is not None
+    assert after is not None
+    assert after.version == before.version
+    (notice,) = after.notices
+    assert (notice.kind, notice.at) == ("capacity-block-end", "2026-11-21T13:00:00Z")
+    assert "cr-0123456789abcdef0 ends at 13:30 UTC" in notice.reason
+
+
+def test_the_end_of_the_capacity_block_is_told_before_any_node_is_proven(keep: Keep) -> None:
+    keep(warning("Capacity Block Expiration Warning"))
+    written = roster()
+    assert written is not None
+    assert (len(written.notices), written.version) == (1, "")
+
+
+def test_a_warning_that_comes_twice_is_one_notice(keep: Keep) -> None:
+    for _ in range(2):
+        keep(warning("Capacity Block Expiration Warning"))
+    written = roster()
+    assert written is not None
+    assert len(written.notices) == 1
+
+
+def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
+    keep(warning("Capacity Block Expiration Warning"))
+    keep(now=NOON + timedelta(hours=3))
+    written = roster()
+    assert written is not None
+    assert written.notices == ()
+
+
+def test_a_warning_without_an_end_is_an_error_and_the_rest_is_done(keep: Keep, fleet: Fleet) -> None:
+    fleet.prove(*fleet.instances, met=False)
+    with pytest.RaisesGroup(ValueError):
+        keep(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
+    assert tags(fleet.instances[0])["trn:node"] == "proven"
+
+
+def test_the_function_reads_its_settings_from_its_environment(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet.disprove(fleet.instances[0], "no driver")
+    settings = {"GROUP": GROUP, "REPLACEMENTS": "1", "RECORDS_BUCKET": BUCKET, "RECORDS_PREFIX": PREFIX}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("boto3.client", client)
+    node_keeper.the_keeper.cache_clear()
+    node_keeper.handle({}, None)
+    assert unhealthy() == {fleet.instances[0]}

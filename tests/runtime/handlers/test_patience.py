@@ -1,0 +1,40 @@
+"""Permissions that are given in the same deployment, and are not known everywhere yet."""
+
+from collections.abc import Callable
+
+import pytest
+from botocore.exceptions import ClientError
+
+from trainium_runtime.handlers import patience
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(patience, "_PATIENCE_S", 0.5)
+
+
+def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
+    """What is refused so many times, and then done."""
+    answers = [ClientError({"Error": {"Code": code}}, "PutObject")] * times
+
+    def do() -> str:
+        if answers:
+            raise answers.pop()
+        return "done"
+
+    return do
+
+
+def test_what_is_denied_at_first_is_done_once_it_is_permitted() -> None:
+    assert patience.once_permitted(refused(3)) == "done"
+
+
+def test_what_stays_denied_is_told() -> None:
+    with pytest.raises(ClientError):
+        patience.once_permitted(refused(10_000))
+
+
+def test_nothing_but_a_denial_is_waited_for() -> None:
+    with pytest.raises(ClientError):
+        patience.once_permitted(refused(1, code="NoSuchBucket"))

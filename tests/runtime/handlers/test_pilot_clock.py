@@ -1,0 +1,400 @@
+"""The clock's function against moto's Auto Scaling, SNS and SQS, which check what it asks for."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.runtime.handlers.conftest import REGION, Partly
+from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
+from trainium_runtime.handlers.pilot_clock import GATE_EVENT, Clock
+from trainium_runtime.naming import STOPPED_TAG, TOLD_TAG
+
+STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0"
+BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
+SCHEDULE = {"kind": "schedule"}
+Look = Callable[..., Any]
+
+
+class Stack:
+    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: what was asked to go.
+
+    refusal: why it is not deleted, such as termination protection.
+    """
+
+    def __init__(self) -> None:
+        self.status = "CREATE_COMPLETE"
+        self.refusal = ""
+        self.deleted: list[str] = []
+
+    def describe_stacks(self, **asked: str) -> Any:
+        assert asked == {"StackName": STACK_ID}
+        return {"Stacks": [{"CreationTime": NOON, "StackStatus": self.status, "StackStatusReason": "[Topic]"}]}
+
+    def delete_stack(self, **asked: str) -> None:
+        if self.refusal:
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": self.refusal}}, "DeleteStack")
+        self.deleted.append(asked["StackName"])
+
+
+class Keeper:
+    """Lambda, of which the clock calls the nodes' keeper and no other. `told`: the payloads."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def invoke(self, **asked: Any) -> None:
+        assert (asked["FunctionName"], asked["InvocationType"]) == (KEEPER_ARN, "Event")
+        self.told.append(json.loads(asked["Payload"]))
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return Stack()
+
+
+@pytest.fixture
+def keeper() -> Keeper:
+    return Keeper()
+
+
+@pytest.fixture
+def queue() -> str:
+    return client("sqs").create_queue(QueueName="heard")["QueueUrl"]
+
+
+@pytest.fixture
+def topic(queue: str) -> str:  # noqa: ARG001
+    sns = client("sns")
+    arn: str = sns.create_topic(Name="notices")["TopicArn"]
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:heard")
+    return arn
+
+
+@pytest.fixture
+def look(stack: Stack, topic: str, keeper: Keeper) -> Look:
+    """Look, so many hours after noon, with these settings (None: without); `clients` answer otherwise than moto."""
+    Fleet(nodes=2, region=REGION)
+    client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
+
+    def call(
+        hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str | None
+    ) -> Any:
+        settings = {
+            "KEEPER": KEEPER_ARN,
+            "GROUP": GROUP,
+            "STACK_ID": STACK_ID,
+            "TOPIC": topic,
+            "CLUSTER": "trn-pilot",
+            "NODES": "2",
+            "ASLEEP": "false",
+            "WARNING_HOURS": "24",
+            "ENDS_ACTION": "sleep",
+            **own,
+        }
+        known = {name: client(name) for name in ("autoscaling", "ec2", "sns")}
+        given = {name: value for name, value in settings.items() if value is not None}
+        clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
+        return clock.look(event, now=NOON + timedelta(hours=hours))
+
+    return call
+
+
+@pytest.fixture
+def heard(queue: str) -> Callable[[], list[dict[str, str]]]:
+    def receive() -> list[dict[str, str]]:
+        found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
+        return [json.loads(message["Body"]) for message in found]
+
+    return receive
+
+
+def group() -> dict[str, Any]:
+    (found,) = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return found
+
+
+def tags() -> dict[str, str]:
+    """What the clock remembers."""
+    sns = client("sns")
+    found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in found}
+
+
+def desired() -> int:
+    return group()["DesiredCapacity"]
+
+
+def test_before_the_end_nothing_is_touched(look: Look, heard: Callable[[], list[Any]]) -> None:
+    look(1, ENDS="100h")
+    assert (desired(), tags(), heard()) == (2, {}, [])
+
+
+def test_at_the_end_nodes_go_and_the_reason_is_kept_and_told(look: Look, heard: Callable[[], list[Any]]) -> None:
+    look(100, ENDS="100h")
+    assert desired() == 0
+    assert tags() == {STOPPED_TAG: "end 2026-11-25T16:00Z"}
+    (message,) = heard()
+    assert message["Subject"] == "trn-pilot nodes stopped"
+    assert "the pilot ended at 2026-11-25T16:00Z" in message["Message"]
+    assert "trn extend 8h" in message["Message"]
+
+
+def test_who_looks_again_does_nothing_again(look: Look, heard: Callable[[], list[Any]]) -> None:
+    for _ in range(3):
+        look(100, ENDS="100h")
+    assert len(heard()) == 1
+
+
+def test_a_warning_is_sent_once_and_says_when_and_what(look: Look, heard: Callable[[], list[Any]]) -> None:
+    look(80, ENDS="100h", ENDS_ACTION="destroy")
+    look(81, ENDS="100h", ENDS_ACTION="destroy")
+    (message,) = heard()
+    assert message["Subject"] == "trn-pilot ends in 20 h"
+    assert "the stack is deleted" in message["Message"]
+    assert tags() == {TOLD_TAG: "warned of 2026-11-25T16:00Z"}
+
+
+def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_look(look: Look, heard: Callable[[], list[Any]]) -> None:
+    silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
+    with pytest.raises(ExceptionGroup):
+        look(80, ENDS="100h", clients={"sns": silent})
+    assert tags() == {}
+    look(80.1, ENDS="100h")
+    assert len(heard()) == 1
+
+
+def test_nodes_stop_also_when_nobody_can_be_told(look: Look) -> None:
+    silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
+    with pytest.raises(ExceptionGroup):
+        look(100, ENDS="100h", clients={"sns": silent})
+    assert desired() == 0
+
+
+def test_nodes_stop_also_when_the_reason_cannot_be_kept(look: Look) -> None:
+    refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
+    with pytest.raises(ExceptionGroup):
+        look(100, ENDS="100h", clients={"sns": Partly(client("sns"), tag_resource=refused)})
+    assert desired() == 0
+
+
+def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_told_again_and_again(
+    look: Look, heard: Callable[[], list[Any]]
+) -> None:
+    forgetful = {"sns": Partly(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))}
+    for hours in (80, 80.1, 100):
+        with pytest.raises(ExceptionGroup):
+            look(hours, ENDS="100h", clients=forgetful)
+    assert desired() == 0
+    assert [message["Subject"] for message in heard()] == ["trn-pilot nodes stopped"]
+
+
+def test_nodes_stop_at_the_end_also_when_ec2_tells_nothing_of_their_capacity_block(look: Look) -> None:
+    silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
+    ec2 = Partly(client("ec2"), describe_capacity_reservations=silent)
+    look(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
+    assert desired() == 0
+
+
+def test_an_extended_pilot_gets_its_nodes_back(look: Look) -> None:
+    look(100, ENDS="100h")
+    look(101, ENDS="200h")
+    assert (desired(), tags()) == (2, {})
+
+
+def test_what_a_person_stopped_stays_stopped_until_a_deployment(look: Look) -> None:
+    client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
+    look(1, ENDS="100h")
+    assert desired() == 0
+    look(1, GATE_EVENT, ENDS="100h")
+    assert desired() == 2
+
+
+@pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
+def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(look: Look, stack: Stack, status: str) -> None:
+    look(100, ENDS="100h")
+    stack.status = status
+    assert look(101, ENDS="200h").nodes == 2
+    assert desired() == 0
+    look(101, GATE_EVENT, ENDS="200h")
+    assert desired() == 2
+
+
+def test_a_changing_stack_does_not_keep_nodes_beyond_the_end(look: Look, stack: Stack) -> None:
+    stack.status = "UPDATE_IN_PROGRESS"
+    look(100, ENDS="100h")
+    assert desired() == 0
+
+
+@pytest.mark.parametrize("event", [SCHEDULE, GATE_EVENT])
+def test_a_cluster_that_wakes_is_not_put_back_to_sleep_by_what_the_function_knew_before(
+    look: Look, event: dict[str, Any]
+) -> None:
+    look(1, event, ENDS="100h", ASLEEP="true")
+    assert desired() == 2
+
+
+def spent(name: str) -> dict[str, Any]:
+    """What SNS calls a function with (Lambda developer guide, using Lambda with Amazon SNS)."""
+    message = f"AWS Budget Notification\nBudget Name: {name}\nAlert Type: ACTUAL"
+    return {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": message}}]}
+
+
+def test_a_spent_budget_stops_the_nodes_until_it_is_raised(look: Look) -> None:
+    known = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
+    look(1, spent(BUDGET), **known)
+    assert (desired(), tags()) == (0, {STOPPED_TAG: "budget 500"})
+    look(2, **known)
+    assert desired() == 0
+    look(3, **{**known, "BUDGET_USD": "600"})
+    assert desired() == 2
+
+
+@pytest.mark.parametrize("event", [spent("another"), {"Records": [{}]}, {"Records": []}, {}])
+def test_a_message_about_something_else_stops_nothing(look: Look, event: dict[str, Any]) -> None:
+    look(1, event, BUDGET=BUDGET, BUDGET_USD="500")
+    assert desired() == 2
+
+
+def test_the_stack_is_deleted_once_its_nodes_are_gone(look: Look, stack: Stack) -> None:
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == []
+    look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == [STACK_ID]
+
+
+def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(look: Look, stack: Stack) -> None:
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    for stack.status in ("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
+        look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == []
+
+
+def test_a_deletion_that_failed_is_tried_again_and_told_once(
+    look: Look, stack: Stack, heard: Callable[[], list[Any]]
+) -> None:
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    stack.status = "DELETE_FAILED"
+    for _ in range(3):
+        look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == 3 * [STACK_ID]
+    stopped, failed = heard()
+    assert (stopped["Subject"], failed["Subject"]) == ("trn-pilot nodes stopped", "trn-pilot could not be deleted")
+    assert "[Topic]" in failed["Message"]
+
+
+def test_a_deletion_that_is_refused_is_tried_again_and_told_once(
+    look: Look, stack: Stack, heard: Callable[[], list[Any]]
+) -> None:
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    stack.refusal = "TerminationProtection is enabled"
+    for _ in range(3):
+        with pytest.raises(ExceptionGroup):
+            look(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    stack.refusal = ""
+    look(100.2, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == [STACK_ID]
+    *_, deleted, refused = heard()
+    assert deleted["Subject"] == "trn-pilot is being deleted"
+    assert "TerminationProtection is enabled" in refused["Message"]
+    assert heard() == []
+
+
+def test_the_stack_is_deleted_also_when_nobody_can_be_told(look: Look, stack: Stack) -> None:
+    silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
+    look(100, ENDS="100h", ENDS_ACTION="destroy")
+    with pytest.raises(ExceptionGroup):
+        look(100.1, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": silent})
+    assert stack.deleted == [STACK_ID]
+
+
+def of_standby() -> dict[str, Any]:
+    """An Auto Scaling group of none with a node that it does not terminate."""
+    left = {"AutoScalingGroups": [{"DesiredCapacity": 0, "Instances": [{"LifecycleState": "Standby"}]}]}
+    return {"autoscaling": Partly(client("autoscaling"), describe_auto_scaling_groups=left)}
+
+
+def test_nodes_that_do_not_go_are_told_of_once_after_a_while(look: Look, heard: Callable[[], list[Any]]) -> None:
+    for hours in (100.5, 101, 102):
+        look(hours, ENDS="100h", clients=of_standby())
+    (message,) = heard()
+    assert message["Subject"] == "trn-pilot nodes are left"
+    assert message["Message"].startswith("1 nodes are still there")
+
+
+def test_nodes_that_do_not_go_keep_no_stack(look: Look, stack: Stack) -> None:
+    look(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    assert stack.deleted == []
+    look(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    assert stack.deleted == [STACK_ID]
+
+
+def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_its_nodes(
+    look: Look, stack: Stack, heard: Callable[[], list[Any]]
+) -> None:
+    for hours in (80, 99.9):
+        look(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    assert stack.deleted == []
+    look(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    assert stack.deleted == [STACK_ID]
+    assert [message["Subject"] for message in heard()] == ["trn-pilot ends in 20 h", "trn-pilot is being deleted"]
+
+
+SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
+
+
+def test_jobs_are_told_before_their_nodes_stop(look: Look, keeper: Keeper) -> None:
+    for hours in (99.7, 99.8, 100):
+        look(hours, ENDS="100h")
+    assert keeper.told == [{"pilot-stop": SOON}]
+
+
+def test_a_deployment_takes_back_what_jobs_were_told_of_an_end_that_it_moves(look: Look, keeper: Keeper) -> None:
+    look(99.8, GATE_EVENT, ENDS="100h")
+    look(99.9, GATE_EVENT, ENDS="200h")
+    assert keeper.told == [{"pilot-stop": SOON}, {"pilot-stop": None}]
+
+
+def test_a_stack_that_is_only_to_sleep_is_never_deleted(look: Look, stack: Stack) -> None:
+    for _ in range(2):
+        look(100, ENDS="100h")
+    assert stack.deleted == []
+
+
+def in_block(state: str = "active") -> dict[str, Any]:
+    """EC2 with one Capacity Block, from 10 to 34 hours after noon: moto knows none."""
+    times = {"StartDate": NOON + timedelta(hours=10), "EndDate": NOON + timedelta(hours=34)}
+    found = {"CapacityReservations": [{"State": state, **times}]}
+    return {"ec2": Partly(client("ec2"), describe_capacity_reservations=found)}
+
+
+def test_nodes_come_with_a_capacity_block_and_go_before_it_does(look: Look, heard: Callable[[], list[Any]]) -> None:
+    client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
+    sizes: list[int] = []
+    for hours in (1, 10.1, 33, 33.3):
+        look(hours, CAPACITY_BLOCK="cr-1", clients=in_block())
+        sizes.append(desired())
+    assert sizes == [0, 2, 2, 0]
+    assert [m["Subject"] for m in heard()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
+
+
+def test_a_block_that_ec2_does_not_know_stops_the_nodes(look: Look) -> None:
+    unknown = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
+    ec2 = Partly(client("ec2"), describe_capacity_reservations=unknown)
+    look(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
+    assert desired() == 0
+
+
+def test_a_question_that_ec2_refuses_changes_nothing(look: Look) -> None:
+    refused = ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeCapacityReservations")
+    with pytest.raises(ClientError):
+        look(11, CAPACITY_BLOCK="cr-1", clients={"ec2": Partly(client("ec2"), describe_capacity_reservations=refused)})
+    assert desired() == 2
+
+
+def test_without_a_group_there_is_nothing_to_do(look: Look) -> None:
+    client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
+    assert look(100, ENDS="100h").nodes == 0

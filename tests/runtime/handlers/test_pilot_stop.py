@@ -1,0 +1,23 @@
+"""What becomes of the notices in the roster when the clock tells the keeper that nodes stop soon."""
+
+from datetime import UTC, datetime
+
+from trainium_runtime.handlers.pilot_stop import after_a_look, event_of
+from trainium_runtime.pilot_clock import StopNotice
+from trainium_runtime.roster import Notice
+
+BLOCK = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="the block ends")
+STOP = StopNotice(at=datetime(2026, 11, 21, 12, 15, tzinfo=UTC), reason="the pilot ends")
+TOLD = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot ends")
+
+
+def test_nodes_are_told_once_when_and_why_they_stop() -> None:
+    assert after_a_look(after_a_look((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, TOLD)
+
+
+def test_what_the_clock_takes_back_is_taken_back_and_nothing_else() -> None:
+    assert after_a_look((BLOCK, TOLD), event_of(None)) == (BLOCK,)
+
+
+def test_an_event_that_is_not_the_clocks_changes_nothing() -> None:
+    assert after_a_look((BLOCK, TOLD), {"detail-type": "Object Created"}) == (BLOCK, TOLD)

@@ -1,0 +1,197 @@
+"""Custom::TrnQuotaGate: what it answers for what the quota check says, and that it always answers in time."""
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.core.fake_quotas import FakeQuotas
+from tests.runtime.handlers.conftest import CloudFormation
+from trainium_core import Plan
+from trainium_core.preflight.quota_check import check_quota
+from trainium_core.quota import quota_need
+from trainium_runtime import aws_quotas as quotas
+from trainium_runtime.handlers import quota_gate
+from trainium_runtime.quota import RunningInstance
+
+ROOM = FakeQuotas(limit=256)
+NO_ROOM = FakeQuotas(limit=255)
+SILENT = FakeQuotas(silent={"quota"})
+
+
+def plan(**settings: Any) -> Plan:
+    return Plan(**{"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, **settings})
+
+
+def properties(**settings: Any) -> dict[str, str]:
+    """The properties of the gate of a plan, all text as CloudFormation hands them over."""
+    need = quota_need(plan(**settings))
+    assert need is not None
+    return {key: str(value) for key, value in need.to_properties().items()}
+
+
+@dataclass
+class Context:
+    """Lambda's context of an invocation with so many seconds left."""
+
+    seconds: float = 120
+
+    def get_remaining_time_in_millis(self) -> float:
+        return 1000 * self.seconds
+
+
+@dataclass
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    now: float = 0
+    naps: int = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.naps += 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(quota_gate, "time", clock)
+    return clock
+
+
+def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, context: Context | None = None) -> None:
+    """Run the handler. Each time it asks it meets the next of the accounts, the last one again and again."""
+    ahead = list(accounts)
+
+    def account_in(region: str) -> Any:
+        assert region == "us-west-2"
+        account = ahead.pop(0) if len(ahead) > 1 else ahead[0]
+        if isinstance(account, Exception):
+            raise account
+        return account
+
+    monkeypatch.setattr(quotas, "AwsQuotas", account_in)
+    quota_gate.handle(event, context or Context())
+
+
+def test_with_room_the_deployment_goes_on(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+    run(monkeypatch, cloudformation.event("Create", properties()), ROOM)
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.answer["PhysicalResourceId"] == "trn-pilot/quota"
+
+
+def test_without_room_it_fails_with_what_preflight_says(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    run(monkeypatch, cloudformation.event("Create", properties()), NO_ROOM)
+    said = check_quota(plan(), NO_ROOM)
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert all(part in cloudformation.answer["Reason"] for part in (said.found, said.needed, said.fix))
+
+
+def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
+) -> None:
+    run(monkeypatch, cloudformation.event("Create", properties()), SILENT)
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert "no answer about quota" in cloudformation.answer["Reason"]
+    assert "set trn:quota_gate to off" in cloudformation.answer["Reason"]
+    assert 0 < clock.now <= 60
+
+
+def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
+) -> None:
+    run(monkeypatch, cloudformation.event("Create", properties()), SILENT, SILENT, ROOM)
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert clock.naps == 2
+
+
+def test_room_that_nobody_can_tell_is_no_room(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
+) -> None:
+    in_a_block = FakeQuotas(running=[RunningInstance(vcpus=128, capacity="capacity-block")])
+    run(monkeypatch, cloudformation.event("Create", properties()), in_a_block)
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert "Capacity Blocks, which may count as well" in cloudformation.answer["Reason"]
+    assert clock.now <= 60
+
+
+def test_an_update_to_more_is_asked_about(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+    event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
+    event["OldResourceProperties"] = properties(nodes=2)
+    run(monkeypatch, event, ROOM)
+    assert cloudformation.answer["Status"] == "FAILED"
+
+
+def test_the_nodes_that_run_already_are_not_counted_twice(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    event = cloudformation.event("Update", properties(nodes=2), "trn-pilot/quota")
+    event["OldResourceProperties"] = properties(nodes=1)
+    own = RunningInstance(vcpus=128, capacity="on-demand", cluster="trn-pilot")
+    run(monkeypatch, event, FakeQuotas(limit=256, running=[own], metered=128))
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_an_update_to_no_more_asks_nobody(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
+) -> None:
+    event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
+    event["OldResourceProperties"] = properties(nodes=2)
+    run(monkeypatch, event, NO_ROOM)
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_an_update_to_another_market_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    event = cloudformation.event("Update", properties(capacity="spot"), "trn-pilot/quota")
+    event["OldResourceProperties"] = properties()
+    run(monkeypatch, event, NO_ROOM)
+    assert cloudformation.answer["Status"] == "FAILED"
+
+
+def test_an_update_from_properties_it_does_not_know_still_answers(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    event = cloudformation.event("Update", properties(), "trn-pilot/quota")
+    event["OldResourceProperties"] = {}
+    run(monkeypatch, event, ROOM)
+    assert cloudformation.answer["Status"] == "FAILED"
+
+
+def test_a_delete_asks_nobody(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+    run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.answer["PhysicalResourceId"] == "trn-pilot/quota"
+
+
+def test_whatever_goes_wrong_cloudformation_hears_of_it(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    run(monkeypatch, cloudformation.event("Create", properties()), RuntimeError("out of luck"))
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert "out of luck" in cloudformation.answer["Reason"]
+
+
+def test_an_aws_that_hangs_is_answered_for_before_lambda_stops_the_function(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
+    released = threading.Event()
+
+    class Hanging(FakeQuotas):
+        def _listen(self, question: str) -> None:  # noqa: ARG002
+            released.wait(30)
+
+    try:
+        run(monkeypatch, cloudformation.event("Create", properties()), Hanging(), context=Context(seconds=15.2))
+    finally:
+        released.set()
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert "gave no answer within" in cloudformation.answer["Reason"]

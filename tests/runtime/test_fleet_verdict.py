@@ -1,0 +1,236 @@
+"""When a fleet is ready, when it is waited for and when it is given up."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.node_record import NodeRecord, State
+from trainium_runtime.recovery import Recovery
+from trainium_runtime.roster import Roster
+
+NO_RECOVERY = Recovery(limit=0)
+
+
+def roster(*instances: str) -> Roster:
+    return Roster.of({instance: f"10.0.0.{ord(instance)}" for instance in instances})
+
+
+def record(instance_id: str, state: State = "proven", reason: str = "", version: str = "") -> NodeRecord:
+    time = "2026-11-21T10:00:00Z"
+    return NodeRecord(instance_id=instance_id, state=state, reason=reason, roster=version, time=time)
+
+
+def judge(
+    nodes: int,
+    instances: list[str],
+    records: list[NodeRecord],
+    failed_launches: list[str] | None = None,
+    **more: Any,
+) -> FleetVerdict:
+    """The verdict of nodes that have all reached each other, unless told otherwise."""
+    there = roster(*instances)
+    met = [replace(r, roster=r.roster or there.version) for r in records]
+    view: Mapping[str, Any] = {
+        "nodes": nodes,
+        "instances": instances,
+        "records": {entry.instance_id: entry for entry in met},
+        "recovery": NO_RECOVERY,
+        "roster": there,
+        "failed_launches": failed_launches or [],
+    }
+    return fleet_verdict(FleetView(**{**view, **more}))
+
+
+def test_a_fleet_is_ready_when_every_node_is_proven() -> None:
+    assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(state="ready", reason="2 of 2 nodes proven")
+
+
+def test_a_silent_node_is_waited_for_by_name() -> None:
+    verdict = judge(2, ["a", "b"], [record("a")])
+    assert verdict.state == "waiting"
+    assert verdict.reason == "1 of 2 nodes proven, 2 launched; no word from b"
+
+
+def test_of_many_silent_nodes_five_are_named() -> None:
+    assert judge(7, list("abcdefg"), []).reason.endswith("no word from a, b, c, d, e and others")
+
+
+def test_a_node_that_is_not_launched_is_waited_for() -> None:
+    assert judge(2, ["a"], [record("a")]).state == "waiting"
+
+
+def test_a_failed_node_fails_the_fleet_with_its_own_reason() -> None:
+    verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")])
+    assert verdict == FleetVerdict(state="failed", reason="node b: 15 of 16 devices")
+
+
+def test_a_failed_node_that_is_replaced_is_waited_for_with_its_reason() -> None:
+    recovery = Recovery(limit=2, numbers={"b": 1})
+    verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")], recovery=recovery)
+    assert verdict.state == "waiting"
+    assert verdict.reason == "1 of 2 nodes proven, 2 launched; node b: 15 of 16 devices; being replaced (1 of 2)"
+
+
+def test_a_failed_node_beyond_the_replacements_fails_the_fleet_and_says_so() -> None:
+    recovery = Recovery(limit=2, numbers={"a": 2})
+    failed = [record("a", "failed", "bad"), record("b", "failed", "15 of 16 devices")]
+    verdict = judge(2, ["a", "b"], failed, recovery=recovery)
+    assert verdict.state == "failed"
+    assert verdict.reason == "node b: 15 of 16 devices; not replaced: 2 of 2 replacements within 24 hours are used"
+
+
+def test_nodes_that_fail_alike_are_told_in_one_sentence() -> None:
+    failed = [record(i, "failed", "no driver") for i in "abc"] + [record("d", "failed", "disk full")]
+    assert judge(4, list("abcd"), failed).reason == "nodes a, b, c: no driver; node d: disk full"
+
+
+def test_many_different_failures_are_summarised() -> None:
+    failed = [record(i, "failed", f"fault {i}") for i in "abcdefgh"]
+    reason = judge(8, list("abcdefgh"), failed).reason
+    assert reason.startswith("node a: fault a; node b: fault b")
+    assert reason.endswith("; and 3 more nodes, each for its own reason")
+
+
+def test_what_a_silent_node_said_on_its_console_fails_the_fleet() -> None:
+    verdict = judge(2, ["a", "b"], [record("a")], console={"b": "S3 refused the record: AccessDenied"})
+    assert verdict.state == "failed"
+    assert verdict.reason == (
+        "node b: S3 refused the record: AccessDenied (read from its console: it could not report)"
+    )
+
+
+def test_a_record_counts_more_than_an_old_line_on_the_console() -> None:
+    assert judge(1, ["a"], [record("a")], console={"a": "S3 did not answer"}).state == "ready"
+
+
+def test_proven_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
+    verdict = judge(2, ["a", "b"], [record("a"), record("b", version="older")])
+    assert verdict.state == "waiting"
+    assert verdict.reason.endswith("not yet known to have reached the others: b")
+
+
+def test_a_roster_of_other_nodes_than_are_there_is_not_enough() -> None:
+    old = roster("a", "c")
+    met = [record("a", version=old.version), record("b", version=old.version)]
+    assert judge(2, ["a", "b"], met, roster=old).state == "waiting"
+
+
+def test_nodes_without_a_roster_are_not_ready() -> None:
+    unmet = [record("a", version="-"), record("b", version="-")]
+    assert judge(2, ["a", "b"], unmet, roster=Roster()).state == "waiting"
+
+
+def test_a_single_node_needs_no_roster() -> None:
+    assert judge(1, ["a"], [record("a", version="-")], roster=Roster()).state == "ready"
+
+
+def test_a_draining_node_is_not_ready_and_says_why() -> None:
+    verdict = judge(1, ["a"], [record("a", "draining", "retires at noon")])
+    assert verdict.state == "waiting"
+    assert "node a: draining: retires at noon" in verdict.reason
+
+
+def test_a_proven_node_that_auto_scaling_replaces_is_not_ready() -> None:
+    verdict = judge(1, ["a"], [record("a")], leaving={"a"})
+    assert verdict.state == "waiting"
+    assert "being replaced by Auto Scaling: a" in verdict.reason
+
+
+def test_processes_of_auto_scaling_that_do_not_run_are_told_while_something_is_waited_for() -> None:
+    suspended = ("AZRebalance", "Launch", "ReplaceUnhealthy")
+    waiting = judge(2, ["a"], [record("a")], suspended=suspended)
+    assert waiting.reason.endswith(
+        "suspended in Auto Scaling, as during an update of the stack: Launch, ReplaceUnhealthy"
+    )
+    assert judge(1, ["a"], [record("a")], suspended=suspended).state == "ready"
+
+
+def test_the_record_of_a_node_that_is_gone_counts_for_nothing() -> None:
+    assert judge(1, ["b"], [record("a", "failed", "old"), record("b")]).state == "ready"
+    assert judge(1, ["b"], [record("a")]).state == "waiting"
+
+
+def test_an_instance_that_is_listed_twice_is_one() -> None:
+    assert judge(2, ["a", "a"], [record("a")]).state == "waiting"
+
+
+def test_more_nodes_than_wanted_are_not_ready() -> None:
+    verdict = judge(1, ["a", "b"], [record("a"), record("b")])
+    assert verdict.state == "waiting"
+    assert "1 more than wanted are still there" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "You have requested more vCPU capacity than your current vCPU limit of 0 allows (VcpuLimitExceeded).",
+        "Max spot instance count exceeded",
+        "Your requested instance type (trn1.32xlarge) is not supported in your requested Availability Zone.",
+        "You are not authorized to perform this operation.",
+        "The image id '[ami-0123456789abcdef0]' does not exist",
+        "The capacity reservation ID 'cr-0123456789abcdef0' does not exist.",
+    ],
+)
+def test_a_launch_that_trying_again_cannot_mend_fails_the_fleet(message: str) -> None:
+    verdict = judge(2, [], [], ["another", message])
+    assert verdict.state == "failed"
+    assert message in verdict.reason
+
+
+def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
+    message = "You have requested more vCPU capacity than your current vCPU limit of 128 allows (VcpuLimitExceeded)."
+    gone = record("a", "failed", "no driver")
+    assert judge(1, [], [gone], [message]).state == "waiting"
+    assert judge(1, [], [gone], ["The image id '[ami-0123456789abcdef0]' does not exist"]).state == "failed"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "We currently do not have sufficient trn1.32xlarge capacity in the Availability Zone you requested "
+        "(InsufficientInstanceCapacity). Our system will be working on provisioning additional capacity.",
+        "InvalidParameterValue: Value (x) for parameter iamInstanceProfile.name is invalid. "
+        "Invalid IAM Instance Profile name",
+    ],
+)
+def test_a_launch_that_may_succeed_later_is_waited_for(message: str) -> None:
+    verdict = judge(1, [], [], [message])
+    assert verdict.state == "waiting"
+    assert f"last failed launch: {message}" in verdict.reason
+
+
+def test_a_failed_launch_is_no_longer_told_once_all_are_launched() -> None:
+    assert "failed launch" not in judge(1, ["a"], [], ["InsufficientInstanceCapacity"]).reason
+
+
+ids = st.sampled_from(list("abcdef"))
+
+
+@given(
+    nodes=st.integers(1, 6),
+    instances=st.lists(ids, max_size=8),
+    proven=st.sets(ids),
+    failed=st.sets(ids),
+    failed_launches=st.lists(st.text(), max_size=2),
+    replaced=st.sets(ids),
+)
+def test_never_ready_unless_exactly_the_wanted_instances_are_there_and_proven(
+    nodes: int, instances: list[str], proven: set[str], failed: set[str], failed_launches: list[str], replaced: set[str]
+) -> None:
+    records = [record(i) for i in proven] + [record(i, "failed", "broken") for i in failed]
+    recovery = Recovery(limit=1, numbers=dict.fromkeys(replaced, 1))
+    verdict = judge(nodes, instances, records, failed_launches, recovery=recovery)
+    complete = len(set(instances)) == nodes and set(instances) <= proven - failed
+    assert not (verdict.state == "ready" and not complete)
+    assert verdict.reason
+
+
+def test_where_no_nodes_are_wanted_the_last_one_to_go_is_waited_for_whatever_it_said() -> None:
+    failed = record("a", "failed", "15 of 16 Neuron devices")
+    assert judge(0, ["a"], [failed]) == FleetVerdict(state="waiting", reason="no nodes wanted, 1 still there")
+    assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as wanted")

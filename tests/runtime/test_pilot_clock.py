@@ -1,0 +1,191 @@
+"""What the clock of a pilot says, moment by moment."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.facts import facts
+from trainium_runtime.pilot_clock import (
+    CapacityBlock,
+    ClockDecision,
+    Memory,
+    PilotTerms,
+    clock_decision,
+    stops_before_block_end,
+    warning_of,
+    warning_time,
+)
+from trainium_runtime.pilot_end import PilotEnd
+
+DEPLOYED = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+BLOCK = CapacityBlock(
+    block_id="cr-1", begins=DEPLOYED + timedelta(hours=10), ends=DEPLOYED + timedelta(hours=34), state="active"
+)
+
+
+def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
+    return PilotTerms(nodes=2, ends=PilotEnd(after=timedelta(hours=hours)) if hours else None, **settings)
+
+
+def decision(after: float, of: PilotTerms, **known: Any) -> ClockDecision:
+    """So many hours after the deployment."""
+    given_or_not = {"block": None, "asleep": False, "memory": Memory(), **known}
+    return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **given_or_not)
+
+
+@pytest.mark.parametrize(("after", "nodes"), [(0, 2), (99.99, 2), (100, 0), (101, 0), (5000, 0)])
+def test_nodes_run_until_the_end_and_not_after(after: float, nodes: int) -> None:
+    assert decision(after, terms(100)).nodes == nodes
+
+
+def test_without_an_end_nodes_run() -> None:
+    assert decision(5000, terms()) == ClockDecision(nodes=2, why="the pilot runs")
+
+
+@pytest.mark.parametrize("destroys", [False, True])
+def test_the_stack_goes_at_the_end_if_the_plan_says_so_and_never_before(destroys: bool) -> None:
+    assert decision(100, terms(100, destroys=destroys)).delete is destroys
+    assert decision(99, terms(100, destroys=destroys)).delete is False
+
+
+def test_a_sleeping_cluster_is_destroyed_at_the_end_as_well() -> None:
+    assert decision(100, terms(100, destroys=True), asleep=True).delete
+
+
+@pytest.mark.parametrize(
+    ("hours", "warning", "at"),
+    [(100, 24, 76), (48, 24, 24), (40, 24, 20), (1, 24, 0.5), (200, 100, 100), (200, 12, 188)],
+)
+def test_the_end_is_warned_of_in_time_but_not_before_half_time(hours: float, warning: float, at: float) -> None:
+    of = terms(hours, warning=timedelta(hours=warning))
+    assert warning_time(of, DEPLOYED) == DEPLOYED + timedelta(hours=at)
+
+
+def test_an_end_is_warned_of_once() -> None:
+    end = DEPLOYED + timedelta(hours=100)
+    assert decision(75, terms(100)).warn_of is None
+    assert decision(76, terms(100)).warn_of == end
+    assert decision(77, terms(100), memory=Memory(told=warning_of(end))).warn_of is None
+    assert decision(100, terms(100)).warn_of is None
+
+
+def test_another_end_is_warned_of_again() -> None:
+    earlier = Memory(told=warning_of(DEPLOYED + timedelta(hours=92)))
+    assert decision(76, terms(100), memory=earlier).warn_of == DEPLOYED + timedelta(hours=100)
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_a_sleeping_cluster_is_warned_of_its_end(asleep: bool) -> None:
+    assert decision(90, terms(100), asleep=asleep).warn_of
+
+
+def test_no_end_is_warned_of_where_there_is_none() -> None:
+    with pytest.raises(ValueError, match="without an end"):
+        warning_time(terms(), DEPLOYED)
+
+
+@pytest.mark.parametrize(("after", "nodes"), [(0, 0), (9.99, 0), (10, 2), (33.24, 2), (33.25, 0), (34, 0), (99, 0)])
+def test_nodes_are_there_from_the_beginning_of_a_block_until_before_its_end(after: float, nodes: int) -> None:
+    assert decision(after, terms(in_capacity_block=True), block=BLOCK).nodes == nodes
+
+
+def test_a_block_is_left_before_ec2_terminates_what_is_in_it() -> None:
+    late = timedelta(minutes=facts()["pilot"]["minutes_between_looks"])
+    assert stops_before_block_end() - late > timedelta(minutes=facts()["capacity_blocks"]["minutes_of_termination"])
+
+
+@pytest.mark.parametrize("state", ["scheduled", "payment-pending", "assessing", "delayed"])
+def test_a_block_that_is_late_is_waited_for(state: str) -> None:
+    late = CapacityBlock(block_id="cr-1", begins=BLOCK.begins, ends=BLOCK.ends, state=state)
+    found = decision(11, terms(in_capacity_block=True), block=late)
+    assert found.nodes == 0
+    assert state in found.why
+
+
+def test_a_block_that_is_gone_has_no_nodes() -> None:
+    found = decision(11, terms(in_capacity_block=True), block=None)
+    assert (found.nodes, found.why) == (0, "EC2 does not know the Capacity Block (any more)")
+
+
+def test_a_block_does_not_wake_a_cluster_that_sleeps() -> None:
+    assert decision(11, terms(in_capacity_block=True), block=BLOCK, asleep=True).nodes == 0
+
+
+def test_a_pilot_in_a_block_can_end_before_it() -> None:
+    assert decision(20, terms(20, in_capacity_block=True), block=BLOCK).nodes == 0
+
+
+@pytest.mark.parametrize(("after", "told"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
+def test_jobs_are_told_a_quarter_of_an_hour_before_the_end(after: float, told: bool) -> None:
+    assert (decision(after, terms(100)).notice is not None) is told
+
+
+def test_jobs_are_told_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
+    found = decision(33, terms(in_capacity_block=True), block=BLOCK).notice
+    assert found is not None
+    assert found.at == BLOCK.ends - timedelta(minutes=45)
+    assert decision(32.99, terms(in_capacity_block=True), block=BLOCK).notice is None
+
+
+def test_jobs_are_told_of_the_first_moment_at_which_nodes_stop() -> None:
+    found = decision(33.1, terms(33.2, in_capacity_block=True), block=BLOCK).notice
+    assert found is not None
+    assert found.reason.startswith("the pilot ends at")
+
+
+def test_there_is_time_for_several_looks_between_word_to_the_jobs_and_the_end() -> None:
+    known = facts()["pilot"]
+    assert known["minutes_of_notice"] >= 3 * known["minutes_between_looks"]
+
+
+def test_a_spent_budget_stops_the_nodes_and_is_remembered() -> None:
+    stopped = decision(1, terms(budget_usd=500), budget_reached=True)
+    assert (stopped.nodes, stopped.why) == (0, "the budget of $500 is spent")
+    assert decision(2, terms(budget_usd=500), memory=Memory(stopped=stopped.stopped)).nodes == 0
+    assert decision(2, terms(budget_usd=600), memory=Memory(stopped=stopped.stopped)).nodes == 2
+
+
+def test_a_budget_that_does_not_stop_stops_nothing() -> None:
+    assert decision(1, terms(), budget_reached=True).nodes == 2
+
+
+known_things = st.fixed_dictionaries(
+    {
+        "block": st.sampled_from([None, BLOCK]),
+        "asleep": st.booleans(),
+        "budget_reached": st.booleans(),
+        "memory": st.builds(
+            Memory,
+            told=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
+            stopped=st.sampled_from([None, "budget 500", "capacity block", "end 2026-11-21T12:00Z"]),
+        ),
+    }
+)
+
+
+@given(
+    after=st.floats(0, 400),
+    hours=st.none() | st.integers(1, 300),
+    destroys=st.booleans(),
+    budget=st.sampled_from([None, 500]),
+    in_block=st.booleans(),
+    known=known_things,
+)
+def test_whatever_is_known(
+    after: float, hours: int | None, destroys: bool, budget: int | None, in_block: bool, known: dict[str, Any]
+) -> None:
+    of = terms(hours, destroys=destroys, budget_usd=budget, in_capacity_block=in_block)
+    found = decision(after, of, **known)
+    ended = hours is not None and after >= hours
+    assert found.nodes in (0, 2)
+    assert not (ended and found.nodes)
+    assert found.delete == (ended and destroys)
+    assert (found.ended is not None) == ended
+    assert found.notice is None or found.nodes
+    assert not (found.delete and found.nodes)
+    # Why there are none is always told, and remembered but for a sleep, which is the stack's own affair.
+    assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
+    assert decision(after, of, **known) == found

@@ -1,0 +1,211 @@
+"""What the quota check makes of an account: never a pass on an unknown, and every obstacle with a way round it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.fake_quotas import FakeQuotas
+from tests.core.plans import RESERVATION, from_settings
+from tests.core.test_catalog_overlay import TOMORROW
+from trainium_core.preflight.quota_check import check_quota
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import CannotTellError
+from trainium_runtime.quota import QuotaRequest, RunningInstance
+
+FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+def checked(account: FakeQuotas, **settings: Any) -> Answer:
+    """The answer for a plan of two nodes, 256 vCPUs."""
+    return check_quota(from_settings(nodes=2, **settings), account)
+
+
+def running(vcpus: int, capacity: str = "on-demand", cluster: str | None = None) -> RunningInstance:
+    return RunningInstance(vcpus=vcpus, capacity=capacity, cluster=cluster)
+
+
+def request(desired: float, status: str = "PENDING") -> QuotaRequest:
+    return QuotaRequest(request_id="r-1", desired=desired, status=status, created=FRIDAY)
+
+
+def test_just_enough_room_passes_with_the_numbers() -> None:
+    answer = checked(FakeQuotas(limit=384, running=[running(128)]))
+    assert answer == Answer(
+        outcome="pass",
+        found="256 of 384 vCPUs are free of L-2C3B7624, Running On-Demand Trn instances, in us-west-2 (128 run)",
+        needed="256 vCPUs",
+    )
+
+
+def test_a_vcpu_too_few_fails_and_says_what_to_ask_for_and_how_many_nodes_fit() -> None:
+    answer = checked(FakeQuotas(limit=383, running=[running(128)]))
+    assert (answer.outcome, answer.needed) == ("fail", "256 vCPUs")
+    assert answer.fix == "run `trn quota request`: it asks for 384 vCPUs; or set trn:nodes to 1"
+
+
+def test_a_fraction_too_few_fails() -> None:
+    assert checked(FakeQuotas(limit=255.999999)).outcome == "fail"
+
+
+def test_large_numbers_are_written_out() -> None:
+    assert checked(FakeQuotas(limit=1234567)).found.startswith("1234567 of 1234567 vCPUs")
+
+
+def test_a_quota_of_nothing_has_room_for_no_node() -> None:
+    answer = checked(FakeQuotas(limit=0))
+    assert answer.fix == "run `trn quota request`: it asks for 256 vCPUs"
+
+
+def test_an_overdrawn_quota_has_nothing_free() -> None:
+    assert checked(FakeQuotas(limit=64, running=[running(128)])).found.startswith("0 of 64 vCPUs are free")
+
+
+def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
+    answer = checked(FakeQuotas(running=[running(256, cluster="trn-pilot")]))
+    assert answer.outcome == "pass"
+    assert answer.found.startswith("0 of 256 vCPUs are free")
+    assert answer.found.endswith("; 256 of those needed are the cluster's own already")
+    assert checked(FakeQuotas(running=[running(256, cluster="another")])).outcome == "fail"
+
+
+def test_markets_have_quotas_of_their_own() -> None:
+    account = FakeQuotas(running=[running(256, "spot")])
+    assert checked(account).outcome == "pass"
+    assert checked(account, capacity="spot").outcome == "fail"
+
+
+def test_room_that_capacity_blocks_may_take_is_unknown() -> None:
+    in_block = [running(128, "capacity-block")]
+    assert checked(FakeQuotas(limit=255, running=in_block)).outcome == "fail"
+    assert checked(FakeQuotas(limit=384, running=in_block)).outcome == "pass"
+    answer = checked(FakeQuotas(limit=256, running=in_block))
+    assert answer.outcome == "unknown"
+    assert "128 more run in Capacity Blocks, which may count as well" in answer.found
+    assert "asks for 384 vCPUs" in answer.fix
+
+
+def test_reserved_capacity_that_nobody_uses_counts_on_demand_and_can_be_launched_into() -> None:
+    answer = checked(FakeQuotas(reserved=128))
+    assert answer.outcome == "fail"
+    assert "(128 are reserved and unused)" in answer.found
+    assert answer.fix.endswith("launch into what is reserved with trn:capacity=reservation")
+
+
+def test_reserved_capacity_is_nothing_to_spot() -> None:
+    account = FakeQuotas(reserved=128, silent={"reservations"})
+    assert checked(account, capacity="spot").outcome == "pass"
+
+
+def test_what_only_the_metric_of_aws_shows_counts() -> None:
+    answer = checked(FakeQuotas(limit=384, running=[running(64)], metered=192))
+    assert answer.outcome == "fail"
+    assert "(64 run, 128 more by AWS's metric, which lags by minutes)" in answer.found
+
+
+def test_a_metric_that_still_counts_what_has_ended_is_no_obstacle() -> None:
+    ended = [running(256), running(64, "spot")]
+    assert checked(FakeQuotas(metered=256, ended=ended)).outcome == "pass"
+    assert checked(FakeQuotas(metered=257, ended=ended)).outcome == "fail"
+
+
+def test_a_metric_that_lags_behind_launches_hides_nothing() -> None:
+    assert checked(FakeQuotas(running=[running(128)], metered=0)).outcome == "fail"
+
+
+def test_a_limit_that_is_only_aws_default_says_so() -> None:
+    assert "that limit is AWS's default" in checked(FakeQuotas(is_default=True)).found
+
+
+@pytest.mark.parametrize(
+    ("open_request", "fix"),
+    [
+        (request(256), "wait for the increase: `trn quota status` follows it"),
+        (request(128), "ask AWS Support to make it 256: there can be one request at a time"),
+    ],
+)
+def test_an_increase_that_is_asked_for_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
+    answer = checked(FakeQuotas(limit=0, requests=[open_request]))
+    assert f"an increase to {open_request.desired} is asked for: PENDING since 2026-11-20" in answer.found
+    assert answer.fix == fix
+
+
+def test_an_increase_that_is_asked_for_is_no_room_yet() -> None:
+    assert checked(FakeQuotas(limit=0, requests=[request(1000)])).outcome == "fail"
+
+
+def test_a_closed_request_is_nothing_to_wait_for() -> None:
+    answer = checked(FakeQuotas(limit=0, requests=[request(256, "DENIED")]))
+    assert answer.fix.startswith("run `trn quota request`")
+
+
+def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:
+    answer = checked(FakeQuotas(limit=0, silent={"requests"}))
+    assert answer.outcome == "fail"
+    assert answer.found.endswith("whether an increase is asked for already: no answer about requests")
+
+
+def test_with_room_nobody_asks_about_requests() -> None:
+    assert checked(FakeQuotas(silent={"requests"})).outcome == "pass"
+
+
+@pytest.mark.parametrize("question", ["quota", "metric", "instances", "reservations"])
+def test_a_question_without_an_answer_is_no_pass(question: str) -> None:
+    with pytest.raises(CannotTellError, match=f"no answer about {question}"):
+        checked(FakeQuotas(limit=10_000, silent={question}))
+
+
+def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() -> None:
+    with pytest.raises(CannotTellError, match="no answer about ended"):
+        checked(FakeQuotas(metered=1, silent={"ended"}))
+
+
+def test_a_region_that_knows_no_such_quota_cannot_tell() -> None:
+    with pytest.raises(CannotTellError, match="Service Quotas in us-west-2 knows no L-2C3B7624"):
+        checked(FakeQuotas(limit=None))
+
+
+def test_a_capacity_block_is_a_warning_since_no_source_says_what_it_counts_against() -> None:
+    assert checked(FakeQuotas(limit=0), capacity="capacity-block", reservation_id=RESERVATION).outcome == "warn"
+
+
+def test_a_reservation_counted_when_it_was_made() -> None:
+    assert checked(FakeQuotas(limit=0), capacity="reservation", reservation_id=RESERVATION).outcome == "pass"
+
+
+def test_a_type_whose_quota_no_source_names_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(TOMORROW.replace("trn9", "xyz9"))
+    plan = from_settings(instance_type="xyz9.96xlarge", region="eu-north-1", catalog=str(tmp_path / "mine.toml"))
+    assert check_quota(plan, FakeQuotas()).outcome == "unknown"
+
+
+some = st.lists(st.builds(running, st.integers(1, 192), st.sampled_from(["on-demand", "spot", "capacity-block"])))
+
+
+@given(
+    limit=st.integers(0, 1000),
+    instances=some,
+    reserved=st.integers(0, 300),
+    metered=st.none() | st.integers(0, 1000),
+    ended=some,
+    capacity=st.sampled_from(["on-demand", "spot"]),
+)
+def test_a_pass_always_leaves_room_for_what_is_seen(
+    limit: int,
+    instances: list[RunningInstance],
+    reserved: int,
+    metered: int | None,
+    ended: list[RunningInstance],
+    capacity: str,
+) -> None:
+    account = FakeQuotas(limit=limit, running=instances, reserved=reserved, metered=metered, ended=ended)
+    answer = checked(account, capacity=capacity)
+    counted = {capacity, "capacity-block"} if capacity == "on-demand" else {capacity}
+    seen = sum(i.vcpus for i in instances if i.capacity in counted) + (reserved if capacity == "on-demand" else 0)
+    if answer.outcome == "pass":
+        assert seen + 256 <= limit
+    else:
+        assert answer.fix

@@ -1,0 +1,95 @@
+"""Which failed nodes are replaced, and that everybody who asks gets the same answer."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_runtime.recovery import Recovery, plan_recovery
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def plan(failed: dict[str, float], *, group: str = "", leaving: str = "", limit: int = 2) -> Recovery:
+    """failed: hours after noon by instance; group, leaving: one letter for each instance."""
+    failures = {instance: NOON + timedelta(hours=hours) for instance, hours in failed.items()}
+    return plan_recovery(failures=failures, instances=set(group), leaving=set(leaving), limit=limit)
+
+
+def test_a_failed_node_is_replaced() -> None:
+    assert plan({"a": 0}, group="ab").sentence("a") == "being replaced (1 of 2)"
+
+
+def test_a_node_that_did_not_fail_is_not() -> None:
+    assert not plan({"a": 0}, group="ab").replaces("b")
+
+
+def test_without_recovery_none_is_replaced_and_nothing_is_said() -> None:
+    none = plan({"a": 0}, group="a", limit=0)
+    assert not none.replaces("a")
+    assert none.sentence("a") == ""
+
+
+def test_the_first_to_fail_are_replaced_and_the_next_one_is_not() -> None:
+    decided = plan({"a": 0, "b": 1, "c": 2}, group="abc")
+    assert [decided.sentence(i) for i in "abc"] == [
+        "being replaced (1 of 2)",
+        "being replaced (2 of 2)",
+        "not replaced: 2 of 2 replacements within 24 hours are used",
+    ]
+
+
+def test_those_that_left_the_group_count() -> None:
+    assert plan({"a": 0, "b": 1}, group="b").sentence("b") == "being replaced (2 of 2)"
+    assert not plan({"a": 0, "b": 1, "c": 2}, group="c").replaces("c")
+
+
+def test_those_that_are_leaving_count_and_are_told_as_replaced() -> None:
+    decided = plan({"a": 0, "b": 1, "c": 2}, group="abc", leaving="ab")
+    assert decided.sentence("b") == "being replaced (2 of 2)"
+    assert not decided.replaces("c")
+
+
+def test_after_a_day_there_are_replacements_again() -> None:
+    assert plan({"a": 0, "b": 1, "c": 24.5}, group="c").sentence("c") == "being replaced (2 of 2)"
+
+
+def test_the_window_ends_after_exactly_a_day() -> None:
+    assert plan({"a": 0, "b": 24}, group="b", limit=1).replaces("b")
+    assert not plan({"a": 0.01, "b": 24}, group="b", limit=1).replaces("b")
+
+
+def test_a_node_that_was_refused_stays_refused_when_a_later_one_is_replaced() -> None:
+    """Else the deployment that has failed with its sentence would have been wrong."""
+    before = plan({"a": 0, "b": 23}, group="b", limit=1)
+    after = plan({"a": 0, "b": 23, "c": 25}, group="b", limit=1)
+    assert not before.replaces("b")
+    assert not after.replaces("b")
+
+
+def test_a_node_that_somebody_else_ends_beyond_the_limit_is_told_without_a_number_of_it() -> None:
+    assert plan({"a": 0, "b": 1}, group="b", leaving="b", limit=1).sentence("b") == "being replaced"
+
+
+ids = st.sampled_from("abcdefgh")
+moments = st.dictionaries(ids, st.floats(0, 72), max_size=8)
+
+
+@given(failed=moments, group=st.sets(ids), limit=st.integers(0, 4))
+def test_never_more_than_the_limit_are_replaced_within_any_day(
+    failed: dict[str, float], group: set[str], limit: int
+) -> None:
+    chosen = plan(failed, group="".join(group), limit=limit).numbers
+    gone = failed.keys() - group
+    for instance in chosen:
+        of_the_day = [o for o in {*chosen, *gone} if failed[instance] - 24 < failed[o] <= failed[instance]]
+        assert len(of_the_day) <= limit
+
+
+@given(failed=moments, group=st.sets(ids), limit=st.integers(0, 4))
+def test_once_the_chosen_are_on_their_way_no_others_are_chosen(
+    failed: dict[str, float], group: set[str], limit: int
+) -> None:
+    chosen = plan(failed, group="".join(group), limit=limit).numbers.keys()
+    assert plan(failed, group="".join(group), leaving="".join(chosen), limit=limit).numbers.keys() == chosen
+    assert not plan(failed, group="".join(group - chosen), limit=limit).numbers

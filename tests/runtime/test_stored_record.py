@@ -1,0 +1,73 @@
+"""What becomes of whatever a node stores under its name."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.stored_record import failures, one_line, stored_record
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def proven(**changes: object) -> str:
+    return json.dumps({"instance_id": "i-1", "state": "proven", "time": "2026-11-21T12:00:00Z", **changes})
+
+
+def read(text: str | None) -> NodeRecord:
+    return stored_record("i-1", text, NOON).record
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    assert read(proven()) == NodeRecord(instance_id="i-1", state="proven", time="2026-11-21T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<html>", "not a node record"),
+        ("", "not a node record"),
+        ("[" * 100_000, "recursion"),
+        (proven(state="fine"), "state is 'fine'"),
+        (proven(instance_id="i-2"), "it is about i-2"),
+        (proven(checks=[{"name": "efa", "expected": "8", "found": "7", "ok": False}]), "contradicts itself"),
+        (None, "larger than 65536 bytes"),
+    ],
+)
+def test_what_cannot_be_used_is_a_failed_record_that_says_why(text: str | None, told: str) -> None:
+    record = read(text)
+    assert (record.instance_id, record.state) == ("i-1", "failed")
+    assert record.reason.startswith("its record cannot be used: ")
+    assert told in record.reason
+
+
+@given(st.text() | st.none())
+def test_whatever_is_stored_there_is_a_record_of_the_instance(text: str | None) -> None:
+    record = read(text)
+    assert record.instance_id == "i-1"
+    assert record.state == "failed"
+    assert 0 < len(record.reason) <= 600
+
+
+@pytest.mark.parametrize("state", ["failed", "draining"])
+def test_a_record_that_gives_no_reason_says_so(state: str) -> None:
+    assert read(proven(state=state)).reason == "it gave no reason"
+
+
+@given(st.text(), st.integers(1, 50))
+def test_a_line_of_a_nodes_own_is_printable_and_short(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert line.isprintable()
+    assert len(line) <= limit
+
+
+def test_a_reason_is_one_line() -> None:
+    assert read(proven(state="failed", reason="a\n\x1b[31mb\tc")).reason == "a [31mb c"
+
+
+def test_a_failure_happened_when_s3_stored_it_and_not_when_the_node_says() -> None:
+    stored = {"i-1": stored_record("i-1", proven(state="failed", time="1970-01-01T00:00:00Z"), NOON)}
+    assert failures(stored) == {"i-1": NOON}
