@@ -12,12 +12,7 @@ from typing import Any
 import boto3
 
 from trainium_local import lifecycle
-from trainium_local.environment import (
-    refuse_unless_embedded,
-    refuse_unless_loopback,
-    safe_environment,
-    tool_folders,
-)
+from trainium_local.environment import refuse_unless_loopback, safe_environment, tool_folders
 from trainium_local.server import Settings
 
 
@@ -45,17 +40,16 @@ class PrivateAws:
 def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
     """Start an embedded AWS and move this process and its children to an environment in which only it is reached.
 
-    Raises LocalError when it does not start, NotTheEmbeddedAwsError when something else answers in its place.
+    Raises LocalError when it does not start, NotTheEmbeddedAwsError when it is not on loopback.
     """
     with tempfile.TemporaryDirectory(prefix="trn-demo-") as name:
         folder = Path(name)
         try:
-            endpoint = lifecycle.start(folder / "aws", Settings(region=region)).health.endpoint
-            refuse_unless_embedded(endpoint)
-            safe = safe_environment(os.environ, endpoint=endpoint, region=region, tools=tool_folders(project))
+            connection = lifecycle.start(folder / "aws", Settings(region=region)).connection
+            safe = safe_environment(os.environ, connection, tools=tool_folders(project))
             os.environ.clear()
             # The CDK CLI's own notes, kept in the home folder otherwise, would hold the account that is none.
             os.environ.update(safe, CDK_HOME=str(folder / "cdk"))
-            yield PrivateAws(endpoint=endpoint, region=region, folder=folder)
+            yield PrivateAws(endpoint=connection.endpoint, region=region, folder=folder)
         finally:
             lifecycle.stop(folder / "aws")

@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 
 from lab.certificates import Certificates
 from lab.network import SERVICES
+from trainium_local.environment import Connection
+from trainium_local.signatures import Request as NodeRequest
+from trainium_local.signatures import sign, signature_of
 
 PORT = 443
 _HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect", "date")
@@ -63,9 +66,9 @@ MOST_SKEW = timedelta(minutes=15)
 
 @dataclass
 class Front:
-    """endpoint: the embedded AWS. files: a folder for each host whose answers are files."""
+    """connection: to the embedded AWS. files: a folder for each host whose answers are files."""
 
-    endpoint: str
+    connection: Connection
     files: Path
     requests: list[Request] = field(default_factory=list[Request])
     s3_faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
@@ -83,9 +86,9 @@ class Front:
 
 
 @contextmanager
-def front(endpoint: str, *, files: Path, certificates: Certificates) -> Generator[Front]:
-    """The front on the services' address. `endpoint` is an http URL."""
-    state = Front(endpoint=endpoint, files=files)
+def front(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Front]:
+    """The front on the services' address."""
+    state = Front(connection=connection, files=files)
     server = _TlsServer((SERVICES, PORT), _handler(state), certificates)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -155,7 +158,7 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
                 status, headers, content = fault.status, {"Content-Type": "application/xml"}, fault.document
                 headers["Content-Length"] = str(len(content))
             else:
-                status, headers, content = self._forward(body)
+                status, headers, content = self._forward(host, body)
             return status, headers | {"Date": format_datetime(datetime.now(UTC) + ahead, usegmt=True)}, content
 
         def _is_skewed(self, ahead: timedelta) -> bool:
@@ -164,13 +167,19 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
             signed = datetime.strptime(moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
             return abs(datetime.now(UTC) + ahead - signed) > MOST_SKEW
 
-        def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
-            target = urlsplit(state.endpoint)
+        def _forward(self, host: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+            target = urlsplit(state.connection.endpoint)
             connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
-            # The Host header stays: the embedded AWS tells its services, and S3 its buckets, by it.
-            passed = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+            passed = {name.lower(): value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+            bucket = host.partition(".s3.")[0] if ".s3." in host else ""
+            path = f"/{bucket}{self.path}" if bucket else self.path
+            request = NodeRequest(method=self.command, target=path, headers=passed | {"host": target.netloc})
+            # The embedded AWS knows neither the node's credentials nor any host but its own.
+            if signature := signature_of(request):
+                where = {"region": signature.region, "service": signature.service}
+                passed = sign(state.connection.credentials, request, body, **where)
             try:
-                connection.request(self.command, self.path, body=body, headers=passed)
+                connection.request(self.command, path, body=body, headers=passed)
                 answer = connection.getresponse()
                 content = answer.read()
                 kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}

@@ -2,7 +2,6 @@
 
 import base64
 import threading
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from lab.hardware import Hardware
 from lab.instance import Instance
 from lab.laboratory import Laboratory
 from lab.node import Node
+from trainium_local.server import CONSOLE_PATH
 
 PAUSE_SECONDS = 0.2
 Preparation = Callable[[int, Node], object]
@@ -85,9 +85,7 @@ class Hypervisor:
         if len(said) == self._stored.get(instance_id):
             return
         self._stored[instance_id] = len(said)
-        url = f"{self._lab.endpoint}/_trn_local/console/{instance_id}"
-        with urllib.request.urlopen(urllib.request.Request(url, said.encode(), method="PUT")):
-            pass
+        self._lab.connection.ask("PUT", f"{CONSOLE_PATH}/{instance_id}", said.encode())
 
 
 def instance_of(ec2: Any, instance_id: str) -> Instance:

@@ -22,7 +22,7 @@ from lab.node import Node
 from lab.package_hosts import PackageHosts, write_package_hosts
 from lab.places import REPOSITORY, RUN
 from trainium_local import lifecycle
-from trainium_local.environment import refuse_unless_embedded, safe_environment, tool_folders
+from trainium_local.environment import Connection, safe_environment, tool_folders
 from trainium_local.server import Settings
 
 REGION = "us-west-2"
@@ -36,7 +36,7 @@ class Laboratory:
     bare, image: the layers of a node's disk with an operating system alone, and with the software of a Neuron DLAMI.
     """
 
-    endpoint: str
+    connection: Connection
     front: Front
     metadata: MetadataService
     certificates: Certificates
@@ -73,18 +73,17 @@ def laboratory() -> Generator[Laboratory]:
     with ExitStack() as on:
         on.enter_context(switch(RUN))
         certificates = make_certificates(RUN / "certificates", HOSTS)
-        endpoint = lifecycle.start(RUN / "aws", Settings(region=REGION, stand_in_nodes=False)).health.endpoint
+        connection = lifecycle.start(RUN / "aws", Settings(region=REGION, stand_in_nodes=False)).connection
         on.callback(lifecycle.stop, RUN / "aws")
-        refuse_unless_embedded(endpoint)
-        safe = safe_environment(os.environ, endpoint=endpoint, region=REGION, tools=tool_folders(REPOSITORY))
+        safe = safe_environment(os.environ, connection, tools=tool_folders(REPOSITORY))
         os.environ.clear()
         os.environ.update(safe, CDK_HOME=str(RUN / "cdk"))
         package_hosts = write_package_hosts(RUN / "packages")
         hardware = [hardware_layer(RUN / "hardware"), golden]
         image = image_layer(RUN / "image", RUN / "image-work", below=hardware, packages=package_hosts.packages)
         lab = Laboratory(
-            endpoint=endpoint,
-            front=on.enter_context(front(endpoint, files=package_hosts.hosts, certificates=certificates)),
+            connection=connection,
+            front=on.enter_context(front(connection, files=package_hosts.hosts, certificates=certificates)),
             metadata=on.enter_context(metadata_service()),
             certificates=certificates,
             package_hosts=package_hosts,

@@ -181,12 +181,7 @@ def stop() -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run_command(command: tuple[str, ...]) -> None:
     """Replace this process by COMMAND in the safe environment, so that its exit code and signals are its own."""
-    from trainium_local.environment import (
-        NotTheEmbeddedAwsError,
-        refuse_unless_embedded,
-        safe_environment,
-        tool_folders,
-    )
+    from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
     from trainium_local.server import Settings
 
     if not command:
@@ -198,10 +193,7 @@ def run_command(command: tuple[str, ...]) -> None:
             f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True
         )
     try:
-        refuse_unless_embedded(health.endpoint)
-        environment = safe_environment(
-            os.environ, endpoint=health.endpoint, region=health.region, tools=tool_folders(Path.cwd())
-        )
+        environment = safe_environment(os.environ, started.connection, tools=tool_folders(Path.cwd()))
     except NotTheEmbeddedAwsError as error:
         raise click.ClickException(str(error)) from error
     try:

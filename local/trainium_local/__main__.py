@@ -1,10 +1,12 @@
 """python -m trainium_local: the embedded AWS in the foreground. `trn local start` runs this in the background."""
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
 
+from trainium_local.environment import Connection
 from trainium_local.server import Health, Settings, serve
 
 
@@ -16,7 +18,9 @@ def main() -> None:
     parser.add_argument("--fail-nodes", type=int, default=0, metavar="N")
     parser.add_argument("--no-stand-in-nodes", action="store_true", help="the nodes' records come from somewhere else")
     parser.add_argument("--log", default="", help="the file that standard output goes to")
-    parser.add_argument("--ready-file", type=Path, help="written with the health of the server once it answers")
+    parser.add_argument(
+        "--ready-file", type=Path, required=True, help="where and with which credentials it answers, once it does"
+    )
     given = parser.parse_args()
     quotas = {code: float(value) for code, value in (quota.split("=", 1) for quota in given.quota)}
     settings = Settings(
@@ -28,12 +32,10 @@ def main() -> None:
         log=given.log,
     )
     signal.signal(signal.SIGTERM, _end)
+    os.umask(0o077)  # whatever is written from now on is the user's alone
 
-    def ready(health: Health) -> None:
-        if given.ready_file:
-            written = given.ready_file.with_suffix(".tmp")
-            written.write_text(health.to_json())
-            written.replace(given.ready_file)
+    def ready(health: Health, connection: Connection) -> None:
+        connection.write(given.ready_file)
         print(f"The embedded AWS answers at {health.endpoint}, account {health.account}.", flush=True)
 
     try:

@@ -1,29 +1,94 @@
 """The safe environment: all that a command needs to reach the embedded AWS, and nothing that leads anywhere else."""
 
-import re
+import hmac
+import http.client
+import json
+import os
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from trainium_local.signatures import Credentials, Request, sign
+
 ACCOUNT_ID = "123456789012"
 HOST = "127.0.0.1"
 LOOPBACK_NAMES = "127.0.0.1,localhost,::1"
-FAKE_ACCESS_KEY_ID = "EMBEDDEDAWSNOTAREALKEY"
-FAKE_SECRET_ACCESS_KEY = "embedded-aws-has-no-secrets"
+PROOF_HEADER = "x-trn-proof"
 
 
 class NotTheEmbeddedAwsError(Exception):
     """An endpoint that is not the embedded AWS; nothing must be sent there."""
 
 
-def safe_environment(
-    own: Mapping[str, str], *, endpoint: str, region: str, tools: tuple[Path, ...] = ()
-) -> dict[str, str]:
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Where an embedded AWS is, and credentials that it accepts."""
+
+    endpoint: str
+    region: str
+    credentials: Credentials
+
+    def write(self, file: Path) -> None:
+        """Write it to a file that only its owner can read, at once or not at all."""
+        partial = file.with_suffix(".tmp")
+        partial.unlink(missing_ok=True)
+        with open(partial, "x", opener=open_private) as written:
+            json.dump(asdict(self), written)
+        partial.replace(file)
+
+    @classmethod
+    def read(cls, file: Path) -> "Connection":
+        """Read what `write` wrote. Raises OSError, also for a file that is not private, or ValueError."""
+        with open(file, opener=open_private) as written:
+            found = os.fstat(written.fileno())
+            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+                raise PermissionError(f"{file} is not private")
+            try:
+                fields = json.load(written)
+                return cls(**fields | {"credentials": Credentials(**fields["credentials"])})
+            except (TypeError, KeyError) as error:
+                raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
+
+    def ask(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
+        """Request a path below /_trn_local, and check that the answer comes from whoever has these credentials too.
+
+        Raises NotTheEmbeddedAwsError for any other answer or none.
+        """
+        refuse_unless_loopback(self.endpoint)
+        host = urlsplit(self.endpoint).netloc
+        request = Request(method=method, target=path, headers={"host": host})
+        headers = sign(self.credentials, request, body, region=self.region, service="trn")
+        server = http.client.HTTPConnection(host, timeout=seconds)
+        try:
+            server.request(method, path, body, headers)
+            answer = server.getresponse()
+            said, proof = answer.read(), answer.headers.get(PROOF_HEADER, "")
+        except (OSError, http.client.HTTPException) as error:
+            raise NotTheEmbeddedAwsError(f"the embedded AWS does not answer at {self.endpoint}: {error!r}") from error
+        finally:
+            server.close()
+        if not hmac.compare_digest(proof.encode(), proof_of(self.credentials, headers["authorization"], said).encode()):
+            raise NotTheEmbeddedAwsError(f"refusing to use {self.endpoint}: the embedded AWS that was started is gone")
+        if answer.status >= 300:
+            raise ValueError(said.decode(errors="replace"))
+        return said
+
+
+def open_private(path: str, flags: int) -> int:
+    """Opens for `open`: a new file is the user's alone, and no link of somebody else is followed."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str:
+    """What shows that whoever answers a request has its credentials."""
+    return hmac.digest(credentials.secret_access_key.encode(), authorization.encode() + answer, "sha256").hex()
+
+
+def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: tuple[Path, ...] = ()) -> dict[str, str]:
     """The variables for a command that may only talk to the embedded AWS.
 
     own: the caller's environment. All that begins with `AWS_` is dropped (credentials, profiles, endpoints, role and
@@ -31,31 +96,37 @@ def safe_environment(
         passed on; proxies stay but are not used for loopback.
     tools: folders that go first on PATH.
     """
-    refuse_unless_loopback(endpoint)
+    refuse_unless_loopback(connection.endpoint)
+    credentials, region = connection.credentials, connection.region
+    token = {"AWS_SESSION_TOKEN": credentials.session_token} if credentials.session_token else {}
     kept = {name: value for name, value in own.items() if not _leads_elsewhere(name)}
     path = [str(folder) for folder in tools] + [own.get("PATH", "")]
-    return kept | {
-        "PATH": ":".join(part for part in path if part),
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false",
-        "AWS_ACCESS_KEY_ID": FAKE_ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": FAKE_SECRET_ACCESS_KEY,
-        "AWS_REGION": region,
-        "AWS_DEFAULT_REGION": region,
-        "AWS_CONFIG_FILE": "/dev/null",
-        "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "CDK_DEFAULT_ACCOUNT": ACCOUNT_ID,
-        "CDK_DEFAULT_REGION": region,
-        "CDK_DISABLE_CLI_TELEMETRY": "1",
-        # Empty, these stand over a proxy or profile in ~/.cdk.json; that proxy would be used for loopback too.
-        "CDK_PROXY": "",
-        "CDK_PROFILE": "",
-        # The names are read in both cases, and the lower one wins.
-        "NO_PROXY": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
-        "no_proxy": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
-        "NODE_NO_WARNINGS": "1",
-    }
+    return (
+        kept
+        | token
+        | {
+            "PATH": ":".join(part for part in path if part),
+            "AWS_ENDPOINT_URL": connection.endpoint,
+            "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false",
+            "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "CDK_DEFAULT_ACCOUNT": ACCOUNT_ID,
+            "CDK_DEFAULT_REGION": region,
+            "CDK_DISABLE_CLI_TELEMETRY": "1",
+            # Empty, these stand over a proxy or profile in ~/.cdk.json; that proxy would be used for loopback too.
+            "CDK_PROXY": "",
+            "CDK_PROFILE": "",
+            # The names are read in both cases, and the lower one wins.
+            "NO_PROXY": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
+            "no_proxy": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
+            "NODE_NO_WARNINGS": "1",
+        }
+    )
 
 
 def tool_folders(project: Path) -> tuple[Path, ...]:
@@ -79,34 +150,6 @@ def refuse_unless_loopback(endpoint: str) -> None:
     if url.scheme != "http" or not loopback:
         raise NotTheEmbeddedAwsError(
             f"refusing to use {endpoint!r}: the embedded AWS is at http://{HOST}:PORT and nowhere else"
-        )
-
-
-def refuse_unless_embedded(endpoint: str) -> None:
-    """Ask `endpoint` who it is (STS GetCallerIdentity). Raises NotTheEmbeddedAwsError unless it is 123456789012.
-
-    Asked without any SDK, so that no configuration of the caller can send the question elsewhere.
-    """
-    refuse_unless_loopback(endpoint)
-    question = urllib.request.Request(
-        endpoint,
-        data=b"Action=GetCallerIdentity&Version=2011-06-15",
-        headers={
-            "Content-Type": "application/x-www-form-urlencoded",
-            # Names the service; a signature is not needed to be told the account.
-            "Authorization": f"AWS4-HMAC-SHA256 Credential={FAKE_ACCESS_KEY_ID}/20260101/us-east-1/sts/aws4_request",
-        },
-    )
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(question, timeout=10) as answer:
-            body = answer.read().decode(errors="replace")
-    except (urllib.error.URLError, OSError) as error:
-        raise NotTheEmbeddedAwsError(f"nothing that speaks AWS answers at {endpoint}: {error}") from error
-    account = re.search(r"<Account>(\d+)</Account>", body)
-    if account is None or account[1] != ACCOUNT_ID:
-        found = account[1] if account else "no account"
-        raise NotTheEmbeddedAwsError(
-            f"refusing to use {endpoint}: {found} answered, the embedded AWS is account {ACCOUNT_ID}"
         )
 
 

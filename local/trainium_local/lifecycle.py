@@ -1,25 +1,23 @@
 """The embedded AWS as a background process of this user: start, status, stop. Imports no moto.
 
-Its state is one file: the health it reported when it began to answer. What is true now is asked of the server; a file
-whose process is gone, or whose port is answered by somebody else, is stale and means that nothing runs.
+Its state is one file, for its owner only: where it answers, and the credentials of this start. What is true now is
+asked of the server, which proves that it has them too; otherwise the file is stale and means that nothing runs.
 """
 
 import fcntl
-import json
+import http.client
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainium_local.environment import HOST
+from trainium_local.environment import HOST, Connection, NotTheEmbeddedAwsError, open_private
 from trainium_local.server import HEALTH_PATH, Health, Settings
 
 START_SECONDS = 60.0
@@ -36,6 +34,7 @@ class Started:
     """The server that answers now; `already` when it ran before."""
 
     health: Health
+    connection: Connection
     already: bool
 
 
@@ -47,25 +46,23 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def start(folder: Path, settings: Settings) -> Started:
-    """Start the server unless one runs, and wait until it answers. Raises LocalError with the end of its log."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Start the server unless one runs, and wait until it answers. Raises LocalError with the end of its log.
+
+    Raises LocalError also for a folder that others may write to; one that they may only read is closed to them.
+    """
+    _make_private(folder)
     with _alone(folder):
-        running = status(folder)
-        if running:
-            return Started(health=running, already=True)
+        if running := _running(folder):
+            return Started(health=running[0], connection=running[1], already=True)
         _refuse_taken_port(settings.port)
-        return Started(health=_launch(folder, settings), already=False)
+        health, connection = _launch(folder, settings)
+        return Started(health=health, connection=connection, already=False)
 
 
 def status(folder: Path) -> Health | None:
     """The server of this folder as it answers now, or None when none runs."""
-    try:
-        known = json.loads(_state(folder).read_text())
-        endpoint, pid = str(known["endpoint"]), int(known["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    health = _ask(endpoint)
-    return health if health and health.pid == pid else None
+    running = _running(folder)
+    return running[0] if running else None
 
 
 def stop(folder: Path) -> Health | None:
@@ -75,9 +72,9 @@ def stop(folder: Path) -> Health | None:
         # The server itself has just named its process: no other is hit.
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
-        while _ask(running.endpoint) and time.monotonic() < deadline:
+        while status(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
-        if _ask(running.endpoint):
+        if status(folder):
             raise LocalError(
                 f"process {running.pid} did not end within {STOP_SECONDS:.0f} s; stop it with: kill -9 {running.pid}"
             )
@@ -85,7 +82,26 @@ def stop(folder: Path) -> Health | None:
     return running
 
 
-def _launch(folder: Path, settings: Settings) -> Health:
+def _running(folder: Path) -> tuple[Health, Connection] | None:
+    try:
+        connection = Connection.read(_state(folder))
+        return Health.from_json(connection.ask("GET", HEALTH_PATH)), connection
+    except (OSError, ValueError, NotTheEmbeddedAwsError):
+        return None
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise LocalError(
+            f"others can write to {folder}, where the credentials of the embedded AWS are kept. "
+            f"Close it with: chmod 700 {folder}; or name another folder in TRN_LOCAL_HOME."
+        )
+    folder.chmod(0o700)
+
+
+def _launch(folder: Path, settings: Settings) -> tuple[Health, Connection]:
     log, state = folder / "server.log", _state(folder)
     state.unlink(missing_ok=True)
     command = [sys.executable, "-m", "trainium_local", "--port", str(settings.port), "--region", settings.region]
@@ -94,14 +110,14 @@ def _launch(folder: Path, settings: Settings) -> Health:
         command.append("--no-stand-in-nodes")
     for code, value in settings.quotas.items():
         command += ["--quota", f"{code}={value:g}"]
-    with log.open("w") as output:
+    with open(log, "w", opener=open_private) as output:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=folder
         )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if health := status(folder):
-            return health
+        if running := _running(folder):
+            return running
         if server.poll() is not None:
             raise LocalError(f"the embedded AWS ended at once (exit code {server.returncode}).\n{_tail(log)}")
         time.sleep(0.05)
@@ -113,31 +129,30 @@ def _refuse_taken_port(port: int) -> None:
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:
-        stranger = _ask(f"http://{HOST}:{port}", seconds=1)
         owner = (
-            f"an embedded AWS of another state folder (process {stranger.pid}, log {stranger.log})"
-            if stranger
-            else f"another program ({error.strerror})"
+            "an embedded AWS of another state folder" if _is_embedded(port) else f"another program ({error.strerror})"
         )
         raise LocalError(
             f"port {port} is taken by {owner}. Choose another with --port, or --port 0 for a free one."
         ) from error
 
 
-def _ask(endpoint: str, *, seconds: float = 10) -> Health | None:
-    """Long enough for a busy machine: an answer that is late must not look like a server that is gone."""
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+def _is_embedded(port: int) -> bool:
+    """By what it says when it refuses a stranger."""
+    server = http.client.HTTPConnection(HOST, port, timeout=1)
     try:
-        with direct.open(f"{endpoint}{HEALTH_PATH}", timeout=seconds) as answer:
-            return Health.from_json(answer.read())
-    except (urllib.error.URLError, OSError, ValueError):
-        return None
+        server.request("GET", HEALTH_PATH)
+        return b"embedded AWS" in server.getresponse().read(1000)
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        server.close()
 
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
     """One start at a time, so that two commands at once do not start two servers."""
-    with (folder / "lock").open("w") as lock:
+    with open(folder / "lock", "w", opener=open_private) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

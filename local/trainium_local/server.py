@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import sys
 import threading
 import traceback
 import warnings
@@ -14,13 +13,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from trainium_local import DEFAULT_REGION
-from trainium_local.environment import (
-    ACCOUNT_ID,
-    FAKE_ACCESS_KEY_ID,
-    FAKE_SECRET_ACCESS_KEY,
-    HOST,
-)
+from trainium_local import DEFAULT_REGION, access
+from trainium_local.environment import ACCOUNT_ID, HOST, Connection
 
 HEALTH_PATH = "/_trn_local/health"
 CONSOLE_PATH = "/_trn_local/console"
@@ -77,19 +71,21 @@ class Health:
             raise ValueError(f"not the health of an embedded AWS: {error!r}") from error
 
 
-def serve(settings: Settings, *, ready: Callable[[Health], None]) -> None:
+def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) -> None:
     """Serve until the process ends; call `ready` once requests are answered. Raises OSError if the port is taken."""
     listener = socket.create_server((HOST, settings.port))
-    endpoint = f"http://{HOST}:{listener.getsockname()[1]}"
-    _forget_the_callers_settings(region=settings.region, port=listener.getsockname()[1])
-    application, health = _application(settings, endpoint)
+    port = listener.getsockname()[1]
+    _forget_the_callers_settings(region=settings.region, port=port)
+    connection = Connection(endpoint=f"http://{HOST}:{port}", region=settings.region, credentials=access.make_owner())
+    application, health = _application(settings, connection)
 
-    from werkzeug.serving import make_server
-
+    from trainium_local import http_server
+    from trainium_local.request_guard import guarded
+    from trainium_local.resources import callbacks
     from trainium_local.services.lambda_process import forget_code
 
-    server = make_server(HOST, 0, application, threaded=True, request_handler=_request_handler(), fd=listener.fileno())
-    ready(health)
+    server = http_server.Server(listener, guarded(application, port=port, has_token=callbacks.is_open))
+    ready(health, connection)
     threading.Thread(target=_load_images, args=(settings.region,), daemon=True).start()
     try:
         server.serve_forever()
@@ -109,8 +105,8 @@ def _forget_the_callers_settings(*, region: str, port: int) -> None:
     for name in [name for name in os.environ if name.startswith(("AWS_", "MOTO_"))]:
         del os.environ[name]
     os.environ.update(
-        AWS_ACCESS_KEY_ID=FAKE_ACCESS_KEY_ID,
-        AWS_SECRET_ACCESS_KEY=FAKE_SECRET_ACCESS_KEY,
+        AWS_ACCESS_KEY_ID="nobody",  # what needs credentials is given them, and no child finds any here
+        AWS_SECRET_ACCESS_KEY="nothing",
         AWS_DEFAULT_REGION=region,
         AWS_CONFIG_FILE=os.devnull,
         AWS_SHARED_CREDENTIALS_FILE=os.devnull,
@@ -118,11 +114,12 @@ def _forget_the_callers_settings(*, region: str, port: int) -> None:
         NO_PROXY="*",
         no_proxy="*",
         MOTO_PORT=str(port),
+        MOTO_DISABLE_GLOBAL_CORS="true",
         MOTO_IAM_LOAD_MANAGED_POLICIES="true",
     )
 
 
-def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
+def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, Health]:
     """moto's application with everything replaced. Imports moto: the environment must be ready before."""
     warnings.simplefilter("ignore")
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -137,11 +134,11 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
 
     zones.install()
     vcpu_quotas.choose(settings.quotas)
-    services.install(endpoint=endpoint)
+    services.install(endpoint=connection.endpoint)
     cloudformation.install()
-    resources.install(endpoint)
+    resources.install(connection)
 
-    nodes = StandInNodes(endpoint=endpoint, failing=settings.fail_nodes)
+    nodes = StandInNodes(connection=connection, failing=settings.fail_nodes)
 
     def launched(instance: Any) -> None:
         nodes.launched(
@@ -161,7 +158,7 @@ def _application(settings: Settings, endpoint: str) -> tuple[WsgiApp, Health]:
         version=version("trainium-cdk"),
         pid=os.getpid(),
         account=ACCOUNT_ID,
-        endpoint=endpoint,
+        endpoint=connection.endpoint,
         region=settings.region,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         quotas={quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()},
@@ -231,15 +228,3 @@ def _with_consoles(application: WsgiApp) -> WsgiApp:
         return []
 
     return answer
-
-
-def _request_handler() -> type:
-    from moto.moto_server.werkzeug_app import MotoRequestHandler
-
-    class QuietHandler(MotoRequestHandler):
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            """Failures of the server only: a deployment makes thousands of requests."""
-            if str(code).startswith("5"):
-                print(f"{self.command} {self.path} {code} {size}", file=sys.stderr, flush=True)
-
-    return QuietHandler

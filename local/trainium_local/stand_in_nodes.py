@@ -21,7 +21,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
-from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
+from trainium_local.environment import Connection
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 from trainium_runtime.roster import Roster
@@ -51,8 +51,8 @@ class Launched:
 class StandInNodes:
     """Writes the records of launched nodes. The first `failing` nodes of the server's life report a missing device."""
 
-    def __init__(self, *, endpoint: str, failing: int) -> None:
-        self._endpoint = endpoint
+    def __init__(self, *, connection: Connection, failing: int) -> None:
+        self._connection = connection
         self._failing = failing
         self._order = itertools.count()
         self._proven: dict[str, tuple[Launched, str, NodeRecord]] = {}
@@ -91,10 +91,10 @@ class StandInNodes:
     def _s3(self, region: str) -> Any:
         return boto3.client(
             "s3",
-            endpoint_url=self._endpoint,
+            endpoint_url=self._connection.endpoint,
             region_name=region,
-            aws_access_key_id=FAKE_ACCESS_KEY_ID,
-            aws_secret_access_key=FAKE_SECRET_ACCESS_KEY,
+            aws_access_key_id=self._connection.credentials.access_key_id,
+            aws_secret_access_key=self._connection.credentials.secret_access_key,
         )
 
     def _write(self, instance: Launched, url: str, record: NodeRecord) -> None:

@@ -109,12 +109,12 @@ def _no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An embedded AWS that is bootstrapped and ready for the plan."""
     folder: Path = tmp_path_factory.mktemp("trn-local")
-    health = lifecycle.start(folder, Settings(region=REGION)).health
+    connection = lifecycle.start(folder, Settings(region=REGION)).connection
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in safe_environment(os.environ, endpoint=health.endpoint, region=REGION).items():
+        for name, value in safe_environment(os.environ, connection).items():
             environment.setenv(name, value)
         boto3.client("ssm", REGION).put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="21", Type="String")
-        yield health.endpoint
+        yield connection.endpoint
     lifecycle.stop(folder)
 
 

@@ -40,9 +40,8 @@ class Account:
     def cdk(self, *arguments: str, app: Path | str | None = None) -> Run:
         """Run the pinned CDK CLI, on an app that is synthesised already."""
         command = ["cdk", *arguments, *(("--app", str(app)) if app else ()), "--no-color", "--no-notices"]
-        environment = safe_environment(
-            os.environ, endpoint=self.aws.endpoint, region=self.aws.region, tools=tool_folders(ROOT)
-        ) | {"CDK_HOME": str(self.folder)}
+        safe = safe_environment(os.environ, self.aws.connection, tools=tool_folders(ROOT))
+        environment = safe | {"CDK_HOME": str(self.folder)}
         run = subprocess.run(
             command,
             cwd=self.folder,

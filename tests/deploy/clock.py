@@ -1,18 +1,18 @@
 """The clock of an embedded AWS, in the hands of a test."""
 
 import json
-import urllib.request
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from trainium_local.clock_control import CLOCK_PATH
+from trainium_local.environment import Connection
 
 
 @dataclass(frozen=True, kw_only=True)
 class MovableClock:
-    """`endpoint`: of the embedded AWS whose clock it is."""
+    """`connection`: to the embedded AWS whose clock it is."""
 
-    endpoint: str
+    connection: Connection
 
     @property
     def now(self) -> datetime:
@@ -26,12 +26,6 @@ class MovableClock:
         self._ask(instant.isoformat())
 
     def _ask(self, instant: str | None) -> datetime:
-        request = urllib.request.Request(
-            f"{self.endpoint}{CLOCK_PATH}",
-            data=instant.encode() if instant else None,
-            method="PUT" if instant else "GET",
-            headers={"Content-Type": "text/plain"},
-        )
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(request, timeout=120) as answer:
-            return datetime.fromisoformat(json.loads(answer.read())["now"])
+        method, body = ("PUT", instant.encode()) if instant else ("GET", b"")
+        answer = self.connection.ask(method, CLOCK_PATH, body, seconds=120)
+        return datetime.fromisoformat(json.loads(answer)["now"])

@@ -15,9 +15,7 @@ def run_trn(
     account: Account, *arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Run:
     """Run a `trn` command; its two streams come as one. folder: default the account's."""
-    safe = safe_environment(
-        os.environ, endpoint=account.aws.endpoint, region=account.aws.region, tools=tool_folders(ROOT)
-    )
+    safe = safe_environment(os.environ, account.aws.connection, tools=tool_folders(ROOT))
     run = subprocess.run(
         [str(Path(sys.executable).with_name("trn")), *arguments],
         cwd=folder or account.folder,

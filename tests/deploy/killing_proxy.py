@@ -4,12 +4,15 @@ import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from trainium_local.environment import Connection
+from trainium_local.signatures import Request, sign, signature_of
 
 _LOOKS = ("Describe", "Get", "List", "Head")
 
@@ -22,7 +25,7 @@ class KillingProxy:
     `denied`: operations that are answered as IAM answers whoever may not.
     """
 
-    endpoint: str
+    connection: Connection
     url: str = ""
     victim: int = 0
     fatal: int = 0
@@ -43,8 +46,8 @@ class KillingProxy:
 
 
 @contextmanager
-def killing_proxy(endpoint: str) -> Generator[KillingProxy]:
-    proxy = KillingProxy(endpoint)
+def killing_proxy(connection: Connection) -> Generator[KillingProxy]:
+    proxy = KillingProxy(connection)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy))
     proxy.url = f"http://127.0.0.1:{server.server_port}"
     Thread(target=server.serve_forever, daemon=True).start()
@@ -72,7 +75,7 @@ def _denial(target: str | None) -> bytes:
 
 
 def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
-    host = urlsplit(proxy.endpoint).netloc
+    host = urlsplit(proxy.connection.endpoint).netloc
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -112,7 +115,12 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
 
         def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             connection = HTTPConnection(host, timeout=120)
-            headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "expect")}
+            headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
+            asked = Request(method=self.command, target=self.path, headers=headers)
+            if signature := signature_of(asked):  # of a request to the proxy, not to its endpoint
+                asked = replace(asked, headers=headers | {"host": host})
+                where = {"region": signature.region, "service": signature.service}
+                headers = sign(proxy.connection.credentials, asked, body, **where)
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()

@@ -24,7 +24,7 @@ OWN, OTHER = "trn-pilot", "somebody-else"
 def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
     """An audit by an account object of its own, as the command makes it. denied: a call that is answered with 403."""
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in safe_environment(os.environ, endpoint=aws.endpoint, region=aws.region).items():
+        for name, value in safe_environment(os.environ, aws.connection).items():
             environment.setenv(name, value)
         account = AwsAuditedAccount(aws.region)
         if denied:

@@ -82,7 +82,7 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def clock(account: Account) -> MovableClock:
-    return MovableClock(endpoint=account.aws.endpoint)
+    return MovableClock(connection=account.aws.connection)
 
 
 def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
@@ -170,7 +170,7 @@ def test_a_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clo
 
 def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Settings], Account]) -> None:
     account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
-    clock, ec2 = MovableClock(endpoint=account.aws.endpoint), account.aws.client("ec2")
+    clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
     asked = {"InstanceType": "trn1.32xlarge", "InstanceCount": 2, "CapacityDurationHours": 24}
     offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
     offering = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]

@@ -71,7 +71,7 @@ def test_it_ends_by_itself_and_leaves_the_account_as_it_was(
     before: Inventory,
     scripts: dict[str, str],  # noqa: ARG001
 ) -> None:
-    clock = MovableClock(endpoint=account.aws.endpoint)
+    clock = MovableClock(connection=account.aws.connection)
     clock.forward(hours=39)
     assert stands(account)
     clock.forward(hours=2)

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -36,9 +36,8 @@ class Shared:
 
     def destroy(self, *options: str) -> Run:
         """Run `trn destroy` by way of the proxy."""
-        environment = safe_environment(
-            os.environ, endpoint=self.proxy.url, region=self.account.aws.region, tools=tool_folders(ROOT)
-        )
+        by_proxy = replace(self.account.aws.connection, endpoint=self.proxy.url)
+        environment = safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT))
         program = str(Path(sys.executable).with_name("trn"))
         with subprocess.Popen(
             [program, "destroy", *PLAN, *options],
@@ -62,7 +61,7 @@ class Shared:
 def shared(start_account: Callable[[Settings], Account]) -> Iterator[Shared]:
     account = start_account(Settings())
     foreign = foreign_things(account)
-    with killing_proxy(account.aws.endpoint) as proxy:
+    with killing_proxy(account.aws.connection) as proxy:
         yield Shared(account=account, proxy=proxy, foreign=foreign, before=account.inventory())
 
 

@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from trainium_local import lifecycle
-from trainium_local.environment import FAKE_ACCESS_KEY_ID, FAKE_SECRET_ACCESS_KEY
+from trainium_local.environment import Connection
 from trainium_local.server import Settings
 
 
@@ -22,22 +22,30 @@ from trainium_local.server import Settings
 class EmbeddedAws:
     """A running server; `client` gives a boto3 client on it, the same for the same service and region."""
 
-    endpoint: str
-    region: str
+    connection: Connection
     log: Path
 
+    @property
+    def endpoint(self) -> str:
+        return self.connection.endpoint
+
+    @property
+    def region(self) -> str:
+        return self.connection.region
+
     def client(self, service: str, region: str | None = None) -> Any:
-        return _client(self.endpoint, service, region or self.region)
+        return _client(self.connection, service, region or self.region)
 
 
 @cache
-def _client(endpoint: str, service: str, region: str) -> Any:
+def _client(connection: Connection, service: str, region: str) -> Any:
     return boto3.client(
         service,
-        endpoint_url=endpoint,
+        endpoint_url=connection.endpoint,
         region_name=region,
-        aws_access_key_id=FAKE_ACCESS_KEY_ID,
-        aws_secret_access_key=FAKE_SECRET_ACCESS_KEY,
+        aws_access_key_id=connection.credentials.access_key_id,
+        aws_secret_access_key=connection.credentials.secret_access_key,
+        aws_session_token=connection.credentials.session_token,
     )
 
 
@@ -48,8 +56,8 @@ def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cal
 
     def start(settings: Settings) -> EmbeddedAws:
         folders.append(tmp_path_factory.mktemp("trn-local"))
-        health = lifecycle.start(folders[-1], settings).health
-        return EmbeddedAws(endpoint=health.endpoint, region=health.region, log=Path(health.log))
+        started = lifecycle.start(folders[-1], settings)
+        return EmbeddedAws(connection=started.connection, log=Path(started.health.log))
 
     yield start
     for folder in folders:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -15,16 +16,19 @@ from hypothesis import strategies as st
 
 from tests.local.conftest import EmbeddedAws
 from trainium_local.environment import (
-    ACCOUNT_ID,
-    FAKE_ACCESS_KEY_ID,
+    PROOF_HEADER,
+    Connection,
     NotTheEmbeddedAwsError,
-    refuse_unless_embedded,
     refuse_unless_loopback,
     safe_environment,
     tool_folders,
 )
+from trainium_local.server import HEALTH_PATH
+from trainium_local.signatures import Credentials
 
 ENDPOINT = "http://127.0.0.1:4599"
+KEYS = Credentials(access_key_id="TRNLACCESSKEYOFATEST", secret_access_key="known-to-this-test")
+CONNECTION = Connection(endpoint=ENDPOINT, region="us-west-2", credentials=KEYS)
 SERVICES = ("sts", "s3", "budgets")
 
 DANGEROUS = {
@@ -123,8 +127,8 @@ def test_boto3_in_the_safe_environment_resolves_to_loopback_with_no_credentials_
 ) -> None:
     own = {"HOME": str(real_home), "PATH": os.environ["PATH"]}
     own |= {name: DANGEROUS[name].format(home=real_home) for name in names}
-    safe = safe_environment(own, endpoint=ENDPOINT, region="us-west-2")
-    assert resolve(safe) == {"urls": [ENDPOINT], "key": FAKE_ACCESS_KEY_ID, "token": None, "proxies": {}}
+    safe = safe_environment(own, CONNECTION)
+    assert resolve(safe) == {"urls": [ENDPOINT], "key": KEYS.access_key_id, "token": None, "proxies": {}}
 
 
 def test_the_probe_can_fail(resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path) -> None:
@@ -134,31 +138,29 @@ def test_the_probe_can_fail(resolve: Callable[[dict[str, str]], dict[str, object
 
 @given(own=st.dictionaries(st.from_regex(r"(?i)\A(aws|cdk)_[a-z_]{1,20}\Z"), st.text("ab", max_size=3)))
 def test_nothing_of_the_users_aws_and_cdk_settings_is_passed_on(own: dict[str, str]) -> None:
-    assert safe_environment(own, endpoint=ENDPOINT, region="us-west-2") == safe_environment(
-        {}, endpoint=ENDPOINT, region="us-west-2"
-    )
+    assert safe_environment(own, CONNECTION) == safe_environment({}, CONNECTION)
 
 
 def test_other_variables_are_passed_on() -> None:
-    assert safe_environment({"EDITOR": "vi"}, endpoint=ENDPOINT, region="us-west-2")["EDITOR"] == "vi"
+    assert safe_environment({"EDITOR": "vi"}, CONNECTION)["EDITOR"] == "vi"
 
 
 def test_the_users_own_no_proxy_is_kept() -> None:
-    safe = safe_environment({"no_proxy": "corp.example"}, endpoint=ENDPOINT, region="us-west-2")
+    safe = safe_environment({"no_proxy": "corp.example"}, CONNECTION)
     assert safe["NO_PROXY"] == safe["no_proxy"] == "127.0.0.1,localhost,::1,corp.example"
 
 
 def test_a_bare_cdk_variable_is_dropped() -> None:
-    assert "CDK" not in safe_environment({"CDK": "1"}, endpoint=ENDPOINT, region="us-west-2")
+    assert "CDK" not in safe_environment({"CDK": "1"}, CONNECTION)
 
 
 def test_the_proxy_and_profile_of_a_cdk_json_in_the_home_are_overridden() -> None:
-    safe = safe_environment({"CDK_PROXY": "http://proxy.invalid:3128"}, endpoint=ENDPOINT, region="us-west-2")
+    safe = safe_environment({"CDK_PROXY": "http://proxy.invalid:3128"}, CONNECTION)
     assert (safe["CDK_PROXY"], safe["CDK_PROFILE"]) == ("", "")
 
 
 def test_pinned_tools_come_before_those_of_the_machine() -> None:
-    safe = safe_environment({"PATH": "/usr/bin"}, endpoint=ENDPOINT, region="us-west-2", tools=(Path("/p/bin"),))
+    safe = safe_environment({"PATH": "/usr/bin"}, CONNECTION, tools=(Path("/p/bin"),))
     assert safe["PATH"] == "/p/bin:/usr/bin"
 
 
@@ -196,26 +198,26 @@ def test_anything_but_a_loopback_address_is_refused(endpoint: str) -> None:
 
 def test_the_safe_environment_is_only_made_for_loopback() -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
-        safe_environment({}, endpoint="https://sts.amazonaws.com", region="us-west-2")
+        safe_environment({}, replace(CONNECTION, endpoint="https://sts.amazonaws.com"))
 
 
-def test_the_embedded_aws_is_recognised(embedded_aws: EmbeddedAws) -> None:
-    refuse_unless_embedded(embedded_aws.endpoint)
+def test_the_embedded_aws_proves_that_it_has_the_secret(embedded_aws: EmbeddedAws) -> None:
+    assert b"created" in embedded_aws.connection.ask("GET", HEALTH_PATH)
 
 
 @pytest.fixture
 def impostor() -> Iterator[str]:
-    """Something on loopback that answers for another account, as a tunnel to AWS would."""
+    """Something on loopback that says what the embedded AWS would say, without its secret."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = b"<GetCallerIdentityResult><Account>999999999999</Account></GetCallerIdentityResult>"
+        def do_GET(self) -> None:
             self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header(PROOF_HEADER, "0" * 64)
+            self.send_header("Content-Length", "2")
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(b"{}")
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
@@ -225,18 +227,17 @@ def impostor() -> Iterator[str]:
     server.server_close()
 
 
-def test_another_account_on_loopback_is_refused(impostor: str) -> None:
-    with pytest.raises(
-        NotTheEmbeddedAwsError, match=f"999999999999 answered, the embedded AWS is account {ACCOUNT_ID}"
-    ):
-        refuse_unless_embedded(impostor)
+def test_an_answer_without_proof_of_the_secret_is_refused(impostor: str) -> None:
+    with pytest.raises(NotTheEmbeddedAwsError, match="the embedded AWS that was started is gone"):
+        replace(CONNECTION, endpoint=impostor).ask("GET", HEALTH_PATH)
 
 
-def test_an_address_where_nothing_answers_is_refused() -> None:
-    with pytest.raises(NotTheEmbeddedAwsError, match="nothing that speaks AWS answers"):
-        refuse_unless_embedded("http://127.0.0.1:1")
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "https://sts.amazonaws.com"])
+def test_an_address_where_it_does_not_answer_is_refused(endpoint: str) -> None:
+    with pytest.raises(NotTheEmbeddedAwsError):
+        replace(CONNECTION, endpoint=endpoint).ask("GET", HEALTH_PATH)
 
 
 def test_the_environment_module_imports_no_moto() -> None:
-    code = "import sys, trainium_local.lifecycle; sys.exit(bool({'moto', 'boto3'} & set(sys.modules)))"
+    code = "import sys, trainium_local.lifecycle; sys.exit(bool({'moto', 'boto3', 'botocore'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,8 +1,8 @@
 """Start, status and stop of the background process, and what can be in their way."""
 
-import json
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,15 +64,17 @@ def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
     assert lifecycle.stop(tmp_path) is None
 
 
-def test_a_state_file_of_a_pid_that_another_server_answers_for_is_stale(folder: Path, tmp_path: Path) -> None:
-    endpoint = lifecycle.start(folder, Settings()).health.endpoint
-    (tmp_path / "server.json").write_text(json.dumps({"endpoint": endpoint, "pid": 1}))
+def test_a_state_file_of_another_start_is_stale(folder: Path, tmp_path: Path) -> None:
+    connection = lifecycle.start(folder, Settings()).connection
+    others = replace(connection.credentials, secret_access_key="of another start")
+    replace(connection, credentials=others).write(tmp_path / "server.json")
     assert lifecycle.status(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
 def test_a_damaged_state_file_means_that_nothing_runs(tmp_path: Path, text: str) -> None:
     (tmp_path / "server.json").write_text(text)
+    (tmp_path / "server.json").chmod(0o600)
     assert lifecycle.status(tmp_path) is None
 
 
@@ -86,3 +88,39 @@ def test_a_port_taken_by_another_program_is_told(tmp_path: Path) -> None:
 def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="could not convert string to float"):
         lifecycle.start(tmp_path, Settings(quotas={"L-2C3B7624=many": 1}))
+
+
+def test_only_its_owner_can_read_the_state_and_the_log(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    lifecycle.start(tmp_path, Settings())
+    try:
+        assert {path.name: oct(path.stat().st_mode & 0o777) for path in (tmp_path, *tmp_path.iterdir())} == {
+            tmp_path.name: "0o700",
+            "server.json": "0o600",
+            "server.log": "0o600",
+            "lock": "0o600",
+        }
+    finally:
+        lifecycle.stop(tmp_path)
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o770)
+    with pytest.raises(LocalError, match=f"Close it with: chmod 700 {tmp_path}"):
+        lifecycle.start(tmp_path, Settings())
+
+
+def test_a_state_file_that_others_can_read_is_none(folder: Path, tmp_path: Path) -> None:
+    lifecycle.start(folder, Settings()).connection.write(tmp_path / "server.json")
+    assert lifecycle.status(tmp_path) is not None
+    (tmp_path / "server.json").chmod(0o604)
+    assert lifecycle.status(tmp_path) is None
+
+
+def test_the_secret_is_in_no_argument_log_or_health(folder: Path) -> None:
+    started = lifecycle.start(folder, Settings())
+    keys = started.connection.credentials
+    process = Path(f"/proc/{started.health.pid}")
+    shown = [process / "cmdline", process / "environ", Path(started.health.log)]
+    texts = [file.read_bytes().decode(errors="replace") for file in shown] + [started.health.to_json()]
+    assert not [text for text in texts if keys.secret_access_key in text or keys.access_key_id in text]

@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 from tests.local.conftest import EmbeddedAws
+from trainium_local.server import HEALTH_PATH
 
 
 def test_it_is_account_123456789012(embedded_aws: EmbeddedAws) -> None:
@@ -20,8 +20,7 @@ def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
 
 
 def test_health_says_what_is_created_and_what_is_only_stored(embedded_aws: EmbeddedAws) -> None:
-    with urllib.request.urlopen(f"{embedded_aws.endpoint}/_trn_local/health") as answer:
-        health = answer.read().decode()
+    health = embedded_aws.connection.ask("GET", HEALTH_PATH).decode()
     assert "AWS::EC2::VPC" in health
     assert "checked against its schema and stored" in health
 

@@ -1,7 +1,6 @@
 """An Auto Scaling group launches what its template version says; a refused launch is told, not raised."""
 
 import time
-import urllib.request
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
-from trainium_local.server import Settings
+from trainium_local.server import CONSOLE_PATH, Settings
 from trainium_local.stand_in_nodes import BOOT_SECONDS
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.roster import Roster
@@ -225,9 +224,7 @@ def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[
 
 def test_a_console_holds_what_was_put_there(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
     ids = [state["InstanceId"] for state in network.scale(name, network.template(name), nodes=2)["Instances"]]
-    url = f"{embedded_aws.endpoint}/_trn_local/console/{ids[0]}"
-    said = urllib.request.Request(url, data=b"trn-node FAILED: disk full\n", method="PUT")
-    urllib.request.urlopen(said).close()
+    embedded_aws.connection.ask("PUT", f"{CONSOLE_PATH}/{ids[0]}", b"trn-node FAILED: disk full\n")
     outputs = [network.ec2.get_console_output(InstanceId=i, Latest=True).get("Output", "") for i in ids]
     assert outputs == ["trn-node FAILED: disk full\n", ""]
 

@@ -236,6 +236,7 @@ from pathlib import Path
 
 def handler(event, context):
     own = {context.function_name, context.log_group_name, context.log_stream_name, str(Path.home()), os.getcwd()}
+    own |= {os.environ[f"AWS_{name}"] for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")}
     return {
         "environment": {name: value for name, value in os.environ.items() if value not in own},
         "arguments": sys.argv,
@@ -282,6 +283,18 @@ def test_a_function_cannot_tell_whether_its_interpreter_is_its_own(embedded_aws:
     assert error is None
     assert shared == own
     assert (shared["open files"], shared["input left"], shared["leads its session"]) == (3, "", True)
+
+
+def test_a_function_has_the_credentials_of_its_role_and_no_others(embedded_aws: EmbeddedAws, create: Create) -> None:
+    name = create(
+        "import boto3, os\n"
+        "def handler(event, context):\n"
+        "    return [boto3.client('sts').get_caller_identity()['Arn'], list(os.environ.values())]\n"
+    )
+    (arn, values), _ = invoke(embedded_aws, name)
+    assert arn == f"arn:aws:sts::123456789012:assumed-role/lambda/{name}"
+    keys = embedded_aws.connection.credentials
+    assert not [value for value in values if keys.secret_access_key in value or keys.access_key_id in value]
 
 
 def test_a_function_imports_what_it_brings_along(embedded_aws: EmbeddedAws, create: Create) -> None:
@@ -351,11 +364,11 @@ def test_functions_run_after_somebody_killed_what_starts_them(
 
 
 def test_nothing_goes_on_when_the_embedded_aws_is_killed(tmp_path: Path) -> None:
-    health = lifecycle.start(tmp_path, Settings()).health
+    started = lifecycle.start(tmp_path, Settings())
     try:
-        aws = EmbeddedAws(endpoint=health.endpoint, region=health.region, log=Path(health.log))
+        aws = EmbeddedAws(connection=started.connection, log=Path(started.health.log))
         pids = ancestors_of_one_that_runs(aws, creator(aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
     finally:
-        os.kill(health.pid, signal.SIGKILL)
+        os.kill(started.health.pid, signal.SIGKILL)
     assert wait_until(lambda: not any(map(runs, pids)))
     assert wait_until(lambda: lifecycle.status(tmp_path) is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trainium_local.environment import Connection
 from trainium_local.resources import (
     api,
     autoscaling,
@@ -38,9 +39,9 @@ _FAMILIES = (
 )
 
 
-def install(endpoint: str) -> None:
-    """Register all types; they are provisioned through the API at `endpoint`, e.g. http://127.0.0.1:4599."""
-    api.connect(endpoint)
+def install(connection: Connection) -> None:
+    """Register all types; they are provisioned through the API at the other end of `connection`."""
+    api.connect(connection)
     for family in _FAMILIES:
         for resource_type, provisioner in family.TYPES.items():
             registry.register(resource_type, provisioner)

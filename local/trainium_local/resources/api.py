@@ -15,27 +15,30 @@ from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
 
-_endpoint: list[str] = []
+from trainium_local.environment import Connection
+
+_connection: list[Connection] = []
 _lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
 
 
-def connect(endpoint: str) -> None:
-    """Send all further calls to `endpoint`, e.g. http://127.0.0.1:4599."""
-    _endpoint[:] = [endpoint]
+def connect(connection: Connection) -> None:
+    """Send all further calls there."""
+    _connection[:] = [connection]
     client.cache_clear()
 
 
 def endpoint() -> str:
     """Where the embedded AWS listens."""
-    return _endpoint[0]
+    return _connection[0].endpoint
 
 
 @cache
 def _session() -> Session:
     # one for all clients: each session reads botocore's large tables anew
-    return Session(aws_access_key_id="local", aws_secret_access_key="local")
+    keys = _connection[0].credentials
+    return Session(aws_access_key_id=keys.access_key_id, aws_secret_access_key=keys.secret_access_key)
 
 
 @cache

@@ -65,6 +65,11 @@ def deliver(url: str, letter: dict[str, Any]) -> bool:
     return mailbox is not None
 
 
+def is_open(path: str) -> bool:
+    """Whether a path is the URL of a mailbox that waits for letters."""
+    return path.startswith(_PATH) and path.removeprefix(_PATH) in _mailboxes
+
+
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import moto.ec2.utils
+import moto.iam.models
 import moto.s3.notifications
 from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, InstanceState
 from moto.autoscaling.responses import AutoScalingResponse
@@ -30,6 +31,7 @@ from moto.sagemaker.models import FakeEndpointConfig, FakeSagemakerNotebookInsta
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
 
+from trainium_local import access
 from trainium_local.seeds import neuron_images
 from trainium_local.services import (
     auto_scaling,
@@ -171,6 +173,7 @@ REPLACED = (
     Replaced(LambdaFunction, "__init__", lambda_logging.init, "drops LoggingConfig"),
     Replaced(LambdaFunction, "get_configuration", lambda_logging.get_configuration, "drops LoggingConfig"),
     Replaced(LambdaFunction, "update_configuration", lambda_logging.update_configuration, "drops LoggingConfig"),
+    Replaced(moto.iam.models, "random_alphanumeric", access.random_secret, "secret keys can be foretold"),
     Replaced(BudgetsResponse, "update_budget", budgets.update_budget, "absent"),
     Replaced(AmiBackend, "_load_amis", neuron_images.load_amis, "no Neuron images"),
     Replaced(ParameterDict, "_check_loading_status", neuron_images.check_loading_status, "no /aws/service/neuron"),

@@ -16,13 +16,15 @@ from typing import Any
 
 from moto.core.utils import unix_time_millis, utcnow
 
-from trainium_local import clock
-from trainium_local.environment import safe_environment
+from trainium_local import access, clock
+from trainium_local.environment import Connection, safe_environment
 from trainium_local.services import lambda_starter
+from trainium_local.signatures import Credentials
 
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _unpacking = threading.Lock()
+_role_credentials: dict[tuple[str, str], Credentials] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +125,8 @@ def _unpacked(function: Any) -> Path:
 def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
     own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
-    return safe_environment(own, endpoint=_endpoint[0], region=function.region) | {
+    connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=_credentials(function))
+    return safe_environment(own, connection) | {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",
         "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
         "AWS_LAMBDA_FUNCTION_VERSION": str(function.version),
@@ -140,6 +143,16 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
         "TRN_LAMBDA_RESULT": str(result),
         "TRN_LAMBDA_TIMEOUT": str(function.timeout),
     }
+
+
+def _credentials(function: Any) -> Credentials:
+    """Of the function's role, the same for all of its invocations."""
+    holder = (function.function_arn, function.role)
+    known = _role_credentials.get(holder)
+    if known is None or access.secret_of(known.access_key_id) is None:
+        known = access.role_credentials(function.role, session=function.function_name, region=function.region)
+        _role_credentials[holder] = known
+    return known
 
 
 def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:

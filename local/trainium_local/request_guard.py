@@ -1,0 +1,131 @@
+"""What every request must pass before anything of it is run. Each of the checks stands for itself.
+
+A web page that the user opens, and every other user of this machine, can connect to loopback.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from trainium_local import access
+from trainium_local.access import CALLER, Caller
+from trainium_local.environment import HOST, PROOF_HEADER, proof_of
+from trainium_local.http_server import INCOMING, Incoming
+from trainium_local.signatures import Request, Signature, signature_of
+
+OWN_PATHS = "/_trn_local/"
+"""Paths of the embedded AWS itself: for its owner, but for those with a token."""
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Headers = list[tuple[str, str]]
+
+_FORBIDDEN = "403 Forbidden"
+_HINT = "Each start of the embedded AWS has credentials of its own; run your command with: trn local -- COMMAND"
+
+
+class RefusedError(Exception):
+    """A request that is not answered; the message is for whoever sent it."""
+
+    def __init__(self, status: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]) -> WsgiApp:
+    """`application` behind all checks. port: the server's. has_token: whether a path holds a token that is valid."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def start(status: str, headers: Headers, *rest: Any) -> Any:
+            return start_response(status, _without_cors(headers), *rest)
+
+        incoming: Incoming = environ[INCOMING]
+        path = str(environ["PATH_INFO"])
+        signature = signature_of(incoming.request)
+        try:
+            refuse_foreign(incoming.request, path, port=port)
+            if has_token(path):
+                incoming.read_body()
+                return application(environ, start)
+            environ[CALLER] = caller = _caller(signature, incoming)
+            if not path.startswith(OWN_PATHS):
+                return application(environ, start)
+            if not caller.is_owner:
+                raise RefusedError(_FORBIDDEN, "AccessDenied", "This path is for the owner of the embedded AWS only.")
+        except RefusedError as refused:
+            return _refusal(refused, incoming.request, signature, start)
+        except OverflowError as error:
+            refused = RefusedError("503 Slow Down", "SlowDown", str(error))
+            return _refusal(refused, incoming.request, signature, start)
+        except ValueError as error:
+            refused = RefusedError("400 Bad Request", "InvalidRequest", str(error))
+            return _refusal(refused, incoming.request, signature, start)
+        return _with_proof(application, environ, start)
+
+    return answer
+
+
+def refuse_foreign(request: Request, path: str, *, port: int) -> None:
+    """Raise RefusedError for what a browser sends on behalf of a page, for another host's name, and for moto's own API.
+
+    The name of a host tells a page that had its name resolved to 127.0.0.1 (DNS rebinding) from a program of the user.
+    """
+    own = {f"{HOST}:{port}", f"localhost:{port}"}
+    if request.headers.get("host") not in own or not request.target.startswith("/"):
+        raise RefusedError("421 Misdirected Request", "InvalidRequest", f"This is {HOST}:{port} and nothing else.")
+    if request.method == "OPTIONS":
+        raise RefusedError(_FORBIDDEN, "AccessForbidden", "CORSResponse: CORS is not enabled here.")
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
+    if origin not in {None, *(f"http://{name}" for name in own)} or site not in ("none", "same-origin"):
+        raise RefusedError(_FORBIDDEN, "AccessForbidden", "Web pages have no access to the embedded AWS.")
+    if path.startswith("/moto-api"):
+        raise RefusedError(_FORBIDDEN, "AccessDenied", "moto's own API is closed.")
+
+
+def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
+    """Who signed the request. Its body is read only if the access key is known."""
+    if signature is None:
+        raise RefusedError(_FORBIDDEN, "MissingAuthenticationToken", f"Missing Authentication Token. {_HINT}")
+    secret = access.secret_of(signature.access_key_id)
+    if secret is None:
+        code = "InvalidAccessKeyId" if signature.service == "s3" else "InvalidClientTokenId"
+        raise RefusedError(_FORBIDDEN, code, f"The security token included in the request is invalid. {_HINT}")
+    if not signature.is_valid(secret, incoming.request, incoming.read_body()):
+        raise RefusedError(
+            _FORBIDDEN,
+            "SignatureDoesNotMatch",
+            "The request signature we calculated does not match the signature you provided, or it has expired.",
+        )
+    return access.caller(signature.access_key_id)
+
+
+def _refusal(
+    refused: RefusedError, request: Request, signature: Signature | None, start: Callable[..., Any]
+) -> Iterable[bytes]:
+    """As the protocol of the service has it, so that SDKs show the message."""
+    code, message = refused.code, str(refused)
+    kind = "text/xml"
+    if signature is None or "json" in request.headers.get("content-type", ""):
+        kind, body = "application/json", json.dumps({"__type": code, "message": message})
+    elif signature.service == "s3":
+        body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    elif signature.service == "ec2":
+        body = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
+    else:
+        body = f"<ErrorResponse><Error><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
+    start(refused.status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [] if request.method == "HEAD" else [body.encode()]
+
+
+def _with_proof(application: WsgiApp, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    started: list[Any] = []
+    body = b"".join(application(environ, lambda *given: started.extend(given)))
+    status, headers = started[:2]
+    authorization = environ.get("HTTP_AUTHORIZATION", "")
+    kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    proof = (PROOF_HEADER, proof_of(access.owner(), authorization, body))
+    start(status, [*kept, ("Content-Length", str(len(body))), proof])
+    return [body]
+
+
+def _without_cors(headers: Headers) -> Headers:
+    return [(name, value) for name, value in headers if not name.lower().startswith("access-control-")]
