@@ -153,7 +153,9 @@ def _version_4(credential: str, signed_headers: str, value: str, date: str, seco
 def _canonical(request: Request, signed_headers: Sequence[str], hashed_body: str, service: str) -> str:
     path, _, query = request.target.partition("?")
     if service != "s3":  # S3 signs the path as it is sent, the others encode it once more
-        path = quote(normpath(path) + "/" * (path.endswith("/") and path != "/"), safe="/~")
+        path = quote(
+            normpath("/" + path.lstrip("/")) + "/" * (path.rstrip("/") != "" and path.endswith("/")), safe="/~"
+        )
     pairs = (pair.partition("=") for pair in query.split("&") if pair)
     encoded = sorted((_encoded(name), _encoded(value)) for name, _, value in pairs if name != "X-Amz-Signature")
     headers = [f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signed_headers]

@@ -1,0 +1,333 @@
+"""Who is let in: each check alone, with everything else about the request in order, and clients that stall."""
+
+import json
+import select
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from urllib.parse import quote, urlsplit
+
+import boto3
+import pytest
+from botocore.auth import S3SigV4Auth, SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials as Keys
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.local.conftest import EmbeddedAws
+from trainium_local import http_server
+from trainium_local.clock_control import CLOCK_PATH
+from trainium_local.environment import Connection
+from trainium_local.server import HEALTH_PATH
+from trainium_local.signatures import Credentials, Request, sign, signature_of
+
+IDENTITY = b"Action=GetCallerIdentity&Version=2011-06-15"
+FORM = "application/x-www-form-urlencoded"
+MOTO_API = (
+    "/moto-api/reset",
+    "/moto-api/data.json",
+    "/moto-api/recorder/start-recording",
+    "/moto-api/seed",
+    "/moto-api/",
+)
+
+
+def send(aws: EmbeddedAws, raw: bytes, *, seconds: float = 30) -> tuple[int, dict[str, str], str]:
+    """Send bytes; status, headers in lower case and body of the answer."""
+    place = urlsplit(aws.endpoint)
+    with socket.create_connection((place.hostname, place.port), timeout=seconds) as client:
+        client.sendall(raw)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(first.split()[1]), headers, body.decode()
+
+
+def signed(connection: Connection, method: str = "POST", path: str = "/", body: bytes = IDENTITY, **more: str) -> bytes:
+    """A request as raw bytes, with a valid signature and further headers (underscores for dashes)."""
+    given_headers = {name.replace("_", "-"): value for name, value in more.items()}
+    headers = {"host": urlsplit(connection.endpoint).netloc, "content-type": FORM} | given_headers
+    request = Request(method=method, target=path, headers=headers)
+    return raw(method, path, sign(connection.credentials, request, body, region="us-west-2", service="sts"), body)
+
+
+def raw(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
+
+
+def test_a_signed_request_is_answered(embedded_aws: EmbeddedAws) -> None:
+    status, _, body = send(embedded_aws, signed(embedded_aws.connection))
+    assert (status, "<Account>123456789012</Account>" in body) == (200, True)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "rebinding.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost",
+        "127.0.0.1.example.org:{port}",
+        "bucket.localhost:{port}",
+        "sts.us-west-2.amazonaws.com",
+        "[::1]:{port}",
+        "",
+    ],
+)
+def test_any_other_host_is_refused(embedded_aws: EmbeddedAws, host: str) -> None:
+    port = str(urlsplit(embedded_aws.endpoint).port)
+    status, _, _ = send(embedded_aws, signed(embedded_aws.connection, host=host.format(port=port)))
+    assert status == 421
+
+
+def test_the_name_localhost_is_its_own(embedded_aws: EmbeddedAws) -> None:
+    host = f"localhost:{urlsplit(embedded_aws.endpoint).port}"
+    assert send(embedded_aws, signed(embedded_aws.connection, host=host))[0] == 200
+
+
+@pytest.mark.parametrize("lines", ["", "host: {host}\r\nhost: {host}\r\n"])
+def test_no_host_and_two_hosts_are_refused(embedded_aws: EmbeddedAws, lines: str) -> None:
+    host = urlsplit(embedded_aws.endpoint).netloc
+    assert send(embedded_aws, f"GET / HTTP/1.1\r\n{lines.format(host=host)}\r\n".encode())[0] == 421
+
+
+def test_a_host_in_the_request_line_is_refused(embedded_aws: EmbeddedAws) -> None:
+    assert send(embedded_aws, signed(embedded_aws.connection, path=f"{embedded_aws.endpoint}/"))[0] == 421
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "file://"])
+def test_a_foreign_origin_is_refused(embedded_aws: EmbeddedAws, origin: str) -> None:
+    assert send(embedded_aws, signed(embedded_aws.connection, origin=origin))[0] == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_request_of_another_site_s_page_is_refused(embedded_aws: EmbeddedAws, site: str) -> None:
+    assert send(embedded_aws, signed(embedded_aws.connection, sec_fetch_site=site))[0] == 403
+
+
+def test_a_preflight_is_refused_though_it_is_signed(embedded_aws: EmbeddedAws) -> None:
+    assert send(embedded_aws, signed(embedded_aws.connection, method="OPTIONS"))[0] == 403
+
+
+def test_no_answer_allows_another_origin(embedded_aws: EmbeddedAws) -> None:
+    own = f"http://{urlsplit(embedded_aws.endpoint).netloc}"
+    asked = [signed(embedded_aws.connection, origin=origin) for origin in (own, "http://evil.example")]
+    asked.append(raw("OPTIONS", "/", {"host": urlsplit(embedded_aws.endpoint).netloc, "origin": own}))
+    names = {name for request in asked for name in send(embedded_aws, request)[1]}
+    assert "content-type" in names
+    assert not [name for name in names if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("path", [*MOTO_API, "//moto-api/reset", "/%6doto-api/reset"])
+def test_moto_s_own_api_is_closed_to_the_owner_too(embedded_aws: EmbeddedAws, path: str) -> None:
+    status, _, body = send(embedded_aws, signed(embedded_aws.connection, path=path))
+    assert (status, "moto's own API is closed" in body) == (403, True)
+
+
+@pytest.mark.parametrize("path", ["/", "/bucket/key", HEALTH_PATH, CLOCK_PATH, "/_trn_local/cloudformation-response/0"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD"])
+def test_nothing_is_answered_without_a_signature(embedded_aws: EmbeddedAws, method: str, path: str) -> None:
+    headers = {"host": urlsplit(embedded_aws.endpoint).netloc, "content-type": FORM}
+    status, _, body = send(embedded_aws, raw(method, path, headers, IDENTITY))
+    assert status == 403
+    assert "2026" not in body
+    assert "us-west-2" not in body
+
+
+STRANGERS = {
+    "an unknown access key": {"access_key_id": "AKIAIOSFODNN7EXAMPLE"},
+    "the access key of the examples of before": {"access_key_id": "EMBEDDEDAWSNOTAREALKEY"},
+    "a wrong secret": {"secret_access_key": "guessed"},
+}
+
+
+@pytest.mark.parametrize("service", ["sts", "s3", "ec2", "ssm"])
+@pytest.mark.parametrize("wrong", STRANGERS.values(), ids=STRANGERS)
+def test_an_sdk_with_other_credentials_is_refused_in_the_words_of_the_service(
+    embedded_aws: EmbeddedAws, service: str, wrong: dict[str, str]
+) -> None:
+    keys = replace(embedded_aws.connection.credentials, **wrong)
+    stranger = EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log).client(
+        service
+    )
+    calls = {"sts": "get_caller_identity", "s3": "list_buckets", "ec2": "describe_vpcs", "ssm": "describe_parameters"}
+    with pytest.raises(ClientError) as refused:
+        getattr(stranger, calls[service])()
+    key = "InvalidAccessKeyId" if service == "s3" else "InvalidClientTokenId"
+    expected = "SignatureDoesNotMatch" if "secret_access_key" in wrong else key
+    assert refused.value.response["Error"]["Code"] == expected
+
+
+def test_a_changed_body_is_refused(embedded_aws: EmbeddedAws) -> None:
+    request = signed(embedded_aws.connection)
+    assert send(embedded_aws, request.replace(b"GetCallerIdentity", b"GetSessionToken  "))[0] == 403
+
+
+def test_a_signature_of_yesterday_is_refused(embedded_aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    yesterday = time.gmtime(time.time() - 86400)
+    monkeypatch.setattr("trainium_local.signatures.time.gmtime", lambda: yesterday)
+    assert send(embedded_aws, signed(embedded_aws.connection))[0] == 403
+
+
+@pytest.mark.parametrize("version", [None, "s3v4"], ids=["boto3's default", "version 4"])
+def test_a_presigned_url_works_as_signed_and_no_other_way(embedded_aws: EmbeddedAws, version: str | None) -> None:
+    keys = embedded_aws.connection.credentials
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=embedded_aws.endpoint,
+        region_name="us-west-2",
+        aws_access_key_id=keys.access_key_id,
+        aws_secret_access_key=keys.secret_access_key,
+        config=Config(signature_version=version),
+    )
+    bucket = f"presigned-{version}".lower()
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    for key in ("a key+", "other"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"content", Metadata={"some_name": "x  y"})
+    url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "a key+"})
+    with urllib.request.urlopen(url) as answer:
+        assert answer.read() == b"content"
+    for wrong in (url.replace("a%20key%2B", "other"), f"{url}&acl", f"{url}&x-amz-acl=public-read"):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(wrong)
+    late = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "other"}, ExpiresIn=-1)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(late)
+
+
+@pytest.fixture(scope="module")
+def assumed(embedded_aws: EmbeddedAws) -> EmbeddedAws:
+    """The same server with the credentials of a role."""
+    arn = "arn:aws:iam::123456789012:role/somebody"
+    given_keys = embedded_aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="a-test")["Credentials"]
+    keys = Credentials(
+        access_key_id=given_keys["AccessKeyId"],
+        secret_access_key=given_keys["SecretAccessKey"],
+        session_token=given_keys["SessionToken"],
+    )
+    return EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log)
+
+
+def test_credentials_of_a_role_are_accepted(assumed: EmbeddedAws) -> None:
+    assert assumed.client("sts").get_caller_identity()["Arn"].endswith("assumed-role/somebody/a-test")
+
+
+@pytest.mark.parametrize("path", [HEALTH_PATH, CLOCK_PATH])
+def test_own_paths_are_for_the_owner_and_no_role(assumed: EmbeddedAws, path: str) -> None:
+    assert send(assumed, signed(assumed.connection, "GET", path, b""))[0] == 403
+
+
+def test_an_access_key_of_a_user_is_accepted_until_it_is_deleted(embedded_aws: EmbeddedAws) -> None:
+    iam = embedded_aws.client("iam")
+    iam.create_user(UserName="with-a-key")
+    key = iam.create_access_key(UserName="with-a-key")["AccessKey"]
+    keys = Credentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+    user = EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log)
+    assert user.client("sts").get_caller_identity()["Arn"].endswith("user/with-a-key")
+    iam.delete_access_key(UserName="with-a-key", AccessKeyId=keys.access_key_id)
+    assert send(user, signed(user.connection))[0] == 403
+
+
+def test_two_starts_have_nothing_in_common(embedded_aws: EmbeddedAws, chosen_aws: EmbeddedAws) -> None:
+    other = replace(embedded_aws.connection, endpoint=chosen_aws.endpoint)
+    assert send(chosen_aws, signed(other))[0] == 403
+
+
+@pytest.fixture
+def stalled(embedded_aws: EmbeddedAws) -> Iterator[ExitStack]:
+    """Connections that send no more than a part of their request, more than the server keeps."""
+    place = urlsplit(embedded_aws.endpoint)
+    head, body = signed(embedded_aws.connection).split(b"\r\n\r\n")
+    unsigned = raw("POST", "/", {"host": place.netloc, "content-type": FORM}, IDENTITY)[:-5]
+    parts = [b"", b"POST / HT", head[:60], unsigned, head + b"\r\n\r\n" + body[:5]]
+    with ExitStack() as clients:
+        for number in range(2 * http_server.MOST_UNKNOWN):
+            client = clients.enter_context(socket.create_connection((place.hostname, place.port), timeout=10))
+            client.sendall(parts[number % len(parts)])
+        yield clients
+
+
+def test_clients_that_stall_hold_nobody_up(embedded_aws: EmbeddedAws, stalled: ExitStack) -> None:  # noqa: ARG001
+    assert [send(embedded_aws, signed(embedded_aws.connection))[0] for _ in range(5)] == [200] * 5
+    stacks = embedded_aws.client("cloudformation")
+    resource = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}
+    stacks.create_stack(StackName="beside-stalled", TemplateBody=json.dumps({"Resources": {"P": resource}}))
+    stacks.get_waiter("stack_create_complete").wait(
+        StackName="beside-stalled", WaiterConfig={"Delay": 1, "MaxAttempts": 60}
+    )
+
+
+@contextmanager
+def listening() -> Generator[socket.socket]:
+    """A server of our own whose application nobody reaches."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = http_server.Server(listener, None)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield listener
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_client_that_sends_byte_after_byte_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.3)
+    with listening() as listener, socket.create_connection(listener.getsockname(), timeout=20) as client:
+        client.sendall(b"GET /")
+        for _ in range(200):
+            if select.select([client], [], [], 0.05)[0]:
+                break
+            client.send(b"x")
+        else:
+            pytest.fail("it may go on for as long as it likes")
+
+
+def test_a_body_that_is_too_large_is_not_read(embedded_aws: EmbeddedAws) -> None:
+    request = signed(embedded_aws.connection)
+    length = b"content-length: %d" % len(IDENTITY)
+    assert length in request
+    refused = send(embedded_aws, request.replace(length, b"content-length: %d" % (http_server.MOST_BODY + 1)))
+    assert refused[0] == 503
+
+
+@pytest.mark.parametrize("length", [b"-1", b"many"])
+def test_a_length_that_is_none_is_a_bad_request(embedded_aws: EmbeddedAws, length: bytes) -> None:
+    request = signed(embedded_aws.connection)
+    own = b"content-length: %d" % len(IDENTITY)
+    assert send(embedded_aws, request.replace(own, b"content-length: " + length))[0] == 400
+
+
+def test_the_server_listens_on_loopback_only() -> None:
+    refused = pytest.raises(ValueError, match=r"on loopback only, not on 0\.0\.0\.0")
+    with socket.create_server(("0.0.0.0", 0)) as everywhere, refused:
+        http_server.Server(everywhere, None)
+
+
+TEXT = st.text("abc /+%~!*'()é", max_size=8)
+
+
+@given(query=st.dictionaries(TEXT, TEXT, max_size=3), path=st.lists(TEXT.map(str.strip), max_size=3), body=st.binary())
+@pytest.mark.parametrize("service", ["s3", "lambda"])
+def test_every_request_that_botocore_signs_is_recognised(
+    service: str, query: dict[str, str], path: list[str], body: bytes
+) -> None:
+    pairs = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query.items())
+    target = "/" + "/".join(quote(part, safe="-_.~") for part in path) + (f"?{pairs}" if query else "")
+    asked = AWSRequest("POST", f"http://127.0.0.1:4599{target}", {"Host": "127.0.0.1:4599"}, body)
+    signer = S3SigV4Auth if service == "s3" else SigV4Auth
+    signer(Keys("TRNL", "secret"), service, "us-west-2").add_auth(asked)
+    headers = {name.lower(): str(value) for name, value in asked.headers.items()}
+    sent = Request(method="POST", target=target, headers=headers)
+    signature = signature_of(sent)
+    assert signature is not None
+    assert signature.is_valid("secret", sent, body)
+    assert not signature.is_valid("another", sent, body)
+    assert not signature.is_valid("secret", sent, body + b"x")
