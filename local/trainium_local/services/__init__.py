@@ -32,7 +32,7 @@ from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
 
 from trainium_local import access
-from trainium_local.seeds import neuron_images
+from trainium_local.seeds import public_images
 from trainium_local.services import (
     auto_scaling,
     auto_scaling_health,
@@ -175,8 +175,10 @@ REPLACED = (
     Replaced(LambdaFunction, "update_configuration", lambda_logging.update_configuration, "drops LoggingConfig"),
     Replaced(moto.iam.models, "random_alphanumeric", access.random_secret, "secret keys can be foretold"),
     Replaced(BudgetsResponse, "update_budget", budgets.update_budget, "absent"),
-    Replaced(AmiBackend, "_load_amis", neuron_images.load_amis, "no Neuron images"),
-    Replaced(ParameterDict, "_check_loading_status", neuron_images.check_loading_status, "no /aws/service/neuron"),
+    Replaced(AmiBackend, "_load_amis", public_images.load_amis, "no Neuron images, others of 2017"),
+    Replaced(
+        ParameterDict, "_check_loading_status", public_images.check_loading_status, "no parameters of most images"
+    ),
     Replaced(FSxBackend, "create_file_system", file_systems.create_file_system, "in no subnet, refuses nothing"),
     Replaced(FSxBackend, "describe_file_systems", file_systems.describe_file_systems, "an unknown id is no error"),
     Replaced(FSxBackend, "delete_file_system", file_systems.delete_file_system, "its tags stay"),

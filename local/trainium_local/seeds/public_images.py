@@ -1,0 +1,141 @@
+"""Public machine images and their SSM parameters, per region: Neuron's from neuron_images.toml, others of AWS and of
+publishers of Linux from public_images.toml.
+
+put_parameter refuses names under /aws, as on AWS, so the parameters are put where moto keeps its own public ones.
+"""
+
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from moto.ec2.models.amis import Ami, AmiBackend
+from moto.ssm.models import Parameter, ParameterDict
+
+from trainium_core.catalog import builtin_catalog
+from trainium_core.facts import facts
+
+NAMESPACE = "/aws/service"
+
+_moto_load_amis = AmiBackend._load_amis
+_moto_check_loading_status = ParameterDict._check_loading_status
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicImage:
+    """One image in one region; `parameters` are the full names of its SSM parameters."""
+
+    image_id: str
+    name: str
+    description: str
+    owner_id: str
+    architecture: str
+    root_device_name: str
+    created: datetime
+    parameters: tuple[str, ...]
+
+
+@cache
+def public_images(region: str) -> tuple[PublicImage, ...]:
+    """The images of a region; those for Neuron only where Trainium is offered."""
+    neuron, others = (tomllib.loads((files("trainium_local.seeds") / name).read_text()) for name in _FILES)
+    with_parameters = [r for r in builtin_catalog().regions if r not in facts()["image"]["regions_without_parameters"]]
+    rows = [row for row in neuron["image"] if region in row.get("regions", with_parameters)]
+    return (
+        *(_neuron_image(row, neuron, region) for row in rows),
+        *(_image(row, region) for family in others["family"] for row in _expanded({**others["every"], **family})),
+    )
+
+
+_FILES = ("neuron_images.toml", "public_images.toml")
+
+
+def load_amis(backend: Any) -> None:
+    _moto_load_amis(backend)
+    for image in public_images(backend.region_name):
+        backend.amis[image.image_id] = Ami(
+            backend,
+            image.image_id,
+            name=image.name,
+            description=image.description,
+            owner_id=image.owner_id,
+            owner_alias="amazon",
+            public=True,
+            virtualization_type="hvm",
+            architecture=image.architecture,
+            creation_date=image.created,
+            image_location=f"amazon/{image.name}",
+            hypervisor="xen",
+            root_device_type="ebs",
+            root_device_name=image.root_device_name,
+        )
+
+
+def check_loading_status(parameters: Any, key: str) -> None:
+    _moto_check_loading_status(parameters, key)
+    if not str(key or "").startswith(NAMESPACE) or vars(parameters).get("public_images_loaded"):
+        return
+    parameters.public_images_loaded = True
+    for image in public_images(parameters.region_name):
+        for name in image.parameters:
+            described = json.dumps({"image_id": image.image_id, "image_name": image.name})
+            parameters[name] = [
+                Parameter(
+                    account_id=parameters.account_id,
+                    name=name,
+                    value=described if name.endswith("/recommended") else image.image_id,
+                    parameter_type="String",
+                    description=None,
+                    allowed_pattern=None,
+                    keyid=None,
+                    last_modified_date=image.created,
+                    version=1,
+                    data_type="text" if name.endswith("/recommended") else "aws:ec2:image",
+                )
+            ]
+
+
+def _expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The row once for each combination of its choices, filled in where its texts name them."""
+    axes = [
+        [choice if isinstance(choice, dict) else {name: choice} for choice in choices]
+        for name, choices in row["choices"].items()
+    ]
+    for combination in itertools.product(*axes):
+        chosen = {name: value for part in combination for name, value in part.items()}
+        parameters = [parameter.format_map(chosen) for parameter in row["parameters"]]
+        yield {
+            **row,
+            "architecture": "x86_64",
+            **chosen,
+            "name": row["name"].format_map(chosen),
+            "parameters": parameters,
+        }
+
+
+def _neuron_image(row: dict[str, Any], data: dict[str, Any], region: str) -> PublicImage:
+    sdk = row.get("neuron_sdk")
+    parameters = [f"{data['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else []
+    kind = {"architecture": "x86_64", "root_device_name": facts()["image"]["root_device_name"]}
+    whole = {**kind, "owner_id": data["owner_id"], "created": data["created"], **row, "parameters": parameters}
+    return _image(whole, region, f"Neuron SDK {sdk}. " if sdk else "")
+
+
+def _image(row: dict[str, Any], region: str, content: str = "") -> PublicImage:
+    created = datetime.fromisoformat(row["created"]).astimezone(UTC).replace(tzinfo=None)
+    return PublicImage(
+        image_id="ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
+        name=f"{row['name']}{row.get('before_date', ' ')}{created:%Y%m%d}",
+        description=f"{row['name']}. {content}Invented by the embedded AWS.",
+        owner_id=row["owner_id"],
+        architecture={"amd64": "x86_64"}.get(row["architecture"], row["architecture"]),
+        root_device_name=row["root_device_name"],
+        created=created,
+        parameters=tuple(row["parameters"]),
+    )
