@@ -1,9 +1,11 @@
 """Custom resources: functions of the user, run as local processes, and what becomes of their answers."""
 
+import io
 import json
 import threading
 import time
 import urllib.request
+import zipfile
 from typing import Any
 
 import pytest
@@ -163,6 +165,129 @@ def test_a_handler_for_node_of_cdk_is_stood_in_for(stacks: Stacks) -> None:
     name = stacks.deploy(template({"B": bucket, "E": empties}))
     stacks.aws.client("s3").put_object(Bucket=stacks.physical_id(name, "B"), Key="k", Body=b"")
     assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "code"),
+    [
+        (
+            "python3.13",
+            "import cfnresponse\n"
+            "def handler(event, context):\n"
+            "    cfnresponse.send(event, context, cfnresponse.SUCCESS, {'Given': 'x'}, 'mine')\n",
+        ),
+        (
+            "nodejs22.x",
+            "const response = require('cfn-response');\n"
+            "exports.handler = (e, c) => response.send(e, c, response.SUCCESS, { Given: 'x' }, 'mine');\n",
+        ),
+        (  # as the handlers of CDK do
+            "nodejs22.x",
+            "const https = require('https');\n"
+            "exports.handler = async (e) => new Promise((done) => {\n"
+            "  const url = new URL(e.ResponseURL);\n"
+            "  const answer = { Status: 'SUCCESS', PhysicalResourceId: 'mine', Data: { Given: 'x' } };\n"
+            "  const body = JSON.stringify({ ...e, ...answer });\n"
+            "  https.request({ hostname: url.hostname, path: url.pathname, method: 'PUT' }, done).end(body);\n"
+            "});\n",
+        ),
+    ],
+    ids=["python", "node", "https"],
+)
+def test_source_in_the_template_answers_with_the_module_beside_it(stacks: Stacks, runtime: str, code: str) -> None:
+    wanted = custom("")
+    wanted["Resources"]["Fn"]["Properties"] |= {"Runtime": runtime, "Code": {"ZipFile": code}}
+    name = stacks.deploy(wanted)
+    assert stacks.outputs(name) == {"O": "x"}
+    assert stacks.physical_id(name, "C") == "mine"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+NOBODY = "arn:aws:lambda:us-west-2:123456789012:function:none"
+
+
+def test_an_sdk_call_of_cdk_is_made(stacks: Stacks) -> None:
+    def call(action: str, **parameters: Any) -> str:
+        path = {"responsePath": "Parameters.0.Name"} if action == "getParameters" else {"id": "mine"}
+        return json.dumps({"service": "SSM", "action": action, "parameters": parameters, "physicalResourceId": path})
+
+    properties = {
+        "ServiceToken": NOBODY,
+        "InstallLatestAwsSdk": False,
+        "Create": call("putParameter", Name="/sdk/call", Value="v", Type="String", Overwrite="TRUE:BOOLEAN"),
+        "Update": call("getParameters", Names=["/sdk/call"]),
+        "Delete": call("deleteParameter", Name="PHYSICAL:RESOURCEID:"),
+    }
+    wanted = {"C": {"Type": "Custom::AnyName", "Properties": properties}}
+    name = stacks.deploy(template(wanted))
+    assert stacks.physical_id(name, "C") == "mine"
+    properties["Changed"] = "x"
+    outputs = {"O": {"Value": {"Fn::GetAtt": ["C", "Parameters.0.Value"]}}}
+    assert stacks.update(name, template(wanted, Outputs=outputs)) == "UPDATE_COMPLETE", stacks.failures(name)
+    assert (stacks.physical_id(name, "C"), stacks.outputs(name)) == ("/sdk/call", {"O": "v"})
+    assert "not the resource's function" in stacks.reasons(name)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "status"), [("ParameterNotFound", "CREATE_COMPLETE"), ("Other", "ROLLBACK_COMPLETE")]
+)
+def test_an_sdk_call_of_cdk_may_ignore_errors(stacks: Stacks, ignored: str, status: str) -> None:
+    call = {
+        "service": "@aws-sdk/client-ssm",
+        "action": "GetParameterCommand",
+        "parameters": {"Name": "/nobody"},
+        "physicalResourceId": {"id": "x"},
+        "ignoreErrorCodesMatching": ignored,
+    }
+    properties = {"ServiceToken": NOBODY, "InstallLatestAwsSdk": "true", "Create": json.dumps(call)}
+    name = stacks.create(template({"C": {"Type": "Custom::AWS", "Properties": properties}}))
+    assert stacks.settled(name) == status
+
+
+def test_log_retention_of_cdk_makes_the_group(stacks: Stacks) -> None:
+    group = "/aws/lambda/kept"
+    properties = {"ServiceToken": NOBODY, "LogGroupName": group, "RetentionInDays": 7, "RemovalPolicy": "destroy"}
+    name = stacks.deploy(template({"C": {"Type": "Custom::LogRetention", "Properties": properties}}))
+    logs = stacks.aws.client("logs")
+    (found,) = logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+    assert found["retentionInDays"] == 7
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+
+
+def test_a_bucket_deployment_of_cdk_copies_and_prunes(stacks: Stacks) -> None:
+    s3 = stacks.aws.client("s3")
+    s3.create_bucket(Bucket="assets", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+
+    def deployment(key: str, **files: str) -> dict[str, Any]:
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as bundle:
+            for file, text in files.items():
+                bundle.writestr(f"{file}.html", text)
+        s3.put_object(Bucket="assets", Key=key, Body=archive.getvalue())
+        properties = {
+            "ServiceToken": NOBODY,
+            "SourceBucketNames": ["assets"],
+            "SourceObjectKeys": [key],
+            "SourceMarkers": [{"<<marker>>": {"Ref": "B"}}],
+            "DestinationBucketName": {"Ref": "B"},
+            "DestinationBucketKeyPrefix": "site",
+            "RetainOnDelete": False,
+        }
+        deployed = {"Type": "Custom::CDKBucketDeployment", "Properties": properties}
+        return template({"B": {"Type": "AWS::S3::Bucket"}, "C": deployed})
+
+    def files() -> dict[str, str]:
+        found = s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+        return {one["Key"]: s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read().decode() for one in found}
+
+    name = stacks.deploy(deployment("1.zip", a="in <<marker>>", b="B"))
+    bucket = stacks.physical_id(name, "B")
+    assert files() == {"site/a.html": f"in {bucket}", "site/b.html": "B"}
+    assert s3.head_object(Bucket=bucket, Key="site/a.html")["ContentType"] == "text/html"
+    stacks.update(name, deployment("2.zip", b="new"))
+    assert files() == {"site/b.html": "new"}
+    assert stacks.delete(name) == "DELETE_COMPLETE", stacks.failures(name)
 
 
 def test_a_wait_condition_takes_signals_by_put(stacks: Stacks) -> None:

@@ -48,6 +48,12 @@ def client(service: str, region: str) -> Any:
     return _session().client(service, region_name=region, endpoint_url=endpoint(), config=config)
 
 
+@cache
+def services() -> list[str]:
+    """The names of all services that botocore knows."""
+    return _session().get_available_services()
+
+
 def argument_names(service: str, operation: str, region: str) -> set[str]:
     """The arguments that a call takes."""
     shape = client(service, region).meta.service_model.operation_model(operation).input_shape

@@ -8,10 +8,31 @@ from typing import Any
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request, ResourceType
+from trainium_local.resources.settings import Members
 
 _SIZES = ("MinSize", "MaxSize", "DesiredCapacity")
-_WHAT_IS_LAUNCHED = ("LaunchTemplate", "MixedInstancesPolicy", "VPCZoneIdentifier")
-_OWN_CALLS = ("Tags", "LifecycleHookSpecificationList", "NotificationConfigurations", "MetricsCollection")
+_WHAT_IS_LAUNCHED = ("LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "VPCZoneIdentifier")
+_ATTACHED = (
+    Members(
+        property_name="TargetGroupARNs",
+        add="AttachLoadBalancerTargetGroups",
+        remove="DetachLoadBalancerTargetGroups",
+        arguments=lambda arn: {"TargetGroupARNs": [arn]},
+    ),
+    Members(
+        property_name="LoadBalancerNames",
+        add="AttachLoadBalancers",
+        remove="DetachLoadBalancers",
+        arguments=lambda name: {"LoadBalancerNames": [name]},
+    ),
+    Members(
+        property_name="LifecycleHookSpecificationList",
+        add="PutLifecycleHook",
+        remove="DeleteLifecycleHook",
+        arguments=lambda hook: hook,
+    ),
+)
+_OWN_CALLS = ("Tags", "NotificationConfigurations", "MetricsCollection", *(own.property_name for own in _ATTACHED))
 
 
 class _Group(ApiResource):
@@ -24,6 +45,8 @@ class _Group(ApiResource):
         group = self._call(request, "DescribeAutoScalingGroups", AutoScalingGroupNames=[created.physical_id])
         created.attributes["AutoScalingGroupARN"] = group["AutoScalingGroups"][0]["AutoScalingGroupARN"]
         self._notify(request, created.physical_id)
+        for hook in request.properties.get("LifecycleHookSpecificationList") or []:  # moto's creation drops them
+            self._call(request, "PutLifecycleHook", **hook, AutoScalingGroupName=created.physical_id)
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         new, name = request.properties, current.physical_id
@@ -38,6 +61,9 @@ class _Group(ApiResource):
             arguments = {key: value for key, value in arguments.items() if key not in unmodified}
         self._call(request, "UpdateAutoScalingGroup", **arguments, AutoScalingGroupName=name)
         self._retag(request, name, previous)
+        for attached in _ATTACHED:
+            for operation, given in attached.calls(*(one.get(attached.property_name) or [] for one in (previous, new))):
+                self._call(request, operation, **given, AutoScalingGroupName=name)
         self._notify(request, name)
         if relaunch and "AutoScalingRollingUpdate" in request.update_policy:
             self._replace_instances(request, name, request.update_policy["AutoScalingRollingUpdate"])
@@ -113,5 +139,14 @@ TYPES: dict[str, ResourceType] = {
         physical_id="{name}",
         delete_call="DeleteAutoScalingGroup",
         identified_by={"AutoScalingGroupName": "{id}", "ForceDelete": "true"},
+    ),
+    "AWS::AutoScaling::LaunchConfiguration": ApiResource(
+        service="autoscaling",
+        create_call="CreateLaunchConfiguration",
+        name_property="LaunchConfigurationName",
+        name_limit=255,
+        physical_id="{name}",
+        delete_call="DeleteLaunchConfiguration",
+        identified_by={"LaunchConfigurationName": "{id}"},
     ),
 }

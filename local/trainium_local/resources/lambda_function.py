@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from importlib.resources import files
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource, Tagging
@@ -20,14 +21,19 @@ class _Function(ApiResource):
 
 
 def _packed(function: Properties) -> Properties:
-    """Source text becomes the archive that the API wants, its file named as CloudFormation names it."""
+    """Source text becomes the archive that the API wants, with the module for answers of custom resources beside it."""
     source = function["Code"].get("ZipFile")
     if source is None:
         return function
-    extension = "py" if str(function.get("Runtime", "")).startswith("python") else "js"
+    python = str(function.get("Runtime", "")).startswith("python")
+    name, module = ("index.py", "cfnresponse.py") if python else ("index.js", "cfn-response.js")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr(zipfile.ZipInfo(f"index.{extension}"), source)
+        bundle.writestr(zipfile.ZipInfo(name), source)
+        bundle.writestr(
+            zipfile.ZipInfo(module if python else f"node_modules/{module}"),
+            (files("trainium_local.resources") / "cfn_response" / module).read_text(),
+        )
     return {**function, "Code": {"ZipFile": archive.getvalue()}}
 
 

@@ -1,14 +1,33 @@
-"""CDK's own custom resources with functions for Node.js: done here, since only Python functions are run."""
+"""CDK's own custom resources, done here: their functions need an AWS SDK for Node.js or a command line in /opt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import json
+import mimetypes
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from trainium_local.resources import api
-from trainium_local.resources.registry import Properties
+from trainium_local.resources.registry import Properties, ProvisioningError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the function would answer: the physical id if it gives one, and what Fn::GetAtt finds."""
+
+    physical_id: str | None = None
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+StandIn = Callable[[str, Properties, str, str], Answer]
 
 
 def _empty_bucket(kind: str, properties: Properties, region: str) -> None:
@@ -46,7 +65,135 @@ def _restrict_default_security_group(kind: str, properties: Properties, region: 
                 raise
 
 
-HANDLERS: dict[str, Callable[[str, Properties, str], None]] = {
+def _retain_logs(kind: str, properties: Properties, region: str) -> Answer:
+    """`logRetention` of a function: its log group with a retention."""
+    group, region = {"logGroupName": properties["LogGroupName"]}, properties.get("LogGroupRegion") or region
+    if kind != "Delete":
+        with _allowed("ResourceAlreadyExistsException"):
+            api.call("logs", "CreateLogGroup", region, group)
+        days = properties.get("RetentionInDays")
+        operation = "PutRetentionPolicy" if days else "DeleteRetentionPolicy"
+        api.call("logs", operation, region, {**group, "retentionInDays": days})
+    elif properties.get("RemovalPolicy") == "destroy":
+        with _allowed("ResourceNotFoundException"):
+            api.call("logs", "DeleteLogGroup", region, group)
+    return Answer(physical_id=properties["LogGroupName"], attributes={"LogGroupName": properties["LogGroupName"]})
+
+
+def _deploy_to_bucket(kind: str, properties: Properties, region: str) -> Answer:
+    """`BucketDeployment`: the files of archives, copied into a bucket."""
+    bucket, prefix = properties["DestinationBucketName"], properties.get("DestinationBucketKeyPrefix", "").strip("/")
+    prefix = f"{prefix}/" if prefix else ""
+    keys = properties["SourceObjectKeys"]
+    wanted: dict[str, bytes] = {}
+    if kind != "Delete":
+        for source, key, markers in zip_longest(
+            properties["SourceBucketNames"], keys, properties.get("SourceMarkers") or [], fillvalue={}
+        ):
+            body = api.call("s3", "GetObject", region, {"Bucket": source, "Key": key})["Body"].read()
+            if _says(properties.get("Extract"), default=True):
+                with zipfile.ZipFile(io.BytesIO(body)) as archive:
+                    names = [name for name in archive.namelist() if not name.endswith("/")]
+                    wanted |= {prefix + name: _filled(archive.read(name), markers) for name in names}
+            else:
+                wanted[prefix + key.rsplit("/", 1)[-1]] = body
+    elif _says(properties.get("RetainOnDelete"), default=True):
+        return Answer()
+    for name, content in wanted.items():
+        kind_of_content = mimetypes.guess_type(name)[0] or "binary/octet-stream"
+        given = {"Bucket": bucket, "Key": name, "Body": content, "ContentType": kind_of_content}
+        api.call("s3", "PutObject", region, given)
+    if kind == "Delete" or _says(properties.get("Prune"), default=True):
+        with _allowed("NoSuchBucket"):
+            pages = api.client("s3", region).get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            for name in [one["Key"] for page in pages for one in page.get("Contents", [])]:
+                if name not in wanted:
+                    api.call("s3", "DeleteObject", region, {"Bucket": bucket, "Key": name})
+    found = {"DestinationBucketArn": properties.get("DestinationBucketArn"), "SourceObjectKeys": keys}
+    return Answer(attributes={name: value for name, value in found.items() if value is not None})
+
+
+def _filled(content: bytes, markers: Properties) -> bytes:
+    for marker, value in markers.items():
+        content = content.replace(marker.encode(), str(value).encode())
+    return content
+
+
+def _says(given: Any, *, default: bool) -> bool:
+    return default if given is None else str(given).lower() == "true"
+
+
+def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Answer:
+    """`AwsCustomResource`: a call of a service at each event, written for the SDK of Node.js."""
+    text = properties.get(kind)
+    if not text:
+        return Answer()
+    text = text.replace('"PHYSICAL:RESOURCEID:"', json.dumps(physical_id))
+    call = json.loads(re.sub(r'"(TRUE|FALSE):BOOLEAN"', lambda match: match[1].lower(), text))
+    action = call["action"].removesuffix("Command")
+    operation = action[0].upper() + action[1:]
+    service = re.sub(r"[^a-z0-9]", "", call["service"].removeprefix("@aws-sdk/client-").lower())
+    known = {name.replace("-", ""): name for name in api.services()} | _JAVASCRIPT_NAMES
+    if service not in known:
+        raise ProvisioningError(f"Package @aws-sdk/client-{service} does not exist.")
+    given, found = call.get("physicalResourceId") or {}, dict[str, str]()
+    try:
+        answer = api.call(known[service], operation, call.get("region") or region, call.get("parameters") or {})
+        answer.pop("ResponseMetadata", None)
+        found = {path: str(value) for path, value in _flat(answer)}
+    except ClientError as error:
+        ignored = call.get("ignoreErrorCodesMatching")
+        if not ignored or not re.search(ignored, error.response["Error"]["Code"]):
+            raise
+    paths = tuple(call.get("outputPaths") or ([call["outputPath"]] if "outputPath" in call else ()))
+    kept = {path: value for path, value in found.items() if not paths or path.startswith(paths)}
+    return Answer(physical_id=given.get("id") or found.get(given.get("responsePath", "")), attributes=kept)
+
+
+#: Services whose name in the SDK of JavaScript, without its hyphens, is not that of botocore.
+_JAVASCRIPT_NAMES = {
+    "cloudwatchevents": "events",
+    "cloudwatchlogs": "logs",
+    "cognitoidentityprovider": "cognito-idp",
+    "configservice": "config",
+    "directoryservice": "ds",
+    "elasticloadbalancing": "elb",
+    "elasticloadbalancingv2": "elbv2",
+    "eventbridge": "events",
+    "sfn": "stepfunctions",
+}
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The scalars below a value by their paths, Items.0.Name."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if items is None:
+        yield path, value.read().decode() if hasattr(value, "read") else value
+        return
+    for key, item in items:
+        yield from _flat(item, f"{path}.{key}" if path else str(key))
+
+
+@contextmanager
+def _allowed(code: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] != code:
+            raise
+
+
+_HANDLERS: dict[str, Callable[[str, Properties, str], Answer | None]] = {
+    "Custom::CDKBucketDeployment": _deploy_to_bucket,
+    "Custom::LogRetention": _retain_logs,
     "Custom::S3AutoDeleteObjects": _empty_bucket,
     "Custom::VpcRestrictDefaultSG": _restrict_default_security_group,
 }
+
+
+def stand_in(resource_type: str, properties: Properties) -> StandIn | None:
+    """What does the work of the function behind a custom resource, given event, properties, region and physical id."""
+    if "InstallLatestAwsSdk" in properties:  # the type of an AwsCustomResource is its user's choice
+        return _call_service
+    handler = _HANDLERS.get(resource_type)
+    return handler and (lambda kind, given, region, _: handler(kind, given, region) or Answer())

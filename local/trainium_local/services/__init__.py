@@ -107,6 +107,12 @@ REPLACED = (
     Replaced(VPCBackend, "delete_vpc_endpoints", deletions.delete_vpc_endpoints, "the endpoint and its tags stay"),
     Replaced(TagBackend, "describe_tags", tags.describe_tags, "ignores the filter tag:KEY"),
     Replaced(
+        AutoScalingBackend,
+        "create_auto_scaling_group",
+        auto_scaling.create_auto_scaling_group,
+        "a refused group stays, with its instances",
+    ),
+    Replaced(
         FakeAutoScalingGroup,
         "replace_autoscaling_group_instances",
         auto_scaling.launch_instances,

@@ -13,11 +13,12 @@ from datetime import timedelta
 from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
-from moto.autoscaling.models import ASG_NAME_TAG, FakeAutoScalingGroup, InstanceState
+from moto.autoscaling.models import ASG_NAME_TAG, AutoScalingBackend, FakeAutoScalingGroup, InstanceState
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
 from trainium_local import clock
+from trainium_local.services.errors import Refused
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
 REFUSED_AT_LAUNCH = re.compile(
@@ -25,6 +26,7 @@ REFUSED_AT_LAUNCH = re.compile(
 )
 
 _moto_launch_template: Any = InstanceState.launch_template
+_moto_create_auto_scaling_group: Any = AutoScalingBackend.create_auto_scaling_group
 _moto_set_desired_capacity: Any = FakeAutoScalingGroup.set_desired_capacity
 _listeners: list[Callable[[Any], None]] = []
 
@@ -32,6 +34,22 @@ _listeners: list[Callable[[Any], None]] = []
 def when_launched(listener: Callable[[Any], None]) -> None:
     """Call `listener` with every instance that an Auto Scaling group launches from now on."""
     _listeners.append(listener)
+
+
+def create_auto_scaling_group(backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
+    """Create the group, or nothing: moto looks for load balancers and target groups when all has been launched."""
+    if name in backend.autoscaling_groups:
+        message = f"AutoScalingGroup by this name already exists - A group with the name {name} already exists"
+        raise Refused("AlreadyExists", message)
+    configuration = named.get("launch_config_name")
+    if configuration and configuration not in backend.launch_configurations:
+        raise ValidationError(f"Launch configuration name not found - Launch configuration {configuration} not found")
+    try:
+        return _moto_create_auto_scaling_group(backend, name, *arguments, **named)
+    except Exception:
+        if name in backend.autoscaling_groups:
+            backend.delete_auto_scaling_group(name)
+        raise
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:

@@ -1,11 +1,14 @@
 """Lambda functions as processes of this machine, where moto wants Docker.
 
-Python only: the function runs with this interpreter and finds boto3 as the real runtime has it. It gets none of the
-caller's AWS settings, and the embedded AWS as its only endpoint. It is not sandboxed.
+A Python function runs with this interpreter and finds boto3 as the real runtime has it; one for Node.js with the Node
+that is installed, without an SDK. They get none of the caller's AWS settings, and the embedded AWS as their only
+endpoint. They are not sandboxed.
 """
 
 import io
 import json
+import os
+import shutil
 import tempfile
 import threading
 import uuid
@@ -14,12 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moto.awslambda.models import lambda_backends
 from moto.core.utils import unix_time_millis, utcnow
 
 from trainium_local import access, clock
 from trainium_local.environment import Connection, safe_environment
 from trainium_local.services import lambda_starter
 from trainium_local.signatures import Credentials
+
+NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -53,12 +59,12 @@ def run(function: Any, event: Any) -> Invocation:
     request_id = str(uuid.uuid4())
     group = _log_group(function)
     invocation = (
-        _run_python(function, event, request_id)
-        if str(function.run_time).startswith("python") and function.package_type == "Zip"
+        _run(function, event, request_id, command)
+        if (command := _command(function)) is not None
         else _failure(
             "Runtime.NotSupported",
-            f"the embedded AWS runs Python functions only; {function.function_name} has the runtime "
-            f"{function.run_time or function.package_type}",
+            f"the embedded AWS runs functions for Python, and for Node.js if `node` is installed; "
+            f"{function.function_name} has the runtime {function.run_time or function.package_type}",
         )
     )
     if group:
@@ -89,12 +95,19 @@ def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
     return invocation.payload, invocation.failed, invocation.logs
 
 
-def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
-    root = _unpacked(function)
+def _command(function: Any) -> list[str] | None:
+    """What runs the function, nothing for Python; None if nothing here can."""
+    runtime = str(function.run_time) if function.package_type == "Zip" else ""
+    node = runtime.startswith("nodejs") and shutil.which("node")
+    return [] if runtime.startswith("python") else [node, str(NODE_BOOTSTRAP)] if node else None
+
+
+def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invocation:
+    root = _unpacked(function.code_sha_256, function.code_bytes)
     with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
         result = Path(home) / "result.json"
         environment = _environment(function, root, home, result, request_id)
-        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout))
+        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout), command)
         logs = ended.printed.decode(errors="replace")
         if ended.timed_out:
             return _failure(
@@ -110,21 +123,33 @@ def _run_python(function: Any, event: Any, request_id: str) -> Invocation:
             )
 
 
-def _unpacked(function: Any) -> Path:
-    """The function's code in a folder, unpacked once for all invocations: as Lambda's, it is not to be written to."""
+def _unpacked(digest: str, *archives: bytes) -> Path:
+    """The code in a folder, unpacked once for all invocations: as Lambda's, it is not to be written to."""
     with _unpacking:
-        folder = _code.get(function.code_sha_256)
+        folder = _code.get(digest)
         if folder is None:
             folder = tempfile.TemporaryDirectory(prefix="trn-lambda-code-")
-            with zipfile.ZipFile(io.BytesIO(function.code_bytes)) as code:
-                code.extractall(folder.name)
-            _code[function.code_sha_256] = folder
+            for archive in archives:
+                with zipfile.ZipFile(io.BytesIO(archive)) as code:
+                    code.extractall(folder.name)
+            _code[digest] = folder
     return Path(folder.name)
 
 
+def _layers(function: Any) -> Path:
+    """All layers of the function in one folder, as in Lambda's /opt."""
+    backend = lambda_backends[function.account_id][function.region]
+    found = (backend.layers_versions_by_arn(layer["Arn"]) for layer in function.layers)
+    versions = [version for version in found if version is not None]
+    digests = " ".join(version.code_sha_256 for version in versions)
+    return _unpacked(f"layers {digests}", *(version.code_bytes for version in versions))
+
+
 def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
+    layers = _layers(function)
     own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
+    own["PATH"] = f"{layers}/bin:{own.get('PATH', os.defpath)}"
     connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=_credentials(function))
     return safe_environment(own, connection) | {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",
@@ -134,6 +159,8 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
         "AWS_LAMBDA_LOG_GROUP_NAME": function.logs_group_name,
         "AWS_LAMBDA_LOG_STREAM_NAME": request_id,
         "LAMBDA_TASK_ROOT": str(root),
+        "TRN_LAMBDA_LAYERS": str(layers),
+        "NODE_PATH": f"{layers}/nodejs/node_modules",
         "_HANDLER": str(function.handler),
         "HOME": home,
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -86,7 +86,10 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
 def needs_an_interpreter_of_its_own(environment: Mapping[str, str], root: Path) -> bool:
     """Whether one of its own would differ: this one has read other settings, or imported what the function brings."""
     imported = {name.partition(".")[0] for name in sys.modules}
-    brought = {entry.name.partition(".")[0] for entry in root.iterdir()}
+    layer = Path(environment.get("TRN_LAMBDA_LAYERS", root), "python")
+    brought = {
+        entry.name.partition(".")[0] for folder in (root, layer) if folder.is_dir() for entry in folder.iterdir()
+    }
     return _read_at_start(environment) != _read_at_start(os.environ) or bool(imported & brought)
 
 
@@ -103,6 +106,8 @@ def main() -> None:
     request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])
     os.chdir(root)
+    if request["command"]:
+        os.execve(request["command"][0], request["command"], environment)
     if needs_an_interpreter_of_its_own(environment, root):
         os.execve(sys.executable, [sys.executable, "-P", str(BOOTSTRAP)], environment)
     os.environ.clear()
