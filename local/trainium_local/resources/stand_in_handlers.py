@@ -7,10 +7,9 @@ import json
 import mimetypes
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -87,9 +86,8 @@ def _deploy_to_bucket(kind: str, properties: Properties, region: str) -> Answer:
     keys = properties["SourceObjectKeys"]
     wanted: dict[str, bytes] = {}
     if kind != "Delete":
-        for source, key, markers in zip_longest(
-            properties["SourceBucketNames"], keys, properties.get("SourceMarkers") or [], fillvalue={}
-        ):
+        markers_of = properties.get("SourceMarkers") or [{}] * len(keys)
+        for source, key, markers in zip(properties["SourceBucketNames"], keys, markers_of, strict=True):
             body = api.call("s3", "GetObject", region, {"Bucket": source, "Key": key})["Body"].read()
             if _says(properties.get("Extract"), default=True):
                 with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -166,16 +164,15 @@ _JAVASCRIPT_NAMES = {
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The scalars below a value by their paths, Items.0.Name."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None:
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _flat(item, f"{path}.{key}" if path else str(key))
+    else:
         yield path, value.read().decode() if hasattr(value, "read") else value
-        return
-    for key, item in items:
-        yield from _flat(item, f"{path}.{key}" if path else str(key))
 
 
 @contextmanager
-def _allowed(code: str) -> Iterator[None]:
+def _allowed(code: str) -> Generator[None]:
     try:
         yield
     except ClientError as error:

@@ -134,7 +134,7 @@ def _image(row: dict[str, Any], region: str, content: str = "") -> PublicImage:
         name=f"{row['name']}{row.get('before_date', ' ')}{created:%Y%m%d}",
         description=f"{row['name']}. {content}Invented by the embedded AWS.",
         owner_id=row["owner_id"],
-        architecture={"amd64": "x86_64"}.get(row["architecture"], row["architecture"]),
+        architecture="arm64" if row["architecture"] == "arm64" else "x86_64",
         root_device_name=row["root_device_name"],
         created=created,
         parameters=tuple(row["parameters"]),

@@ -27,6 +27,8 @@ from moto.ec2.responses import EC2Response
 from moto.efs.responses import EFSResponse
 from moto.events.models import Rule
 from moto.fsx.models import FileSystem, FSxBackend
+from moto.iam.models import IAMBackend
+from moto.iam.policy_validation import BaseIAMPolicyValidator, IAMPolicyDocumentValidator
 from moto.sagemaker.models import FakeEndpointConfig, FakeSagemakerNotebookInstance, SageMakerModelBackend
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
@@ -51,6 +53,7 @@ from trainium_local.services import (
     nat_gateways,
     network_interfaces,
     placement_groups,
+    policies,
     quota_requests,
     sagemaker,
     service_quotas,
@@ -180,6 +183,14 @@ REPLACED = (
     Replaced(LambdaFunction, "get_configuration", lambda_logging.get_configuration, "drops LoggingConfig"),
     Replaced(LambdaFunction, "update_configuration", lambda_logging.update_configuration, "drops LoggingConfig"),
     Replaced(moto.iam.models, "random_alphanumeric", access.random_secret, "secret keys can be foretold"),
+    Replaced(IAMBackend, "create_policy", policies.create_policy, "no telling managed policies from inline ones"),
+    Replaced(BaseIAMPolicyValidator, "_validate_version", policies.validate_version, "refuses inline policies of 2008"),
+    Replaced(
+        IAMPolicyDocumentValidator,
+        "_validate_condition_syntax",
+        policies.validate_condition_syntax,
+        "refuses numbers",
+    ),
     Replaced(BudgetsResponse, "update_budget", budgets.update_budget, "absent"),
     Replaced(AmiBackend, "_load_amis", public_images.load_amis, "no Neuron images, others of 2017"),
     Replaced(

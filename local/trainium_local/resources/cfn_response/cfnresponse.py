@@ -2,12 +2,21 @@
 
 import json
 import urllib.request
+from typing import Any
 
 SUCCESS = "SUCCESS"
 FAILED = "FAILED"
 
 
-def send(event, context, responseStatus, responseData, physicalResourceId=None, noEcho=False, reason=None):  # noqa: N803
+def send(
+    event: dict[str, Any],
+    context: Any,
+    responseStatus: str,  # noqa: N803
+    responseData: dict[str, Any],  # noqa: N803
+    physicalResourceId: str | None = None,  # noqa: N803
+    noEcho: bool = False,  # noqa: N803
+    reason: str | None = None,
+) -> None:
     answer = {
         "Status": responseStatus,
         "Reason": reason or f"See the details in CloudWatch Log Stream: {context.log_stream_name}",
