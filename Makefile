@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env lab lab-bench pins
+.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env security lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,9 @@ test: setup checkov-env torch-env ## Run every check, and every test that needs 
 
 coverage: setup checkov-env torch-env ## The same as test, with the lines listed that no test of the same process runs
 	@scripts/check.sh coverage
+
+security: setup ## Attack the embedded AWS with a browser and as another user; needs root, on Debian or Ubuntu
+	@scripts/security.sh
 
 lab: setup ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
 	@scripts/lab.sh lab

@@ -30,4 +30,5 @@ def health_table(health: "Health") -> Table:
     table.add_row("created", f"{len(health.created)} types of resources really exist here (see --json)")
     table.add_row("stored", health.schema_only)
     table.add_row("log", health.log)
+    table.add_row("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")
     return table

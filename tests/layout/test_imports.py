@@ -19,10 +19,11 @@ BELOW: dict[str, set[str]] = {
     "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
     "bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "demo"},
     "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "security": {"trainium_local"},
 }
 """What each floor may import of ours, besides itself."""
 
-OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "lab", "tests"}
+OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "lab", "security", "tests"}
 
 CDK = {"aws_cdk", "cdk_nag", "constructs", "jsii"}
 AWS_API = {"boto3", "botocore"}
@@ -43,6 +44,7 @@ LIBRARIES: dict[str, set[str]] = {
     "bench/smallest_app.py": CDK,
     "lab": AWS_API,
     "lab/stand_ins": set(),
+    "security": AWS_API | EMULATOR,
 }
 """Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
 

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# make security: a browser and another user of this machine attack the embedded AWS.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=scripts/steps.sh
+source scripts/steps.sh
+# shellcheck source=scripts/debian.sh
+source scripts/debian.sh
+export PATH=$PWD/.venv/bin:$PATH
+
+name="make security"
+
+((EUID == 0)) || fail "$name: needs root, to be another user and to install what security/packages.txt names"
+install_packages security/packages.txt
+pytest --quiet -rs -p no:cacheprovider security || fail "$name: a test failed, see above"
+finish "$name: every attack failed, and succeeded against plain moto"

@@ -1,0 +1,71 @@
+"""What another user of the machine tries: python3 intruder.py PORT [FOLDER PID]. Prints what succeeded, as JSON.
+
+A script of its own with nothing but the standard library: that user can read neither this project nor its Python.
+"""
+
+import http.client
+import json
+import os
+import sys
+from pathlib import Path
+
+SCOPE = "AKIAIOSFODNN7EXAMPLE/20260101/us-west-2/{}/aws4_request"
+PARAMETER = {"Type": "AWS::SSM::Parameter", "Properties": {"Name": "attack", "Type": "String", "Value": "x"}}
+TEMPLATE = json.dumps({"Resources": {"P": PARAMETER}})
+
+
+def ask(port, method, path, body="", service=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
+    if service:
+        credential = SCOPE.format(service)
+        headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"
+    connection.request(method, path, body, headers)
+    return connection.getresponse().status < 300
+
+
+def call(port, service, **parameters):
+    from urllib.parse import urlencode
+
+    return ask(port, "POST", "/", urlencode(parameters), service)
+
+
+def network(port):
+    stack = {"Version": "2010-05-15", "StackName": "attack", "TemplateBody": TEMPLATE}
+    yield "identity", lambda: call(port, "sts", Action="GetCallerIdentity", Version="2011-06-15")
+    yield "create", lambda: call(port, "cloudformation", Action="CreateStack", **stack)
+    yield "object", lambda: ask(port, "GET", "/victim/image.svg")
+    yield "data", lambda: ask(port, "GET", "/moto-api/data.json")
+    yield "reset", lambda: ask(port, "POST", "/moto-api/reset")
+
+
+def machine(port, folder, pid):
+    yield "health", lambda: ask(port, "GET", "/_trn_local/health")
+    yield "clock", lambda: ask(port, "PUT", "/_trn_local/clock", "2030-01-01T00:00Z")
+    yield "list the state", lambda: bool(list(folder.iterdir()))
+    yield "read the secret", lambda: bool((folder / "server.json").read_text())
+    yield "read the log", lambda: bool((folder / "server.log").read_text())
+    yield "write the state", lambda: bool((folder / "intruder").write_text("x"))
+    yield "read the memory", lambda: Path(f"/proc/{pid}/mem").open("rb").close() is None
+    yield "read the environment", lambda: bool(Path(f"/proc/{pid}/environ").read_bytes())
+    yield "see its files", lambda: bool(list(Path(f"/proc/{pid}/fd").iterdir()))
+    yield "signal it", lambda: os.kill(pid, 0) is None
+
+
+def succeeds(attempt):
+    try:
+        return attempt()
+    except OSError:
+        return False
+
+
+def main():
+    port = int(sys.argv[1])
+    attempts = list(network(port))
+    if len(sys.argv) > 2:
+        attempts += machine(port, Path(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps([name for name, attempt in attempts if succeeds(attempt)]))
+
+
+if __name__ == "__main__":
+    main()
