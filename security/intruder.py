@@ -7,14 +7,18 @@ import http.client
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
+
+Attempt = tuple[str, Callable[[], bool]]
 
 SCOPE = "AKIAIOSFODNN7EXAMPLE/20260101/us-west-2/{}/aws4_request"
 PARAMETER = {"Type": "AWS::SSM::Parameter", "Properties": {"Name": "attack", "Type": "String", "Value": "x"}}
 TEMPLATE = json.dumps({"Resources": {"P": PARAMETER}})
 
 
-def ask(port, method, path, body="", service=None):
+def ask(port: int, method: str, path: str, body: str = "", service: str = "") -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
     if service:
@@ -24,13 +28,11 @@ def ask(port, method, path, body="", service=None):
     return connection.getresponse().status < 300
 
 
-def call(port, service, **parameters):
-    from urllib.parse import urlencode
-
+def call(port: int, service: str, **parameters: str) -> bool:
     return ask(port, "POST", "/", urlencode(parameters), service)
 
 
-def network(port):
+def network(port: int) -> Iterator[Attempt]:
     stack = {"Version": "2010-05-15", "StackName": "attack", "TemplateBody": TEMPLATE}
     yield "identity", lambda: call(port, "sts", Action="GetCallerIdentity", Version="2011-06-15")
     yield "create", lambda: call(port, "cloudformation", Action="CreateStack", **stack)
@@ -39,7 +41,7 @@ def network(port):
     yield "reset", lambda: ask(port, "POST", "/moto-api/reset")
 
 
-def machine(port, folder, pid):
+def machine(port: int, folder: Path, pid: int) -> Iterator[Attempt]:
     yield "health", lambda: ask(port, "GET", "/_trn_local/health")
     yield "clock", lambda: ask(port, "PUT", "/_trn_local/clock", "2030-01-01T00:00Z")
     yield "list the state", lambda: bool(list(folder.iterdir()))
@@ -52,14 +54,14 @@ def machine(port, folder, pid):
     yield "signal it", lambda: os.kill(pid, 0) is None
 
 
-def succeeds(attempt):
+def succeeds(attempt: Callable[[], bool]) -> bool:
     try:
         return attempt()
     except OSError:
         return False
 
 
-def main():
+def main() -> None:
     port = int(sys.argv[1])
     attempts = list(network(port))
     if len(sys.argv) > 2:
