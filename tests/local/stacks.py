@@ -72,7 +72,13 @@ class Stacks:
         return status
 
     def describe(self, name: str) -> dict[str, Any]:
-        return self.api.describe_stacks(StackName=name)["Stacks"][0]
+        stack = self.api.describe_stacks(StackName=name)["Stacks"][0]
+        assert stack["StackStatus"] in self._known("StackStatus")
+        return stack
+
+    def _known(self, shape: str) -> list[str]:
+        """The values that the API's model knows."""
+        return self.api.meta.service_model.shape_for(shape).enum
 
     def outputs(self, name: str) -> dict[str, str]:
         return {output["OutputKey"]: output["OutputValue"] for output in self.describe(name).get("Outputs", [])}
@@ -80,6 +86,10 @@ class Stacks:
     def events(self, name: str) -> list[tuple[str, str]]:
         """(logical id, status) in the order they happened."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
+        assert {event["ResourceStatus"] for event in events} <= set(self._known("ResourceStatus")) | {
+            # a stack's own events: the model has no list of both
+            *self._known("StackStatus")
+        }
         return [(event["LogicalResourceId"], event["ResourceStatus"]) for event in reversed(events)]
 
     def failures(self, name: str) -> str:

@@ -18,6 +18,7 @@ from trainium_local.resources.registry import Readable
 
 Json = dict[str, Any]
 
+_UNKNOWN = object()
 _DRIFTED = {"MODIFIED", "DELETED"}
 
 
@@ -77,12 +78,13 @@ def _compare(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, Json 
     """Paths with their PropertyDifference, None where nothing was given back."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for name, value in expected.items():
-            yield from _compare(value, actual.get(name), f"{path}/{name}")
-    elif actual is None or "{{resolve:" in str(expected):
+            yield from _compare(value, actual.get(name, _UNKNOWN), f"{path}/{name}")
+    elif actual is _UNKNOWN or "{{resolve:" in str(expected):
         yield path, None
     elif _plain(expected) != _plain(actual):
         values = {"ExpectedValue": json.dumps(expected), "ActualValue": json.dumps(actual, default=str)}
-        yield path, {"PropertyPath": path, "DifferenceType": "NOT_EQUAL", **values}
+        kind = "REMOVE" if actual is None else "NOT_EQUAL"
+        yield path, {"PropertyPath": path, "DifferenceType": kind, **values}
 
 
 def _plain(value: Any) -> Any:

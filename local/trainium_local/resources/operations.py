@@ -8,7 +8,7 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource, Tagging
-from trainium_local.resources.registry import Properties, Provisioned, Request, ResourceType
+from trainium_local.resources.registry import Actual, Properties, Provisioned, Request, ResourceType
 from trainium_local.resources.settings import Setting
 
 
@@ -26,6 +26,34 @@ class _TopicPolicy(ApiResource):
             policy = {"AttributeName": "Policy", "AttributeValue": request.properties["PolicyDocument"]}
             api.call("sns", "SetTopicAttributes", request.region, {"TopicArn": topic, **policy})
         return Provisioned(physical_id=request.generated_name(), attributes={"Id": request.logical_id})
+
+
+class _LogGroup(ApiResource):
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        asked = {"logGroupNamePrefix": physical_id}
+        groups = api.call("logs", "DescribeLogGroups", request.region, asked)["logGroups"]
+        found = next((group for group in groups if group["logGroupName"] == physical_id), None)
+        if found is None:
+            return None
+        asked = {"resourceArn": found["arn"].removesuffix(":*")}
+        tags = api.call("logs", "ListTagsForResource", request.region, asked)["tags"]
+        properties = {
+            "LogGroupName": physical_id,
+            "RetentionInDays": found.get("retentionInDays"),
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
+        provisioned = Provisioned(physical_id=physical_id, attributes={"Arn": found["arn"]})
+        return Actual(provisioned=provisioned, properties=properties)
+
+
+class _Parameter(ApiResource):
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        found = api.call("ssm", "GetParameters", request.region, {"Names": [physical_id]})["Parameters"]
+        if not found:
+            return None
+        properties = {name: found[0][name] for name in ("Name", "Type", "Value")}
+        provisioned = Provisioned(physical_id=physical_id, attributes=properties)
+        return Actual(provisioned=provisioned, properties=properties)
 
 
 class _Schedule(ApiResource):
@@ -74,7 +102,7 @@ def _map_tags(properties: Properties) -> Properties:
 _BY_ID_ARN = Tagging(identified_by={"ResourceArn": "{id}"})
 
 TYPES: dict[str, ResourceType] = {
-    "AWS::Logs::LogGroup": ApiResource(
+    "AWS::Logs::LogGroup": _LogGroup(
         service="logs",
         create_call="CreateLogGroup",
         name_property="LogGroupName",
@@ -93,7 +121,7 @@ TYPES: dict[str, ResourceType] = {
         identified_by={"logGroupName": "{id}"},
         tagging=Tagging(identified_by={"resourceArn": "arn:aws:logs:{region}:{account}:log-group:{id}"}),
     ),
-    "AWS::SSM::Parameter": ApiResource(
+    "AWS::SSM::Parameter": _Parameter(
         service="ssm",
         create_call="PutParameter",
         name_property="Name",

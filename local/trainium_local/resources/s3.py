@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Request, ResourceType
+from trainium_local.resources.registry import Actual, Provisioned, Request, ResourceType
 from trainium_local.resources.settings import Setting
 
 
@@ -23,6 +24,19 @@ class _Bucket(ApiResource):
 
     def _tag_property(self, request: Request) -> str | None:
         return None
+
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        buckets = api.call("s3", "ListBuckets", request.region, {})["Buckets"]
+        if physical_id not in {bucket["Name"] for bucket in buckets}:
+            return None
+        versioning = api.call("s3", "GetBucketVersioning", request.region, {"Bucket": physical_id})
+        status = {"Status": versioning["Status"]} if "Status" in versioning else None
+        names = {"id": physical_id, "region": request.region}
+        attributes = {name: text.format_map(names) for name, text in self.attributes.items()}
+        return Actual(
+            provisioned=Provisioned(physical_id=physical_id, attributes=attributes),
+            properties={"BucketName": physical_id, "VersioningConfiguration": status},
+        )
 
 
 def _encryption(given: dict[str, Any]) -> dict[str, Any]:
