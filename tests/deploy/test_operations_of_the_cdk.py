@@ -47,7 +47,7 @@ def parameter(value: str) -> dict[str, Any]:
     return {"Type": "AWS::SSM::Parameter", "Properties": properties}
 
 
-REFUSED = {"Type": "AWS::SSM::Document", "Properties": {"Name": "-", "Content": {}}, "DependsOn": "A"}
+REFUSED = {**parameter("there is one of the name already"), "DependsOn": "A"}
 
 
 def test_a_failed_deployment_without_rollback_is_rolled_back_or_fixed(app: App) -> None:
