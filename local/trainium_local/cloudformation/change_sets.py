@@ -22,6 +22,9 @@ NO_CHANGES = "The submitted information didn't contain changes. Submit different
 _INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
 
 
+_ACTIONS = ("Add", "Import", "Modify", "Remove")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PropertyChange:
     """A changed property. `recreation`: Never, Conditionally or Always."""
@@ -127,25 +130,25 @@ def build(
 
 def refuse_wrong_import(stack: Stack, deployment: Deployment, changes: list[Change]) -> None:
     """Raise ValidationError if an import would do more than import, or import what would go with the stack."""
-    resources, by_action = deployment.template.resources, dict[str, list[str]]()
-    for change in changes:
-        by_action.setdefault(change.action, []).append(change.logical_id)
-    if changed := by_action.get("Modify", []) + by_action.get("Remove", []):
-        raise ValidationError(
-            f"You have modified resources [{', '.join(changed)}] in your template that are not being imported. "
-            "Update, create or delete operations cannot be executed during import operations."
-        )
-    if missing := by_action.get("Add"):
-        raise ValidationError(f"Resources [{', '.join(missing)}] is missing from ResourceToImport list")
-    if strange := sorted(deployment.imports.keys() - set(by_action.get("Import", []))):
-        raise ValidationError(f"Resources [{', '.join(strange)}] to import are not new in the template")
-    if bare := [name for name in deployment.imports if "DeletionPolicy" not in resources[name]]:
-        raise ValidationError(
-            f"The following resources to import [{', '.join(bare)}] must have DeletionPolicy attribute specified in "
-            "the template."
-        )
-    if deployment.template.outputs != (stack.deployment.template.outputs if stack.deployment else {}):
-        raise ValidationError("As part of the import operation, you cannot modify or add [Outputs]")
+    resources, outputs = deployment.template.resources, deployment.template.outputs
+    found = {action: [one.logical_id for one in changes if one.action == action] for action in _ACTIONS}
+    refusals = {
+        "You have modified resources [{}] in your template that are not being imported. Update, create or delete "
+        "operations cannot be executed during import operations.": found["Modify"] + found["Remove"],
+        "Resources [{}] is missing from ResourceToImport list": found["Add"],
+        "Resources [{}] to import are not new in the template": sorted(
+            deployment.imports.keys() - set(found["Import"])
+        ),
+        "The following resources to import [{}] must have DeletionPolicy attribute specified in the template.": [
+            name for name in found["Import"] if "DeletionPolicy" not in resources[name]
+        ],
+        "As part of the import operation, you cannot modify or add [{}]": ["Outputs"]
+        if outputs != (stack.deployment.template.outputs if stack.deployment else {})
+        else [],
+    }
+    for refusal, names in refusals.items():
+        if names:
+            raise ValidationError(refusal.format(", ".join(names)))
 
 
 def differs(stack: Stack, new: Deployment) -> bool:

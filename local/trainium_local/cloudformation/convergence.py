@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_local.cloudformation import signals
-from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, resolved_request
+from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
@@ -178,7 +178,7 @@ class Convergence:
         self._took(before, after)
 
     def _provision(self, resource: StackResource) -> Provisioned:
-        request, provisioner = resolved_request(self._stack, resource), resource.provisioner
+        request, provisioner = make_request(self._stack, resource, secrets=True), resource.provisioner
         identifier = self._deployment.imports.get(request.logical_id)
         if identifier is None:
             return provisioner.create(request)

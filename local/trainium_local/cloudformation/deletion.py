@@ -16,8 +16,8 @@ from trainium_local.resources.registry import Request
 KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
-def make_request(stack: Stack, resource: StackResource) -> Request:
-    """What a provisioner is told about a resource."""
+def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False) -> Request:
+    """What a provisioner is told about a resource; with the values of `secrets` in it, or their references."""
     return Request(
         account=stack.account,
         region=stack.region,
@@ -25,16 +25,10 @@ def make_request(stack: Stack, resource: StackResource) -> Request:
         stack_id=stack.stack_id,
         logical_id=resource.logical_id,
         resource_type=resource.resource_type,
-        properties=resource.properties,
+        properties=with_secrets(resource.properties, stack.region) if secrets else resource.properties,
         update_policy=resource.definition.get("UpdatePolicy") or {},
         cancelled=stack.cancelled,
     )
-
-
-def resolved_request(stack: Stack, resource: StackResource) -> Request:
-    """The same, with the values of secrets."""
-    request = make_request(stack, resource)
-    return dataclasses.replace(request, properties=with_secrets(request.properties, stack.region))
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Collection
 
-from trainium_local.cloudformation.deletion import delete, resolved_request
+from trainium_local.cloudformation.deletion import delete, make_request
 from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import Stack, StackResource, Step
@@ -41,7 +41,7 @@ def take_back(stack: Stack, *, retain: bool = True, skip: Collection[str] = (), 
 
 def turn(stack: Stack, before: StackResource, after: StackResource, *, rolls_back: bool = False) -> None:
     """Update what exists as `before` to `after`."""
-    request = resolved_request(stack, after)
+    request = make_request(stack, after, secrets=True)
     if rolls_back:  # nothing cancels that
         request = dataclasses.replace(request, rolls_back=True, cancelled=threading.Event())
     previous = with_secrets(before.properties, stack.region)

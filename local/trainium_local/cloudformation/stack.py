@@ -137,7 +137,6 @@ class Stack:
     termination_protection: bool = False
     parent_id: str | None = None
     root_id: str | None = None
-    token: str | None = None
     cancelled: Cancellation = field(default_factory=Cancellation)
     answerable: threading.Event = field(default_factory=threading.Event)
     worker: threading.Thread | None = None

@@ -78,36 +78,26 @@ class CloudFormationResponse(BaseResponse):
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
 
-    def _repeats(self, stack: Stack) -> bool:
-        """Whether this is the request that the stack's last operation began with, sent once more."""
-        return stack.token is not None and stack.token == self._get_param("ClientRequestToken")
-
     def _paged(self, answer: dict[str, Any], member: str, *identity: str) -> ActionResult:
         entries, following = page(answer[member], identity, self._get_param("NextToken"), self._get_param("MaxResults"))
         return ActionResult({**answer, member: entries, "NextToken": following})
 
     def create_stack(self) -> ActionResult:
         name = self._get_param("StackName")
-        existing = self._region.find(name)
-        if existing is not None and self._repeats(existing):
-            return ActionResult({"StackId": existing.stack_id})
         self._refuse_existing(name)
         deployment = self._deployment(None)
         stack = self._region.new_stack(name)
-        stack.token, stack.settings = self._get_param("ClientRequestToken"), self._settings()
+        stack.settings = self._settings()
         stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection", False))
         stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "CREATE")
         return ActionResult({"StackId": stack.stack_id})
 
     def update_stack(self) -> ActionResult:
         stack = self._stack()
-        if self._repeats(stack):
-            return ActionResult({"StackId": stack.stack_id})
         deployment = self._deployment(stack)
         if not change_sets.differs(stack, deployment):
             raise ValidationError("No updates are to be performed.")
         stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "UPDATE")
-        stack.token = self._get_param("ClientRequestToken")
         stack.settings |= self._settings()
         return ActionResult({"StackId": stack.stack_id})
 
@@ -166,10 +156,7 @@ class CloudFormationResponse(BaseResponse):
     def update_termination_protection(self) -> ActionResult:
         stack = self._stack()
         if stack.root_id is not None:
-            raise ValidationError(
-                f"Termination protection of the nested stack [{stack.stack_id}] is that of its root stack "
-                f"[{stack.root_id}] and can only be changed there."
-            )
+            raise ValidationError(f"Termination protection of a nested stack is that of its root stack {stack.root_id}")
         for one in self._region.stacks:
             if stack.stack_id in (one.stack_id, one.root_id):
                 one.termination_protection = bool(self._get_bool_param("EnableTerminationProtection"))
