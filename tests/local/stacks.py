@@ -22,11 +22,17 @@ def parameter(value: Any = "x", **more: Any) -> dict[str, Any]:
     return {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": value}, **more}
 
 
+def trust_of(service: str) -> dict[str, Any]:
+    """The trust policy of a role that the service assumes."""
+    statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
 def function(code: str) -> dict[str, Any]:
     """A Python function and its role, as template resources `Fn` and `Role`."""
     role: dict[str, Any] = {
         "Type": "AWS::IAM::Role",
-        "Properties": {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}},
+        "Properties": {"AssumeRolePolicyDocument": trust_of("lambda.amazonaws.com")},
     }
     properties = {
         "Runtime": "python3.13",

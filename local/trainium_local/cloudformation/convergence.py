@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from trainium_local import rules
 from trainium_local.cloudformation import signals
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.dependency_order import work_in_order
@@ -145,6 +146,8 @@ class Convergence:
             return False
         self._event(logical_id, resource_type, f"{verb}_IN_PROGRESS", before)
         _check(logical_id, resource_type, own, self._stack.region)
+        place = rules.Place(account=self._stack.account, region=self._stack.region, new=verb == "CREATE")
+        rules.refuse(resource_type, own, place)
         if before is None:
             self._create(logical_id, definition, properties)
             signals.wait(self._stack, self._stack.resources[logical_id])

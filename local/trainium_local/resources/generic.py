@@ -34,6 +34,10 @@ class GenericStore:
         """The resources of a type by physical id: properties and attributes together."""
         return self._kept.setdefault((region, resource_type), {})
 
+    def holds(self, region: str, physical_id: str) -> bool:
+        """Whether a resource of any type is kept under that physical id."""
+        return any(physical_id in kept for (place, _), kept in list(self._kept.items()) if place == region)
+
     def create(self, request: Request) -> Provisioned:
         schema = schemas.find(request.resource_type, request.region)
         assert schema is not None, "the registry gives this store only types with a schema"

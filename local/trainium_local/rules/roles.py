@@ -1,0 +1,36 @@
+"""Roles and users: a principal that is named must exist, and a service must be allowed to assume its role."""
+
+import json
+import re
+from typing import Any
+
+from trainium_local.rules.rule import TEXTS, Place, Properties, listed, refusal
+
+
+def check(resource_type: str, properties: Properties, place: Place) -> None:
+    """Raise Refused if the service cannot assume the role that the resource names."""
+    text, arn = TEXTS["role"].get(resource_type), properties
+    for step in text["path"].split(".") if text else ():
+        arn: Any = (arn or {}).get(step)
+    if text and f"::{place.account}:role/" in str(arn) and not _may_assume(place, str(arn), text["service"]):
+        raise refusal(text, resource_type.split("::")[1], arn)
+
+
+def exists(principal: str, place: Place) -> bool:
+    """Whether a role or user of the account exists; anybody else is taken to."""
+    match = re.fullmatch(rf"arn:[^:]+:iam::{place.account}:(role|user)/(?!aws-service-role)(.*/)?([^/]+)", principal)
+    return match is None or match[3] in _names(place.backend("iam"), match[1])
+
+
+def _names(iam: Any, kind: str) -> list[str]:
+    return list(iam.users) if kind == "user" else [role.name for role in list(iam.roles.values())]
+
+
+def _may_assume(place: Place, arn: str, service: str) -> bool:
+    role = next((one for one in list(place.backend("iam").roles.values()) if one.arn == arn), None)
+    if role is None:
+        return "/aws-service-role/" in arn
+    statements = listed(json.loads(role.assume_role_policy_document).get("Statement"))
+    allowed = [one.get("Principal") for one in statements if one.get("Effect") == "Allow"]
+    services = [name for one in allowed for name in listed(one.get("Service") if isinstance(one, dict) else one)]
+    return any(name == "*" or re.fullmatch(rf"{service}\..*amazonaws\.com(\.cn)?", name) for name in services)
