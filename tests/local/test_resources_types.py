@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
-from tests.local.stacks import Stacks, function, template
+from tests.local.stacks import Stacks, function, template, trust_of
 
 TRUST = {
     "Version": "2012-10-17",
@@ -177,7 +177,7 @@ class TestLambda:
 SCHEDULE = {
     "FlexibleTimeWindow": {"Mode": "OFF"},
     "ScheduleExpression": "rate(1 hour)",
-    "Target": {"Arn": "arn:aws:sns:us-west-2:123456789012:t", "RoleArn": "arn:aws:iam::123456789012:role/r"},
+    "Target": {"Arn": "arn:aws:sns:us-west-2:123456789012:t", "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}},
 }
 ALARM = {
     "ComparisonOperator": "LessThanThreshold",
@@ -201,6 +201,13 @@ LUSTRE = {
 }
 
 ROLE_ARN = "arn:aws:iam::123456789012:role/r"
+
+
+def role_of(service: str) -> dict[str, Any]:
+    """The resource `Role` that the service assumes."""
+    return {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of(service)}}}
+
+
 FLOW_LOG = {
     "ResourceId": {"Ref": "V"},
     "ResourceType": "VPC",
@@ -221,8 +228,12 @@ ROWS = [
     ("AWS::CloudWatch::Alarm", ALARM, {}),
     ("AWS::CloudWatch::Dashboard", {"DashboardBody": '{"widgets": []}'}, {}),
     ("AWS::Scheduler::ScheduleGroup", {}, {}),
-    ("AWS::Scheduler::Schedule", SCHEDULE, {}),
-    ("AWS::StepFunctions::StateMachine", {"DefinitionString": STATES, "RoleArn": ROLE_ARN}, {}),
+    ("AWS::Scheduler::Schedule", SCHEDULE, role_of("scheduler.amazonaws.com")),
+    (
+        "AWS::StepFunctions::StateMachine",
+        {"DefinitionString": STATES, "RoleArn": {"Fn::GetAtt": ["Role", "Arn"]}},
+        role_of("states.amazonaws.com"),
+    ),
     ("AWS::Events::Rule", RULE, TOPIC),
     ("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}, {}),
     ("AWS::FSx::FileSystem", LUSTRE, NETWORK),

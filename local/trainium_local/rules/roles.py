@@ -4,16 +4,16 @@ import json
 import re
 from typing import Any
 
-from trainium_local.rules.rule import TEXTS, Place, Properties, listed, refusal
+from trainium_local.rules.rule import FACTS, Place, Properties, listed, refusal
 
 
 def check(resource_type: str, properties: Properties, place: Place) -> None:
     """Raise Refused if the service cannot assume the role that the resource names."""
-    text, arn = TEXTS["role"].get(resource_type), properties
-    for step in text["path"].split(".") if text else ():
+    fact, arn = FACTS["role"].get(resource_type), properties
+    for step in fact["path"].split(".") if fact else ():
         arn: Any = (arn or {}).get(step)
-    if text and f"::{place.account}:role/" in str(arn) and not _may_assume(place, str(arn), text["service"]):
-        raise refusal(text, resource_type.split("::")[1], arn)
+    if fact and f"::{place.account}:role/" in str(arn) and not _may_assume(place, str(arn), fact["service"]):
+        raise refusal(fact, resource_type.split("::")[1], arn)
 
 
 def exists(principal: str, place: Place) -> bool:

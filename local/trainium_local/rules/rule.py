@@ -1,4 +1,4 @@
-"""The texts of all rules, and what a rule may look at."""
+"""The facts of all rules, and what a rule may look at."""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from trainium_local.services.errors import Refused
 
 Properties = Mapping[str, Any]
 
-TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("rules.toml").read_text())
+FACTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("rules.toml").read_text())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +29,11 @@ class Place:
         regions: Any = get_backend(service)[self.account]  # pyright: ignore
         return regions[self.region if self.region in regions else get_partition(self.region)]
 
-    @property
-    def ec2(self) -> Any:
-        return self.backend("ec2")
 
-
-def refusal(text: Mapping[str, Any], service: str, *values: Any, message: str | None = None) -> Refused:
-    """The refusal by a text of rules.toml, with `values` in its places, in the form of CloudFormation's events."""
-    words = message or text["message"].format(*values)
-    return Refused(text["code"], f"{words} (Service: {service}, Status Code: 400, Error Code: {text['code']})")
+def refusal(fact: Mapping[str, Any], service: str, *values: Any, message: str | None = None) -> Refused:
+    """The refusal by a fact of rules.toml, `values` in its message, in the form of CloudFormation's events."""
+    words = message or fact["message"].format(*values)
+    return Refused(fact["code"], f"{words} (Service: {service}, Status Code: 400, Error Code: {fact['code']})")
 
 
 def listed(value: Any) -> list[Any]:
