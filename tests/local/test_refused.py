@@ -53,7 +53,7 @@ class _Attempt:
                     else:
                         status = self._stacks.update(name, template, **self._arguments)
                 except ClientError as error:
-                    status, reason = "REFUSED", error.response["Error"]["Message"]
+                    status, reason = "REFUSED", str(error)
                 else:
                     reason = self._stacks.failures(name)
                 if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):

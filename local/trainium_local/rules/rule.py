@@ -13,7 +13,7 @@ from trainium_local.services.errors import Refused
 
 Properties = Mapping[str, Any]
 
-FACTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("rules.toml").read_text())
+FACTS: Mapping[str, Any] = tomllib.loads(files("trainium_local.rules").joinpath("rules.toml").read_text())
 
 
 @dataclass(frozen=True, kw_only=True)
