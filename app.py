@@ -4,7 +4,7 @@ import gc
 import sys
 from pathlib import Path
 
-from stacks.asked import cdk_command_line, with_asked_stacks
+from stacks.selected_stacks import cdk_command_line, with_selected_stacks
 from trainium_core import Plan, PlanError
 from trainium_core.context import plan_from_cdk
 from trainium_core.naming import STACK_NAMES
@@ -12,7 +12,7 @@ from trainium_core.naming import STACK_NAMES
 
 def main() -> None:
     try:
-        plan = with_asked_stacks(plan_from_cdk(Path(__file__).parent), cdk_command_line())
+        plan = with_selected_stacks(plan_from_cdk(Path(__file__).parent), cdk_command_line())
     except PlanError as error:
         sys.exit(str(error))
     define(plan)

@@ -21,7 +21,7 @@ from trainium_core.plan import Plan
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.recovery import Recovery
-from trainium_userdata import NodePlaces, node_script, node_user_data
+from trainium_userdata import NodeLocations, node_script, node_user_data
 
 BUCKET = "trnlab-records"
 LUSTRE = {"lustre_dns": f"fs-0123456789abcdef0.fsx.{REGION}.amazonaws.com", "lustre_mount_name": "abcdefgh"}
@@ -112,12 +112,12 @@ class Site:
         found = _GAVE_UP.search(node.said())
         return found[1].strip() if found else None
 
-    def _places(self) -> NodePlaces:
+    def _places(self) -> NodeLocations:
         """As a stack would give them, the node script uploaded."""
         script = node_script(self.plan).encode()
         key = f"scripts/{hashlib.sha256(script).hexdigest()}"
         self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)
-        return NodePlaces(
+        return NodeLocations(
             region=REGION,
             cache_url="s3://trnlab-cache/neuron-compile-cache",
             report_url=f"s3://{BUCKET}/{RECORDS_PREFIX}",

@@ -15,7 +15,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
 from trainium_core.audit import Audit, Verdict, audit
 from trainium_core.plan import Plan
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES: dict[Verdict, ExitCode] = {
     "nothing left": ExitCode.OK,
@@ -38,7 +38,7 @@ def audit_command(
 ) -> None:
     """Show what is left of the cluster, and what that costs.
 
-    Only looks. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
+    Only listers. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
     90 days, and by names that begin with those of the stacks. Writes audit-CLUSTER-TIME.json and .md.
 
     Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
@@ -46,7 +46,7 @@ def audit_command(
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
         found = _ask(plan, stacks)
-    except CannotTellError as error:
+    except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
         click.echo(str(error), err=True)
@@ -98,7 +98,7 @@ def _show(found: Audit, report: str | None) -> None:
         for one in found.not_read:
             out.print(f"  {one.what}: {one.reason}")
         out.print()
-    for reason in found.prices_silence:
+    for reason in found.prices_unavailable:
         out.print(f"AWS was not heard about prices: {reason}")
     elsewhere = f", answered by {found.identity.endpoint} and not by AWS" if found.identity.endpoint else ""
     out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))

@@ -87,7 +87,7 @@ def audit_as_json(audit: Audit) -> dict[str, Any]:
         ],
         "kinds_looked_for": list(audit.kinds),
         "calls": dict(audit.calls),
-        "prices_not_heard": list(audit.prices_silence),
+        "prices_not_heard": list(audit.prices_unavailable),
     }
 
 

@@ -19,7 +19,7 @@ from trainium_core.adapters.capacity_purchase import AwsCapacityPurchase, NotSol
 from trainium_core.capacity import CapacityOption
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import stops_before_block_end
 
 
@@ -43,7 +43,7 @@ def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hou
     try:
         identity = account.identity()
         offering = _read_again(account, plan, offering_id, hours)
-    except CannotTellError as error:
+    except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Nothing was bought: {error}")
     if offering is None:
         reason = f"{plan.region} offers no {offering_id} for {plan.nodes} x {plan.instance_type} and {hours} h"
@@ -60,7 +60,7 @@ def _person_is_there() -> bool:
 
 
 def _read_again(account: Capacity, plan: Plan, offering_id: str, hours: int) -> BlockOffering | None:
-    """Raises CannotTellError."""
+    """Raises UnavailableError."""
     offered = account.block_offerings(instance_type=plan.instance_type, instances=plan.nodes, hours=hours)
     return next((offering for offering in offered or () if offering.offering_id == offering_id), None)
 

@@ -14,7 +14,7 @@ from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.capacity import outlook
-from trainium_core.capacity_options import CapacityWish
+from trainium_core.capacity_options import CapacityRequest
 from trainium_core.capacity_search import search_capacity
 from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 
@@ -68,7 +68,7 @@ def capacity(
         return
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=WAYS_TO_GET_CAPACITY)
     places, clients = chosen_regions(plan, regions), Clients()
-    wish = CapacityWish(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
+    wish = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
     with waiting(f"Asking AWS in {len(places)} regions ..."):
         found = search_capacity(wish, places, lambda region: AwsAccount(region, clients=clients))
     if as_json:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trainium_cli.terminal import console, table
 from trainium_core.capacity import CapacityOption, Prospect, outlook
-from trainium_core.capacity_options import CapacityWish
+from trainium_core.capacity_options import CapacityRequest
 from trainium_core.capacity_search import Found
 from trainium_core.cost import dollars
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
@@ -32,7 +32,7 @@ _TOLD = {
 }
 
 
-def found_as_json(wish: CapacityWish, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
+def found_as_json(wish: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
     """Amounts are US dollars, None where they are not known."""
     return {
         "outlook": outlook(found.options),
@@ -47,11 +47,11 @@ def found_as_json(wish: CapacityWish, found: Found, overrides: Sequence[str]) ->
             for option in found.options
         ],
         "prices": _sources(found),
-        "aws_not_heard_about_prices": list(found.silence),
+        "aws_not_heard_about_prices": list(found.unavailable),
     }
 
 
-def show_found(wish: CapacityWish, found: Found, overrides: Sequence[str]) -> None:
+def show_found(wish: CapacityRequest, found: Found, overrides: Sequence[str]) -> None:
     out, plan = console(), wish.plan
     nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
     out.print(f"{nodes} of {plan.instance_type} for {wish.hours} h, US dollars\n", style="bold")
@@ -91,7 +91,7 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
         yield Text(prospect, _STYLES[prospect]), "\n".join(whats), why, ", ".join(places)
 
 
-def next_command(wish: CapacityWish, option: CapacityOption, overrides: Sequence[str]) -> str | None:
+def next_command(wish: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
     """What to type to go on with an option; None where it is none. `overrides`: the -c that were given."""
     if option.prospect in ("unknown", "no"):
         return None
@@ -158,7 +158,7 @@ def _notes(found: Found) -> Iterator[str]:
         if days:
             since = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
             yield f"Prices by the hour: {words}, {since}, before tax and discounts. --json has each source."
-    for reason in found.silence:
+    for reason in found.unavailable:
         yield f"AWS was not heard about prices: {reason}"
 
 

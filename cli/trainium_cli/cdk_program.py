@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from trainium_cli.cdk_events import cdk_event, run_cdk
-from trainium_cli.course import Course
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.progress_reporter import ProgressReporter
 
 _LAST_LINES = 30  # of what the CLI said, when it failed without a stack that could tell why
 
@@ -45,13 +45,13 @@ class CdkRun:
 
     def in_few_lines(self) -> int:
         """Run it without a terminal, and show how far it is. The exit code."""
-        with Course() as course:
+        with ProgressReporter() as reporter:
 
             def hear(line: str) -> None:
                 self.said.append(line)
-                _tell(course, line)
+                _tell(reporter, line)
 
-            course.tell("cdk", "making the template")
+            reporter.tell("cdk", "making the template")
             return run_cdk(self._command, self._folder, hear)
 
     @property
@@ -64,11 +64,11 @@ class CdkRun:
         return [line for line in self.said if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
 
 
-def _tell(course: Course, line: str) -> None:
+def _tell(reporter: ProgressReporter, line: str) -> None:
     event = cdk_event(line)
     if event is None:
         return
     if event.failed:
-        course.tell("failed", event.what, ended=True)
+        reporter.tell("failed", event.what, ended=True)
     else:
-        course.tell("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")
+        reporter.tell("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")

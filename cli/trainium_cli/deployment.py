@@ -10,7 +10,7 @@ from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.adapters.stack_events import AwsStackEvents
 from trainium_core.deployment_failure import deployment_failure
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (
     "\nInterrupted. What CloudFormation has begun it ends by itself; `trn deploy` then goes on from there, "
@@ -56,7 +56,7 @@ def deploy_stacks(stacks: Sequence[str], *, region: str, overrides: Sequence[str
 def _last_events(account: AwsStackEvents, stacks: Sequence[str]) -> Mapping[str, str | None]:
     try:
         return {stack: account.last_event(stack) for stack in stacks}
-    except CannotTellError as error:
+    except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
 
@@ -66,7 +66,7 @@ def _tell_why(account: AwsStackEvents, stacks: Sequence[str], before: Mapping[st
     for stack in stacks:
         try:
             failure = deployment_failure(account.stack_events(stack, after=before[stack]))
-        except CannotTellError as error:
+        except UnavailableError as error:
             click.echo(f"\nWhy {stack} failed could not be asked: {error}", err=True)
             continue
         if failure is not None:

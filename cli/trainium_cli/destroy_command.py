@@ -7,11 +7,11 @@ from typing import NoReturn
 
 import click
 
-from trainium_cli.course import Course
 from trainium_cli.destroy_report import inventory_as_json, outcomes_as_json, show_end, show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.grace import grace_option, in_words
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
+from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.prices import AwsPrices
@@ -19,7 +19,7 @@ from trainium_core.adapters.teardown import AwsTeardown
 from trainium_core.teardown import Outcome, Scope, scope_of, take_down, verdict
 from trainium_core.teardown.inventory import Inventory, inventory
 from trainium_core.teardown.step import Progress
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.COULD_NOT_TELL}
 
@@ -47,7 +47,7 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
         with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
             scope = scope_of(account, plan.cluster_name)
             found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
-    except CannotTellError as error:
+    except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
     if not as_json:
         show_inventory(found, scope, plan.region)
@@ -72,10 +72,10 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
 
 
 def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Outcome, ...]:
-    with Course() as course:
+    with ProgressReporter() as reporter:
 
         def tell(step: str, progress: Progress) -> None:
-            course.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+            reporter.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
 
         return take_down(account, scope, tell=tell, pause=time.sleep, grace=grace)
 

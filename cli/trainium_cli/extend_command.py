@@ -12,7 +12,7 @@ from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
-from trainium_core.account.pilot import PilotStacks, StandingStack
+from trainium_core.account.pilot import DeployedStack, PilotStacks
 from trainium_core.adapters.pilot import AwsPilotStacks
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.cdk_json import with_settings
@@ -22,7 +22,7 @@ from trainium_core.naming import HYPERPOD_STACK_NAME, STACK_NAME
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.pilot_extension import extended_end
 from trainium_core.plan import Plan
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
@@ -62,10 +62,10 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     account = AwsPilotStacks(plan.region)
     try:
         with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
-            stacks = account.standing(_STACKS_THAT_END)
+            stacks = account.deployed_stacks(_STACKS_THAT_END)
             kept = _kept_image(plan, stacks, account)
             estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=AwsPrices(plan.region))
-    except CannotTellError as error:
+    except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     new = utc_text(_new_end(plan.ends, duration, stacks))
@@ -92,7 +92,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     raise click.exceptions.Exit(code)
 
 
-def _kept_image(plan: Plan, stacks: Mapping[str, StandingStack], account: PilotStacks) -> dict[str, str]:
+def _kept_image(plan: Plan, stacks: Mapping[str, DeployedStack], account: PilotStacks) -> dict[str, str]:
     """Settings that pin the image of the nodes, where a deployment would take another one and replace them."""
     cluster = stacks.get(STACK_NAME)
     used = cluster.resolved.get(plan.ami) if cluster else None
@@ -101,13 +101,13 @@ def _kept_image(plan: Plan, stacks: Mapping[str, StandingStack], account: PilotS
     return {"ami": used, "ami_parameter": plan.ami}
 
 
-def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, StandingStack]) -> datetime:
+def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:
     now = datetime.now(UTC)
     since = [stack.created for stack in stacks.values()] or [None]
     return max(extended_end(ends, by=duration, deployed=one, now=now) for one in since)
 
 
-def _ends_now(ends: str, stacks: Mapping[str, StandingStack]) -> str:
+def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
     """The stacks, each with its end as it is deployed."""
     now = datetime.now(UTC)
     told: list[str] = []
@@ -117,7 +117,7 @@ def _ends_now(ends: str, stacks: Mapping[str, StandingStack]) -> str:
     return ", ".join(told)
 
 
-def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, StandingStack]) -> str:
+def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, DeployedStack]) -> str:
     assert plan.ends is not None
     lines = [f"{plan.cluster_name} ends at {new}."]
     if stacks:

@@ -17,7 +17,7 @@ from trainium_core.image_content import neuron_release
 from trainium_core.plan import Plan
 from trainium_core.preflight.image_check import check_image
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES = {
     "pass": ExitCode.OK,
@@ -86,7 +86,7 @@ def _look(plan: Plan) -> tuple[Image | None, Answer]:
         image_id = account.parameter(plan.ami) if plan.ami_is_parameter else plan.ami
         found = account.image(image_id) if image_id else None
         return found, check_image(plan, account)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return None, Answer(outcome="unknown", found=str(error))
 
 
@@ -96,7 +96,7 @@ def _resolved(plan: Plan, parameter: str) -> str:
     try:
         image_id = account.parameter(parameter)
         found = account.image(image_id) if image_id else None
-    except CannotTellError as error:
+    except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     if image_id is None or found is None:

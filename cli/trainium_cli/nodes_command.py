@@ -19,7 +19,7 @@ from trainium_core.naming import STACK_NAME
 from trainium_core.node_report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _PAUSE_S = 5
 
@@ -52,7 +52,7 @@ def nodes(
             with waiting(f"Asking AWS for the nodes of {stack}"):
                 report = _watch(account, plan, stack, aloud=not as_json) if watch else _look(account, plan, stack)
             _show(report, instance_id, as_json=as_json, stack=stack)
-    except CannotTellError as error:
+    except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, str(error), as_json=as_json)
     except NotDeployedError as error:
         _end(ExitCode.NOT_READY, str(error), as_json=as_json)

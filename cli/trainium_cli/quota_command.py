@@ -16,7 +16,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.quota_check import check_quota
 from trainium_core.quota import quota_need
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaRequest, QuotaState
 from trainium_runtime.quota_check import SERVICE, judge_quota, look_at_quota, plain
 
@@ -110,7 +110,7 @@ def _look(plan: Plan) -> tuple[QuotaState | None, Answer]:
         return None, check_quota(plan, account)
     try:
         state = replace(look_at_quota(need, account), requests=tuple(account.quota_requests(SERVICE, need.code)))
-    except CannotTellError as error:
+    except UnavailableError as error:
         return None, Answer(outcome="unknown", found=str(error))
     return state, judge_quota(state)
 
@@ -118,7 +118,7 @@ def _look(plan: Plan) -> tuple[QuotaState | None, Answer]:
 def _look_again(state: QuotaState) -> QuotaState:
     try:
         requests = AwsAccount(state.need.region).quota_requests(SERVICE, state.need.code)
-    except CannotTellError:
+    except UnavailableError:
         requests = ()
     return replace(state, requests=tuple(requests))
 

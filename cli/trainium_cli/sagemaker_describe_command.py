@@ -11,7 +11,7 @@ from trainium_cli.sagemaker_report import state_as_json, state_rows
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.account.training_jobs import JobState, TrainingJobs
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
@@ -34,7 +34,7 @@ def known_job(name: str, jobs: TrainingJobs, region: str, *, as_json: bool) -> J
     """The job of that name; ends the command when there is none, or no answer."""
     try:
         state = jobs.training_job(name)
-    except CannotTellError as error:
+    except UnavailableError as error:
         could_not_tell(error, "Could not tell", as_json=as_json)
     if state is None:
         why = f"There is no training job {name} in {region}."

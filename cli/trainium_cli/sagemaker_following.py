@@ -9,7 +9,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.sagemaker_report import log_text, state_line
 from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine, TrainingJobControl
 from trainium_core.sagemaker.follow import JobFollower
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 Wish = Literal["stop", "leave", "follow"]
 
@@ -29,7 +29,7 @@ def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, qui
                 return None
             if wish == "stop":
                 _stop(follower.name, control)
-        except CannotTellError as error:
+        except UnavailableError as error:
             click.echo(f"Could not tell how the job goes on: {error}", err=True)
             _say_that_it_runs(follower.name)
             return None

@@ -20,9 +20,9 @@ from trainium_core.plan import Plan
 from trainium_core.problems import PlanError
 from trainium_core.sagemaker.images import image_tags, training_image
 from trainium_core.sagemaker.job import TrainingJob, job_name
-from trainium_core.sagemaker.places import JobPlaces, no_stack, places_from_outputs, places_in_bucket
+from trainium_core.sagemaker.locations import JobLocations, locations_from_outputs, locations_in_bucket, no_stack
 from trainium_core.sagemaker.problems import JobError, JobProblem
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ def job_of(
 ) -> TrainingJob:
     """The job; asks the account for the stack's outputs unless the options name role and bucket.
 
-    Raises JobError, CannotTellError.
+    Raises JobError, UnavailableError.
     """
     places = _places(plan, options, account)
     name = options.name or job_name(plan, script, datetime.now(UTC))
@@ -188,7 +188,7 @@ def job_of(
     )
 
 
-def could_not_tell(error: CannotTellError, what: str, *, as_json: bool) -> NoReturn:
+def could_not_tell(error: UnavailableError, what: str, *, as_json: bool) -> NoReturn:
     """End the command for want of an answer."""
     if as_json:
         print_json({"error": f"{what}: {error}"})
@@ -201,20 +201,20 @@ def _image(plan: Plan, given: str | None) -> str:
     return training_image(plan.region, chosen) if chosen is None or chosen in image_tags() else chosen
 
 
-def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobPlaces:
+def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobLocations:
     if options.role and options.bucket:
-        return places_in_bucket(options.bucket, role_arn=options.role)
+        return locations_in_bucket(options.bucket, role_arn=options.role)
     outputs = account.stack_outputs(options.stack)
     if outputs is None:
         raise no_stack(options.stack, plan.region)
-    places = places_from_outputs(outputs, options.stack)
+    places = locations_from_outputs(outputs, options.stack)
     if options.bucket:
-        own = places_in_bucket(options.bucket, role_arn=places.role_arn)
+        own = locations_in_bucket(options.bucket, role_arn=places.role_arn)
         return replace(own, subnet_ids=places.subnet_ids, security_group_ids=places.security_group_ids)
     return replace(places, role_arn=options.role) if options.role else places
 
 
-def _checkpoint_url(options: JobOptions, places: JobPlaces, name: str) -> str | None:
+def _checkpoint_url(options: JobOptions, places: JobLocations, name: str) -> str | None:
     given = options.checkpoints
     if options.no_checkpoints and given:
         fix = "leave one of the two out"

@@ -12,7 +12,7 @@ from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
 from trainium_core.naming import training_job_prefix
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped")
 
@@ -33,7 +33,7 @@ def list_jobs(
     try:
         with waiting(f"Asking AWS in {plan.region} ..."):
             jobs = AwsTrainingJobs(plan.region).training_jobs(prefix=prefix, status=status or "", most=most)
-    except CannotTellError as error:
+    except UnavailableError as error:
         could_not_tell(error, "Could not tell", as_json=as_json)
     if as_json:
         print_json([asdict(job) for job in jobs])

@@ -14,7 +14,7 @@ from trainium_cli.terminal import print_json
 from trainium_core.account.training_jobs import LogLine
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.sagemaker.follow import JobFollower, log_pages
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
@@ -39,7 +39,7 @@ def logs(name: str, overrides: tuple[str, ...], cdk_json: Path | None, as_json: 
             lines += page.lines
             for line in page.lines if not as_json else ():
                 click.echo(log_text(line, nodes=state.instances))
-    except CannotTellError as error:
+    except UnavailableError as error:
         could_not_tell(error, "Could not tell the rest" if lines else "Could not tell", as_json=as_json)
     if as_json:
         print_json([asdict(line) for line in lines])

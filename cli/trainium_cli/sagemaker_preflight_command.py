@@ -16,7 +16,7 @@ from trainium_core.preflight import verdict
 from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
@@ -41,7 +41,7 @@ def preflight(
         checked_request(plan, job)
     except JobError as error:
         refuse(error, as_json=as_json)
-    except CannotTellError as error:
+    except UnavailableError as error:
         could_not_tell(error, "Could not tell", as_json=as_json)
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = job_preflight(plan, job, account, suppressed=suppressed)

@@ -10,7 +10,7 @@ from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota
 
 
@@ -32,10 +32,10 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     account, wanted = AwsAccount(plan.region), usages or sagemaker_usages()
 
-    def look(usage: str) -> Quota | CannotTellError | None:
+    def look(usage: str) -> Quota | UnavailableError | None:
         try:
             return sagemaker_quota(plan.instance_type, usage, account)
-        except CannotTellError as error:
+        except UnavailableError as error:
             return error
 
     with ThreadPoolExecutor() as threads:
@@ -53,17 +53,17 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
 
 
-def _as_row(told: Quota | CannotTellError | None) -> list[str]:
+def _as_row(told: Quota | UnavailableError | None) -> list[str]:
     match told:
         case Quota():
             return [f"{told.limit:g}", told.code, "AWS's default" if told.is_default else ""]
         case None:
             return ["unknown", "", "SageMaker lists no such quota here"]
-        case CannotTellError():
+        case UnavailableError():
             return ["unknown", "", str(told)]
 
 
-def _as_json(told: Quota | CannotTellError | None) -> dict[str, object]:
+def _as_json(told: Quota | UnavailableError | None) -> dict[str, object]:
     if isinstance(told, Quota):
         return {"limit": told.limit, "code": told.code, "is_default": told.is_default}
     return {"limit": None, "reason": str(told) if told else "SageMaker lists no such quota here"}

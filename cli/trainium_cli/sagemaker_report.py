@@ -71,7 +71,7 @@ def _files(package: SourcePackage) -> str:
 def _cost(job: TrainingJob, estimated: Estimate) -> str:
     sources = {f"{line.price.source}, {line.price.date}" for line in estimated.lines if line.price}
     return "; ".join(
-        [cost_words(job, estimated), *sources, *(f"AWS was not heard: {reason}" for reason in estimated.silence)]
+        [cost_words(job, estimated), *sources, *(f"AWS was not heard: {reason}" for reason in estimated.unavailable)]
     )
 
 

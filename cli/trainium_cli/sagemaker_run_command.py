@@ -29,7 +29,7 @@ from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request, packed_job
 from trainium_core.sagemaker.source_package import SourcePackage, pack_source
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
@@ -85,7 +85,7 @@ def run(
         request = checked_request(plan, job)
     except JobError as error:
         refuse(error, as_json=as_json)
-    except CannotTellError as error:
+    except UnavailableError as error:
         could_not_tell(error, "Nothing was started", as_json=as_json)
     if package.left_out:
         click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)

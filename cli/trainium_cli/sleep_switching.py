@@ -9,13 +9,13 @@ from typing import NoReturn
 
 import click
 
-from trainium_cli.course import Course
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan
+from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
-from trainium_core.account.sleep import Sleeper, SleepState
+from trainium_core.account.sleep import SleepAccount, SleepState
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import OrderRefusedError
+from trainium_core.account.teardown import RequestRefusedError
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.sleep_control import AwsSleepControl
 from trainium_core.cost import estimate
@@ -24,11 +24,11 @@ from trainium_core.naming import STACK_NAME
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK
-from trainium_core.stack_course import follow
+from trainium_core.stack_following import follow
 from trainium_core.teardown.notice import GiveNotice
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 from trainium_runtime.pilot_end import utc_text
 
@@ -68,9 +68,9 @@ def switch(
         if asleep:
             _give_notice(account, plan, stack, state.groups, grace)
         _update(account, plan, stack, asleep=asleep)
-    except CannotTellError as error:
+    except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
-    except OrderRefusedError as error:
+    except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
 
 
@@ -113,14 +113,14 @@ def _say_what(plan: Plan, *, asleep: bool) -> None:
         )
 
 
-def _give_notice(account: Sleeper, plan: Plan, stack: str, groups: Sequence[str], grace: timedelta) -> None:
+def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str], grace: timedelta) -> None:
     reason = f"the cluster {plan.cluster_name} goes to sleep"
     notice = GiveNotice(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
-        with Course() as course:
+        with ProgressReporter() as reporter:
 
             def tell(step: str, progress: Progress) -> None:
-                course.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+                reporter.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
 
             end(notice, tell, time.sleep)
     except KeyboardInterrupt:
@@ -128,7 +128,7 @@ def _give_notice(account: Sleeper, plan: Plan, stack: str, groups: Sequence[str]
         _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are told so.")
 
 
-def _update(account: Sleeper, plan: Plan, stack: str, *, asleep: bool) -> NoReturn:
+def _update(account: SleepAccount, plan: Plan, stack: str, *, asleep: bool) -> NoReturn:
     before = account.last_event(stack)
     if not asleep:
         _forget_notice(account, stack)
@@ -152,17 +152,17 @@ def _update(account: Sleeper, plan: Plan, stack: str, *, asleep: bool) -> NoRetu
     _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be {'put to sleep' if asleep else 'woken'}:\n{told}")
 
 
-def _forget_notice(account: Sleeper, stack: str) -> None:
+def _forget_notice(account: SleepAccount, stack: str) -> None:
     """It was for the nodes that have gone, or have stayed after all, and not for the next."""
-    with suppress(CannotTellError, OrderRefusedError):
+    with suppress(UnavailableError, RequestRefusedError):
         account.withdraw(stack, _NOTICE)
 
 
-def _followed(account: Sleeper, stack: str, before: str | None) -> Sequence[StackEvent]:
-    with Course() as course:
+def _followed(account: SleepAccount, stack: str, before: str | None) -> Sequence[StackEvent]:
+    with ProgressReporter() as reporter:
 
         def tell(told: str) -> None:
-            course.tell(stack, told)
+            reporter.tell(stack, told)
 
         return follow(account, stack, after=before, tell=tell, pause=time.sleep)
 

@@ -16,7 +16,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Spending
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
@@ -41,7 +41,7 @@ def cost(
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     try:
         found = _ask(plan, stacks, ask_cost_explorer=not no_cost_explorer)
-    except CannotTellError as error:
+    except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
         click.echo(str(error), err=True)
@@ -86,7 +86,7 @@ def _show(found: Spending) -> None:
         out.print()
     for one in found.audit.not_read:
         out.print(f"Could not be read: {one.what}: {one.reason}")
-    for reason in found.audit.prices_silence:
+    for reason in found.audit.prices_unavailable:
         out.print(f"AWS was not heard about prices: {reason}")
     rows = summary(found)
     out.print(pairs(rows, label_width=max(len(label) for label, _ in rows)), style="bold")

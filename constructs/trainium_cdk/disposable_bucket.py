@@ -10,7 +10,7 @@ from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_runtime.naming import CONSENT_TAG
+from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 
 class DisposableBucket(Construct):
@@ -65,7 +65,7 @@ class DisposableBucket(Construct):
             self._empty_at_delete()
 
     def _empty_at_delete(self) -> None:
-        Tags.of(self.bucket).add(CONSENT_TAG, "true")
+        Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, "true")
         emptier = _emptier(Stack.of(self))
         emptier.allow(
             actions=["s3:ListBucketVersions", "s3:ListBucket", "s3:GetBucketTagging"],

@@ -10,7 +10,7 @@ from constructs import Construct
 from trainium_cdk.justification import justify
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_core.facts import facts
-from trainium_userdata import NodePlaces
+from trainium_userdata import NodeLocations
 
 
 class _Efs(NodeFileSystem):
@@ -19,7 +19,7 @@ class _Efs(NodeFileSystem):
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         self.security_group.connections.allow_from(nodes, nfs, "NFS from the nodes")
 
-    def added_to(self, places: NodePlaces) -> NodePlaces:
+    def added_to(self, places: NodeLocations) -> NodeLocations:
         return replace(places, efs_dns=self.dns_name)
 
 

@@ -31,7 +31,7 @@ from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
-from trainium_userdata import NodePlaces, node_script, node_user_data
+from trainium_userdata import NodeLocations, node_script, node_user_data
 
 _LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
 
@@ -81,7 +81,7 @@ class NeuronFleet(Construct):
         self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc, outbound_tcp_ports=web)
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, cache)
-        places = NodePlaces(
+        places = NodeLocations(
             region=stack.region,
             cache_url=cache.url,
             report_url=records.url,

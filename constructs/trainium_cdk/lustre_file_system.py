@@ -11,7 +11,7 @@ from constructs import Construct
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.security_group import LOOPBACK
 from trainium_core.facts import facts
-from trainium_userdata import NodePlaces
+from trainium_userdata import NodeLocations
 
 
 class _Lustre(NodeFileSystem):
@@ -23,7 +23,7 @@ class _Lustre(NodeFileSystem):
             self.security_group.connections.allow_from(nodes, port, "Lustre from the nodes")
             self.security_group.connections.allow_to(nodes, port, "Lustre to the nodes")
 
-    def added_to(self, places: NodePlaces) -> NodePlaces:
+    def added_to(self, places: NodeLocations) -> NodeLocations:
         return replace(places, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
 
 

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_userdata import NodePlaces
+from trainium_userdata import NodeLocations
 
 
 class NodeFileSystem(Construct):
@@ -19,5 +19,5 @@ class NodeFileSystem(Construct):
         """Open what the file system needs between itself and the nodes' group, and nothing else."""
 
     @abstractmethod
-    def added_to(self, places: NodePlaces) -> NodePlaces:
+    def added_to(self, places: NodeLocations) -> NodeLocations:
         """The places with this file system among them."""

@@ -18,7 +18,7 @@ from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
 from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
-from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG, TOLD_TAG
+from trainium_runtime.naming import CLUSTER_TAG, NOTIFIED_TAG, STOPPED_TAG
 
 
 class PilotClock(Construct):
@@ -73,7 +73,7 @@ class PilotClock(Construct):
         function.allow(
             actions=["sns:TagResource", "sns:UntagResource"],
             resources=[topic.topic_arn],
-            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, TOLD_TAG]}},
+            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG]}},
         )
         on_stack = ["cloudformation:DescribeStacks"]
         if plan.ends_action == "destroy":

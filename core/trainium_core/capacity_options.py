@@ -10,12 +10,12 @@ from trainium_core.capacity import CapacityOption
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import stops_before_block_end
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapacityWish:
+class CapacityRequest:
     """What is looked for: the nodes of a plan, in any region, for `hours`. `start_by` is the latest start, if any."""
 
     plan: Plan
@@ -32,15 +32,15 @@ class RegionAnswers:
     """
 
     region: str
-    zones: Collection[str] | CannotTellError
-    reservations: Sequence[Reservation] | CannotTellError
-    blocks: Sequence[BlockOffering] | CannotTellError = ()
+    zones: Collection[str] | UnavailableError
+    reservations: Sequence[Reservation] | UnavailableError
+    blocks: Sequence[BlockOffering] | UnavailableError = ()
     sells_blocks: bool = True
-    scores: Mapping[str, int] | CannotTellError
+    scores: Mapping[str, int] | UnavailableError
     prices: Mapping[PricedItem, Price]
 
 
-def capacity_options(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def capacity_options(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     """Every way in which the type is sold, so that one that cannot be told about is seen to be missing."""
     yield from _reserved(wish, answers)
     for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
@@ -55,15 +55,15 @@ def last_moment(reservation: Reservation) -> datetime | None:
     return reservation.end - stops_before_block_end()
 
 
-def _reserved(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    if isinstance(answers.reservations, CannotTellError):
+def _reserved(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.reservations, UnavailableError):
         yield _unknown("reservation", answers, answers.reservations)
         return
     for reservation in answers.reservations:
         yield _reservation_option(wish, answers.region, reservation)
 
 
-def _reservation_option(wish: CapacityWish, region: str, reservation: Reservation) -> CapacityOption:
+def _reservation_option(wish: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
     start = reservation.start if reservation.start and reservation.start > wish.now else None
     last, room = last_moment(reservation), f"{reservation.room} of {reservation.total} instances are left"
     prospect, note = "later" if start else "now", room
@@ -89,8 +89,8 @@ def _reservation_option(wish: CapacityWish, region: str, reservation: Reservatio
     )
 
 
-def _on_demand(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    if isinstance(answers.zones, CannotTellError):
+def _on_demand(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.zones, UnavailableError):
         yield _unknown(ON_DEMAND, answers, answers.zones)
         return
     price = answers.prices.get(_item(ON_DEMAND, wish, answers.region))
@@ -107,10 +107,10 @@ def _on_demand(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityO
     yield from _not_offered(ON_DEMAND, answers)
 
 
-def _spot(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    if isinstance(answers.zones, CannotTellError) or isinstance(answers.scores, CannotTellError):
-        silence = answers.zones if isinstance(answers.zones, CannotTellError) else answers.scores
-        yield _unknown(SPOT, answers, silence)
+def _spot(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.zones, UnavailableError) or isinstance(answers.scores, UnavailableError):
+        unavailable = answers.zones if isinstance(answers.zones, UnavailableError) else answers.scores
+        yield _unknown(SPOT, answers, unavailable)
         return
     for zone_id in sorted(answers.zones):
         score = answers.scores.get(zone_id)
@@ -127,8 +127,8 @@ def _spot(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption
     yield from _not_offered(SPOT, answers)
 
 
-def _blocks(wish: CapacityWish, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    if isinstance(answers.blocks, CannotTellError):
+def _blocks(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.blocks, UnavailableError):
         yield _unknown(CAPACITY_BLOCK, answers, answers.blocks)
         return
     for block in answers.blocks:
@@ -164,20 +164,20 @@ def _not_offered(capacity: str, answers: RegionAnswers) -> Iterator[CapacityOpti
         yield CapacityOption(capacity=capacity, region=answers.region, prospect="no", note=note)
 
 
-def _unknown(capacity: str, answers: RegionAnswers, silence: object) -> CapacityOption:
-    return CapacityOption(capacity=capacity, region=answers.region, prospect="unknown", note=str(silence))
+def _unknown(capacity: str, answers: RegionAnswers, unavailable: object) -> CapacityOption:
+    return CapacityOption(capacity=capacity, region=answers.region, prospect="unknown", note=str(unavailable))
 
 
-def priced_items(wish: CapacityWish, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
+def priced_items(wish: CapacityRequest, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
     """What of a region has a price by the hour: an instance on demand, and on the spot market of each zone."""
     return (_item(ON_DEMAND, wish, region), *(_item(SPOT, wish, region, zone_id) for zone_id in sorted(zones)))
 
 
-def _item(product: str, wish: CapacityWish, region: str, zone_id: str = "") -> PricedItem:
+def _item(product: str, wish: CapacityRequest, region: str, zone_id: str = "") -> PricedItem:
     return PricedItem(product=product, region=region, instance_type=wish.plan.instance_type, zone_id=zone_id)
 
 
-def _priced(option: CapacityOption, price: Price | None, wish: CapacityWish) -> CapacityOption:
+def _priced(option: CapacityOption, price: Price | None, wish: CapacityRequest) -> CapacityOption:
     """The option at a price by the hour, for as long as the wish says."""
     hours = Decimal(wish.hours)
     if price is None or price.usd is None:

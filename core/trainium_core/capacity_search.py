@@ -10,12 +10,12 @@ from typing import Protocol, TypeVar
 from trainium_core.account.capacity import BlockOffering, Capacity
 from trainium_core.account.prices import Prices
 from trainium_core.capacity import CapacityOption, ranked
-from trainium_core.capacity_options import CapacityWish, RegionAnswers, capacity_options, priced_items
+from trainium_core.capacity_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
 from trainium_core.facts import facts
 from trainium_core.price_quotes import Quotes, quotes
 from trainium_core.prices import CAPACITY_BLOCK, SPOT, Price
 from trainium_core.prices_file import snapshot_prices
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 Answered = TypeVar("Answered")
 Thing = TypeVar("Thing", bound=Hashable)
@@ -33,10 +33,10 @@ class Found:
 
     options: tuple[CapacityOption, ...]
     prices: tuple[Price, ...]
-    silence: tuple[str, ...]
+    unavailable: tuple[str, ...]
 
 
-def search_capacity(wish: CapacityWish, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
+def search_capacity(wish: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
     """Ask every region at once, all questions in it at once. A region without an answer has options that say so."""
 
     def ask(region: str) -> tuple[RegionAnswers, Quotes]:
@@ -48,11 +48,11 @@ def search_capacity(wish: CapacityWish, regions: Collection[str], seller_in: Cal
     return Found(
         options=ranked(options, start_by=wish.start_by),
         prices=_once(price for answers, _ in told for price in answers.prices.values()),
-        silence=_once(reason for _, found in told for reason in found.silence),
+        unavailable=_once(reason for _, found in told for reason in found.unavailable),
     )
 
 
-def ask_region(wish: CapacityWish, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
+def ask_region(wish: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
     """The answers of one region, and the prices that were found for what is sold by the hour there."""
     name, nodes, sold = wish.plan.instance_type, wish.plan.nodes, wish.plan.type.usage_classes
     asks_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
@@ -66,7 +66,7 @@ def ask_region(wish: CapacityWish, region: str, seller: Seller) -> tuple[RegionA
         reservations = threads.submit(_answer, partial(seller.reservations, name))
         zones = _answer(partial(seller.zones_offering, name))
         found = _NO_PRICES
-        if not isinstance(zones, CannotTellError):
+        if not isinstance(zones, UnavailableError):
             items = priced_items(wish, region, zones)
             found = quotes(items, own=wish.plan.prices, aws=seller, snapshot=snapshot_prices())
     offered = blocks.result() if blocks else ()
@@ -82,7 +82,7 @@ def ask_region(wish: CapacityWish, region: str, seller: Seller) -> tuple[RegionA
     return answers, found
 
 
-def _blocks(wish: CapacityWish, seller: Seller) -> Sequence[BlockOffering] | None:
+def _blocks(wish: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
     # A block may be longer than asked for by less than a day.
     latest_end = wish.start_by + timedelta(hours=wish.hours, days=1) if wish.start_by else None
     return seller.block_offerings(
@@ -93,10 +93,10 @@ def _blocks(wish: CapacityWish, seller: Seller) -> Sequence[BlockOffering] | Non
 _NO_PRICES = Quotes(prices={})
 
 
-def _answer(question: Callable[[], Answered]) -> Answered | CannotTellError:
+def _answer(question: Callable[[], Answered]) -> Answered | UnavailableError:
     try:
         return question()
-    except CannotTellError as error:
+    except UnavailableError as error:
         return error
 
 

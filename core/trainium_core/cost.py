@@ -74,11 +74,11 @@ class Total:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The lines and totals of a plan. `silence` is each reason why AWS was not heard about a price."""
+    """The lines and totals of a plan. `unavailable` is each reason why AWS was not heard about a price."""
 
     lines: tuple[CostLine, ...]
     hours: Decimal
-    silence: tuple[str, ...] = ()
+    unavailable: tuple[str, ...] = ()
 
     @property
     def running_hour(self) -> Total:
@@ -111,7 +111,7 @@ def estimate(
     """
     wanted = items(plan)
     found = quotes((item.item for item in wanted), own=plan.prices, aws=aws, snapshot=snapshot_prices())
-    return Estimate(lines=cost_lines(wanted, found), hours=hours, silence=found.silence)
+    return Estimate(lines=cost_lines(wanted, found), hours=hours, unavailable=found.unavailable)
 
 
 def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from trainium_core.account.prices import Prices
 from trainium_core.prices import Price, PricedItem, PriceTable
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +15,7 @@ class Quotes:
     """The price found for each item that has one, and each reason why AWS was not heard."""
 
     prices: Mapping[PricedItem, Price]
-    silence: tuple[str, ...] = ()
+    unavailable: tuple[str, ...] = ()
 
 
 def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, snapshot: PriceTable) -> Quotes:
@@ -23,22 +23,22 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, 
     wanted = tuple(dict.fromkeys(items))
     found = {item: price for item in wanted if (price := own.best_for(item)) is not None}
     asked = [item for item in wanted if item not in found] if aws is not None else []
-    silence: dict[str, None] = {}
+    unavailable: dict[str, None] = {}
     if aws is not None and asked:
         with ThreadPoolExecutor(len(asked)) as threads:
             for item, answer in zip(asked, threads.map(partial(_ask, aws), asked), strict=True):
                 if isinstance(answer, Price):
                     found[item] = answer
                 else:
-                    silence[str(answer)] = None
+                    unavailable[str(answer)] = None
     for item in wanted:
         if item not in found and (price := snapshot.best_for(item)) is not None:
             found[item] = price
-    return Quotes(prices=found, silence=tuple(silence))
+    return Quotes(prices=found, unavailable=tuple(unavailable))
 
 
-def _ask(aws: Prices, item: PricedItem) -> Price | CannotTellError:
+def _ask(aws: Prices, item: PricedItem) -> Price | UnavailableError:
     try:
         return aws.price(item)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return error

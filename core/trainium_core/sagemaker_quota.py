@@ -17,7 +17,7 @@ def sagemaker_quota_name(instance_type: str, usage: str) -> str:
 
 
 def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | None:
-    """The quota for a usage of an instance type; None when SageMaker has none. Raises CannotTellError.
+    """The quota for a usage of an instance type; None when SageMaker has none. Raises UnavailableError.
 
     A code that is known saves paging through a thousand quotas; it is believed only while it still has the name.
     """
@@ -26,7 +26,7 @@ def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | 
 
 
 def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | None:
-    """The quota of that name, looked for by its code first if one is known. Raises CannotTellError."""
+    """The quota of that name, looked for by its code first if one is known. Raises UnavailableError."""
     known = account.quota(SERVICE, code) if code else None
     if known and known.name == name:
         return known

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainium_runtime.aws_service import AwsService, asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric, family_of
 
@@ -22,9 +22,9 @@ _METRIC_AGE = 3 * _METRIC_PERIOD  # older points say nothing about now
 class AwsQuotas(AwsService):
     def quota(self, service: str, code: str) -> Quota | None:
         client, asked = self.client("service-quotas"), {"ServiceCode": service, "QuotaCode": code}
-        with asking("servicequotas:GetServiceQuota", absent=("NoSuchResourceException",)):
+        with read_errors("servicequotas:GetServiceQuota", absent=("NoSuchResourceException",)):
             return _quota(client.get_service_quota(**asked)["Quota"])
-        with asking("servicequotas:GetAWSDefaultServiceQuota", absent=("NoSuchResourceException",)):
+        with read_errors("servicequotas:GetAWSDefaultServiceQuota", absent=("NoSuchResourceException",)):
             return _quota(client.get_aws_default_service_quota(**asked)["Quota"], is_default=True)
         return None
 
@@ -33,7 +33,7 @@ class AwsQuotas(AwsService):
             ("list_service_quotas", "servicequotas:ListServiceQuotas", False),
             ("list_aws_default_service_quotas", "servicequotas:ListAWSDefaultServiceQuotas", True),
         ):
-            with asking(permission, absent=("NoSuchResourceException",)):
+            with read_errors(permission, absent=("NoSuchResourceException",)):
                 for page in self.client("service-quotas").get_paginator(operation).paginate(ServiceCode=service):
                     for entry in page["Quotas"]:
                         if entry["QuotaName"].casefold() == name.casefold():
@@ -42,7 +42,7 @@ class AwsQuotas(AwsService):
 
     def quota_requests(self, service: str, code: str) -> Sequence[QuotaRequest]:
         """Newest first: those that are open, and closed ones for as long as AWS keeps them (90 days)."""
-        with asking("servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"):
+        with read_errors("servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"):
             pages = self.client("service-quotas").get_paginator("list_requested_service_quota_change_history_by_quota")
             asked = [
                 quota_request(entry)
@@ -54,7 +54,7 @@ class AwsQuotas(AwsService):
     def metered_use(self, metric: UsageMetric) -> float | None:
         """The latest point of the metric; None when there is none of late, as where nothing has been used."""
         now = datetime.now(UTC)
-        with asking("cloudwatch:GetMetricStatistics"):
+        with read_errors("cloudwatch:GetMetricStatistics"):
             points = self.client("cloudwatch").get_metric_statistics(
                 Namespace=metric.namespace,
                 MetricName=metric.name,
@@ -75,7 +75,7 @@ class AwsQuotas(AwsService):
         return self._instances(family, _ENDED)
 
     def unused_reserved_vcpus(self, family: str) -> int:
-        with asking("ec2:DescribeCapacityReservations"):
+        with read_errors("ec2:DescribeCapacityReservations"):
             pages = self.client("ec2").get_paginator("describe_capacity_reservations")
             unused = [
                 reservation
@@ -93,7 +93,7 @@ class AwsQuotas(AwsService):
         return sum(entry["AvailableInstanceCount"] * vcpus[entry["InstanceType"]] for entry in own)
 
     def _instances(self, family: str, states: Sequence[str]) -> Sequence[RunningInstance]:
-        with asking("ec2:DescribeInstances"):
+        with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
             in_states = {"Name": "instance-state-name", "Values": [*states]}
             found = [
@@ -117,12 +117,12 @@ class AwsQuotas(AwsService):
         """vCPUs by type as the quotas count them: the type's own number, whatever CPU options an instance has."""
         if not instance_types:
             return {}
-        with asking("ec2:DescribeInstanceTypes"):
+        with read_errors("ec2:DescribeInstanceTypes"):
             answer = self.client("ec2").describe_instance_types(InstanceTypes=sorted(instance_types))
         return {entry["InstanceType"]: entry["VCpuInfo"]["DefaultVCpus"] for entry in answer["InstanceTypes"]}
 
     def _account_id(self) -> str:
-        with asking("sts:GetCallerIdentity"):
+        with read_errors("sts:GetCallerIdentity"):
             answer = self.client("sts").get_caller_identity()
         return answer["Account"]
 
@@ -143,7 +143,7 @@ def _quota(entry: Mapping[str, Any], *, is_default: bool = False) -> Quota:
     if "Value" not in entry:
         reason = entry.get("ErrorReason", {})
         told = ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it gives no value"
-        raise CannotTellError(f"Service Quotas cannot tell {entry['QuotaCode']}: {told}")
+        raise UnavailableError(f"Service Quotas cannot tell {entry['QuotaCode']}: {told}")
     metric = entry.get("UsageMetric")
     return Quota(
         code=entry["QuotaCode"],

@@ -21,12 +21,12 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from trainium_runtime.errors import CannotTellError, NotSignedInError
+from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 10
 ATTEMPTS = 3
-PATIENCE = Config(
+CLIENT_CONFIG = Config(
     connect_timeout=CONNECT_SECONDS,
     read_timeout=ANSWER_SECONDS,
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
@@ -68,7 +68,7 @@ class Clients:
         self._lock = Lock()
 
     def client(self, service: str, region: str) -> Any:
-        """Raises CannotTellError, such as for a profile that does not exist."""
+        """Raises UnavailableError, such as for a profile that does not exist."""
         with self._lock:  # a session makes one client at a time
             if (service, region) not in self._made:
                 with _no_garbage_collection():
@@ -78,11 +78,11 @@ class Clients:
     def _make(self, service: str, region: str) -> Any:
         try:
             self._session = self._session or boto3.Session()
-            return self._session.client(service, region_name=region, config=PATIENCE)
+            return self._session.client(service, region_name=region, config=CLIENT_CONFIG)
         except _WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error
         except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
-            raise CannotTellError(str(error)) from error
+            raise UnavailableError(str(error)) from error
 
 
 class AwsService:
@@ -109,23 +109,23 @@ def _no_garbage_collection() -> Generator[None]:
 
 
 @contextmanager
-def asking(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn what can go wrong into CannotTellError, and an error that says `absent` into an end of the block."""
+def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
+    """Turn what can go wrong into UnavailableError, and an error that says `absent` into an end of the block."""
     try:
         yield
     except ClientError as error:
         code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
         if any(sign in f"{code} {message}" for sign in absent):
             return
-        raise CannotTellError(_refusal(code, message, permission)) from error
+        raise UnavailableError(_refusal(code, message, permission)) from error
     except _WITHOUT_CREDENTIALS as error:
         raise NotSignedInError(str(error)) from error
     except BotoCoreError as error:
-        raise CannotTellError(str(error)) from error
+        raise UnavailableError(str(error)) from error
     except ResponseParserError as error:  # such as a proxy's page in place of an answer
-        raise CannotTellError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error
+        raise UnavailableError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error
     except LookupError as error:
-        raise CannotTellError(f"the answer to {permission} lacks {error}") from error
+        raise UnavailableError(f"the answer to {permission} lacks {error}") from error
 
 
 def _refusal(code: str, message: str, permission: str) -> str:

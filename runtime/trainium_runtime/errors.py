@@ -1,9 +1,9 @@
 """When a question gets no answer."""
 
 
-class CannotTellError(Exception):
+class UnavailableError(Exception):
     """A question that got no answer; the message says why, and names the permission if one is missing."""
 
 
-class NotSignedInError(CannotTellError):
+class NotSignedInError(UnavailableError):
     """A question that was not even asked, since there are no credentials to ask with: every other fails alike."""

@@ -6,7 +6,7 @@ CLUSTER_TAG = "trn:cluster"
 ROSTER_KEY = "cluster.json"
 """Key of the roster, beside the records."""
 
-CONSENT_TAG = "trn:empty-at-delete"
+EMPTY_AT_DELETE_TAG = "trn:empty-at-delete"
 """Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""
 
 NODE_STATE_TAG = "trn:node"
@@ -18,5 +18,5 @@ NODE_REASON_TAG = "trn:reason"
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why its clock lets there be no nodes."""
 
-TOLD_TAG = "trn:told"
+NOTIFIED_TAG = "trn:told"
 """Tag on the topic of a pilot: what was last told of its end."""

@@ -5,20 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaNeed, Quotas, QuotaState, quota_use
 
 SERVICE = "ec2"
 
 
 def check_need(need: QuotaNeed, account: Quotas) -> Answer:
-    """Whether the account has room for the need. Raises CannotTellError."""
+    """Whether the account has room for the need. Raises UnavailableError."""
     state = look_at_quota(need, account)
     if state.has_room_whatever_counts:
         return judge_quota(state)
     try:
         requests = tuple(account.quota_requests(SERVICE, need.code))
-    except CannotTellError as error:
+    except UnavailableError as error:
         # That there is no room is certain whether more is asked for or not.
         answer = judge_quota(state)
         return replace(answer, found=f"{answer.found}; whether an increase is asked for already: {error}")
@@ -26,14 +26,14 @@ def check_need(need: QuotaNeed, account: Quotas) -> Answer:
 
 
 def look_at_quota(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, what runs and what is reserved, asked at once. Raises CannotTellError."""
+    """The limit, what runs and what is reserved, asked at once. Raises UnavailableError."""
     on_demand = need.capacity == "on-demand"
     with ThreadPoolExecutor() as threads:
         running = threads.submit(account.running_instances, need.family)
         reserving = threads.submit(account.unused_reserved_vcpus, need.family) if on_demand else None
         quota = account.quota(SERVICE, need.code)
         if quota is None:
-            raise CannotTellError(f"Service Quotas in {need.region} knows no {need.code}, {need.name}")
+            raise UnavailableError(f"Service Quotas in {need.region} knows no {need.code}, {need.name}")
         metered = (account.metered_use(quota.usage_metric) if quota.usage_metric else None) or 0
         instances, reserved = running.result(), reserving.result() if reserving else 0
     use = quota_use(need, instances=instances, reserved=reserved, metered=metered)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.running import GOOD, run, run_program
-from tests.core.fake_audit import CLUSTER, VOLUME, FakeAuditedAccount, FakeLook, stack, thing
+from tests.core.fake_audit import CLUSTER, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
 from trainium_cli import audit_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.audit.resource import Charge, ChargedItem
@@ -20,11 +20,11 @@ VOLUME_LEFT = thing("vol-1", cluster=CLUSTER, charge=GP3)
 SNAPSHOT_LEFT = thing("snap-1", cluster=CLUSTER, charge=Charge(unpriced="snapshot storage"))
 
 EMPTY = FakeAuditedAccount()
-LEFT = FakeAuditedAccount(look=FakeLook(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
-DENIED = FakeAuditedAccount(look=FakeLook(found=None))
-LEFT_AND_DENIED = FakeAuditedAccount(look=FakeLook(found=[VOLUME_LEFT]), tags=None)
+LEFT = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
+DENIED = FakeAuditedAccount(lister=FakeLister(found=None))
+LEFT_AND_DENIED = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT]), tags=None)
 KEPT = FakeAuditedAccount(
-    look=FakeLook(found=[VOLUME_LEFT]), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})]
+    lister=FakeLister(found=[VOLUME_LEFT]), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})]
 )
 
 

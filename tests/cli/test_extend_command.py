@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from trainium_cli import extend_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account.pilot import StandingStack
-from trainium_runtime.errors import CannotTellError
+from trainium_core.account.pilot import DeployedStack
+from trainium_runtime.errors import UnavailableError
 
 PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,17 +25,17 @@ PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "ends": "2099-0
 class FakeStacks:
     """`image`: what the parameter says now. `deployed`: the stacks that were deployed; `ended`: how that went."""
 
-    stacks: Mapping[str, StandingStack] = field(
-        default_factory=lambda: {"TrnClusterStack": StandingStack(created=CREATED, resolved={PARAMETER: OLD})}
+    stacks: Mapping[str, DeployedStack] = field(
+        default_factory=lambda: {"TrnClusterStack": DeployedStack(created=CREATED, resolved={PARAMETER: OLD})}
     )
     image: str = OLD
     silent: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
 
-    def standing(self, names: Sequence[str]) -> Mapping[str, StandingStack]:
+    def deployed_stacks(self, names: Sequence[str]) -> Mapping[str, DeployedStack]:
         if self.silent:
-            raise CannotTellError(f"no answer about {names}")
+            raise UnavailableError(f"no answer about {names}")
         return {name: stack for name, stack in self.stacks.items() if name in names}
 
     def parameter(self, name: str) -> str | None:
@@ -78,7 +78,7 @@ def test_nodes_keep_their_image_when_the_parameter_has_moved_on(
 
 
 def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    account = FakeStacks(stacks={"HyperPodStack": StandingStack(created=CREATED)}, image=NEW)
+    account = FakeStacks(stacks={"HyperPodStack": DeployedStack(created=CREATED)}, image=NEW)
     ended = extend(monkeypatch, tmp_path, account)
     assert account.deployed == [["HyperPodStack"]]
     assert written(tmp_path)["trn:ami"] == PARAMETER
@@ -89,7 +89,7 @@ def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     later = datetime(2098, 1, 1, tzinfo=UTC)
-    stacks = {"TrnClusterStack": StandingStack(created=CREATED), "HyperPodStack": StandingStack(created=later)}
+    stacks = {"TrnClusterStack": DeployedStack(created=CREATED), "HyperPodStack": DeployedStack(created=later)}
     extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
     assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
 

@@ -11,7 +11,7 @@ from tests.cli.running import GOOD, run
 from trainium_cli import nodes_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_record import Check, NodeRecord, State
 from trainium_runtime.roster import Roster
 from trainium_runtime.stored_record import StoredRecord
@@ -178,7 +178,7 @@ def test_a_stack_that_is_not_there_is_told_with_the_way_to_it(account: FakeNodes
 
 
 def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
-    account.answers = [CannotTellError("not allowed to look: the permission ec2:DescribeInstances is missing")]
+    account.answers = [UnavailableError("not allowed to look: the permission ec2:DescribeInstances is missing")]
     ended = run("nodes", *GOOD, "--json")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert "ec2:DescribeInstances" in json.loads(ended.stdout)["error"]

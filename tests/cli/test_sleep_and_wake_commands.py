@@ -14,8 +14,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.account.sleep import SleepState
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import NodeGroup, OrderRefusedError
-from trainium_runtime.errors import CannotTellError
+from trainium_core.account.teardown import NodeGroup, RequestRefusedError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.roster import Notice
 
 
@@ -24,7 +24,7 @@ def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent
 
 
 @dataclass
-class FakeSleeper:
+class FakeSleepAccount:
     """`course`: the events that each look finds after the order."""
 
     state: SleepState | None = field(
@@ -56,12 +56,12 @@ class FakeSleeper:
 
     def sleep_state(self, stack: str) -> SleepState | None:
         if self.silent:
-            raise CannotTellError(f"no answer about {stack}")
+            raise UnavailableError(f"no answer about {stack}")
         return self.state
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         if self.refusal:
-            raise OrderRefusedError(f"{stack}: {self.refusal}")
+            raise RequestRefusedError(f"{stack}: {self.refusal}")
         self.orders.append(asleep)
 
     def fleet(self, stack: str) -> str | None:
@@ -83,7 +83,7 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, command: str, account: FakeSleeper, *options: str, typed: str | None = None
+    monkeypatch: pytest.MonkeyPatch, command: str, account: FakeSleepAccount, *options: str, typed: str | None = None
 ) -> Result:
     monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _: account)
     monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _: None)
@@ -97,7 +97,7 @@ ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
 def test_it_orders_what_it_says_and_ends_when_that_is_done(
     monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, order: bool
 ) -> None:
-    account = FakeSleeper(state=state) if state else FakeSleeper()
+    account = FakeSleepAccount(state=state) if state else FakeSleepAccount()
     account.course = [[], [event("UPDATE_IN_PROGRESS")], [event("UPDATE_IN_PROGRESS"), event("UPDATE_COMPLETE")]]
     ended = run(monkeypatch, command, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
@@ -106,7 +106,7 @@ def test_it_orders_what_it_says_and_ends_when_that_is_done(
 
 @pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
 def test_it_says_the_price_and_asks(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
-    account = FakeSleeper(state=ASLEEP) if command == "wake" else FakeSleeper()
+    account = FakeSleepAccount(state=ASLEEP) if command == "wake" else FakeSleepAccount()
     ended = run(monkeypatch, command, account, typed="n\n")
     assert price in ended.stdout
     assert ended.exit_code == ExitCode.NOT_READY
@@ -125,7 +125,7 @@ def test_it_says_the_price_and_asks(monkeypatch: pytest.MonkeyPatch, command: st
 def test_a_stack_that_cannot_be_put_to_sleep_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, state: SleepState | None, told: str
 ) -> None:
-    account = FakeSleeper(state=state)
+    account = FakeSleepAccount(state=state)
     ended = run(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert told in ended.stderr
@@ -137,7 +137,7 @@ def ended(hours_ago: float) -> list[str]:
 
 
 def test_after_the_end_of_the_pilot_nothing_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleeper(state=replace(ASLEEP, created=datetime(2026, 1, 1, tzinfo=UTC)))
+    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2026, 1, 1, tzinfo=UTC)))
     answer = run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=1))
     assert (answer.exit_code, account.orders) == (ExitCode.NOT_READY, [])
     assert "trn extend 8h" in answer.stderr
@@ -145,40 +145,40 @@ def test_after_the_end_of_the_pilot_nothing_is_woken(monkeypatch: pytest.MonkeyP
 
 
 def test_waking_says_what_the_nodes_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleeper(state=ASLEEP), "--yes").stdout
+    assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP), "--yes").stdout
 
 
 @pytest.mark.parametrize("reported", ["no nodes, as wanted: the budget of $500 is spent", None])
 def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(
     monkeypatch: pytest.MonkeyPatch, reported: str | None
 ) -> None:
-    answer = run(monkeypatch, "wake", FakeSleeper(state=ASLEEP, reported=reported), "--yes")
+    answer = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, reported=reported), "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert (reported or "does not say") in answer.stderr
 
 
 def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = run(monkeypatch, "sleep", FakeSleeper(state=None), "--yes", "--stack", "Mine")
+    answer = run(monkeypatch, "sleep", FakeSleepAccount(state=None), "--yes", "--stack", "Mine")
     assert "There is no stack Mine" in answer.stderr
 
 
 def test_waking_that_fails_tells_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", told, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
-    ended = run(monkeypatch, "wake", FakeSleeper(state=ASLEEP, course=[failed]), "--yes")
+    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, course=[failed]), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert told in ended.stderr
     assert "trn quota request" in ended.stderr
 
 
 def test_a_refused_update_changes_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = run(monkeypatch, "sleep", FakeSleeper(refusal="not allowed"), "--yes")
+    ended = run(monkeypatch, "sleep", FakeSleepAccount(refusal="not allowed"), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
 def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "sleep", FakeSleeper(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert run(monkeypatch, "sleep", FakeSleepAccount(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
 
 
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
@@ -189,7 +189,7 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
 ) -> None:
     told: list[tuple[str, str]] = []
 
-    class Leaving(FakeSleeper):
+    class Leaving(FakeSleepAccount):
         """Nodes that end as soon as they are told."""
 
         def announce(self, stack: str, notice: Notice) -> bool:
@@ -211,7 +211,7 @@ def test_who_interrupts_the_notice_keeps_the_nodes_and_they_are_told_so(monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
-    account = FakeSleeper(state=AWAKE, running=2)
+    account = FakeSleepAccount(state=AWAKE, running=2)
     answer = run(monkeypatch, "sleep", account, "--yes")
     assert "nothing was changed, and the nodes are told so" in answer.stderr
     assert (account.orders, account.board) == ([], [])
@@ -220,6 +220,6 @@ def test_who_interrupts_the_notice_keeps_the_nodes_and_they_are_told_so(monkeypa
 def test_what_an_interrupted_sleep_told_the_nodes_is_not_left_for_those_that_wake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    account = FakeSleeper(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])
+    account = FakeSleepAccount(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])
     run(monkeypatch, "wake", account, "--yes")
     assert account.board == []

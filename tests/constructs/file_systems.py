@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import Json, Template, as_text, new_stack, synthesize
 from trainium_cdk import NodeFileSystem
-from trainium_userdata import NodePlaces
+from trainium_userdata import NodeLocations
 
 SUBNET_ID = "subnet-0123456789abcdef0"
 OWN_GROUP = "sg-0123456789abcdef0"
@@ -26,7 +26,7 @@ def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Pl
     file_system = make(stack, vpc, subnet)
     file_system.allow(ec2.SecurityGroup(stack, "Nodes", vpc=vpc, allow_all_outbound=False))
     places = file_system.added_to(
-        NodePlaces(region="us-west-2", cache_url="s3://cache", report_url="s3://records", node_script_url="s3://x")
+        NodeLocations(region="us-west-2", cache_url="s3://cache", report_url="s3://records", node_script_url="s3://x")
     )
     told = {name: as_text(stack.resolve(value)) for name, value in vars(places).items() if value is not None}
     return synthesize(stack), told

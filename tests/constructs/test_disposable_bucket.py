@@ -7,7 +7,7 @@ from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
 from trainium_cdk.disposable_bucket import DisposableBucket
-from trainium_runtime.naming import CONSENT_TAG
+from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 CONTENT = "Custom::TrnBucketContent"
 
@@ -85,7 +85,7 @@ def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
 
 
 def test_consent_to_be_emptied_is_a_tag() -> None:
-    assert tags(bucket())[CONSENT_TAG] == "true"
+    assert tags(bucket())[EMPTY_AT_DELETE_TAG] == "true"
 
 
 def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
@@ -115,7 +115,7 @@ def test_nothing_empties_a_kept_bucket() -> None:
         "AWS::S3::Bucket",
         "AWS::S3::BucketPolicy",
     }
-    assert CONSENT_TAG not in tags(bucket(retain=True))
+    assert EMPTY_AT_DELETE_TAG not in tags(bucket(retain=True))
 
 
 def test_the_buckets_of_a_stack_share_one_emptier() -> None:

@@ -8,7 +8,7 @@ from trainium_core.account import Identity
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.prices import Price, PricedItem
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLUSTER = "trn-pilot"
@@ -54,7 +54,7 @@ def stack(
 
 
 @dataclass
-class FakeLook:
+class FakeLister:
     """Denied if `found` is None; measures what is in `gone` as gone, and is denied to measure what is in `denied`."""
 
     found: Sequence[Resource] | None = ()
@@ -66,12 +66,12 @@ class FakeLook:
 
     def resources(self) -> Sequence[Resource]:
         if self.found is None:
-            raise CannotTellError("not allowed to look: the permission ec2:DescribeVolumes is missing")
+            raise UnavailableError("not allowed to look: the permission ec2:DescribeVolumes is missing")
         return self.found
 
     def measured(self, resource: Resource) -> Resource | None:
         if resource.name in self.denied:
-            raise CannotTellError("not allowed to look: the permission ec2:Measure is missing")
+            raise UnavailableError("not allowed to look: the permission ec2:Measure is missing")
         return None if resource.name in self.gone else resource
 
 
@@ -79,7 +79,7 @@ class FakeLook:
 class FakeAuditedAccount:
     """`tags`: cluster by ARN; None where that is denied, as for `stacks`."""
 
-    look: FakeLook = field(default_factory=FakeLook)
+    lister: FakeLister = field(default_factory=FakeLister)
     tags: Mapping[str, str] | None = field(default_factory=dict[str, str])
     stacks: Sequence[StackRecord] | None = ()
 
@@ -87,21 +87,21 @@ class FakeAuditedAccount:
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/x")
 
     def price(self, item: PricedItem) -> Price:
-        raise CannotTellError(f"no price of {item.product}")
+        raise UnavailableError(f"no price of {item.product}")
 
-    def looks(self, account_id: str) -> Sequence[FakeLook]:
+    def listers(self, account_id: str) -> Sequence[FakeLister]:
         assert account_id == "123456789012"
-        return [self.look]
+        return [self.lister]
 
     def tagged(self) -> Mapping[str, str]:
         if self.tags is None:
-            raise CannotTellError("not allowed to look: the permission tag:GetResources is missing")
+            raise UnavailableError("not allowed to look: the permission tag:GetResources is missing")
         return self.tags
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
         assert "CDKToolkit" in names
         if self.stacks is None:
-            raise CannotTellError("not allowed to look: the permission cloudformation:DescribeStacks is missing")
+            raise UnavailableError("not allowed to look: the permission cloudformation:DescribeStacks is missing")
         return self.stacks
 
     def calls(self) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from tests.core.plans import RESERVATION
 from trainium_core.account.capacity import BlockOffering, Reservation
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOMORROW = datetime(2026, 11, 22, 11, 30, tzinfo=UTC)
@@ -57,7 +57,7 @@ class FakeCapacity:
 
     def _listen(self, question: str) -> None:
         if question in self.silent:
-            raise CannotTellError(f"no answer about {question}")
+            raise UnavailableError(f"no answer about {question}")
 
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None

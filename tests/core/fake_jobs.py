@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trainium_core.account.training_jobs import JobRefusedError, JobState, JobSummary, LogLine, LogPage
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NAME = "trn-pilot-train"
@@ -91,4 +91,4 @@ class FakeJobs:
             raise JobRefusedError(self.refuses)
 
 
-SILENCE = CannotTellError("no answer about the job")
+SILENCE = UnavailableError("no answer about the job")

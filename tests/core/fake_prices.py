@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from trainium_core.prices import Price, PricedItem
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 TODAY = "2026-11-21"
 
@@ -19,5 +19,5 @@ class FakePrices:
 
     def price(self, item: PricedItem) -> Price:
         if "price" in self.silent:
-            raise CannotTellError("no answer about price")
+            raise UnavailableError("no answer about price")
         return Price(usd=self.usd.get(item.product, Decimal(1)), source="AWS as faked", date=TODAY, origin="AWS")

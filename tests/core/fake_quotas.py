@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
 
 ON_DEMAND = "L-2C3B7624"
@@ -34,7 +34,7 @@ class FakeQuotas:
 
     def _listen(self, question: str) -> None:
         if question in self.silent:
-            raise CannotTellError(f"no answer about {question}")
+            raise UnavailableError(f"no answer about {question}")
 
     def quota(self, service: str, code: str) -> Quota | None:
         assert code.startswith("L-")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from tests.core.fake_audit import CLUSTER, NOW, FakeAuditedAccount
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.spending.node_runs import ScalingActivity
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 GROUP = ("AWS::AutoScaling::AutoScalingGroup", "group")
 FIRST, SECOND = "i-0000000000000000a", "i-0000000000000000b"
@@ -53,11 +53,11 @@ class FakeSpendingAccount(FakeAuditedAccount):
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         assert group == GROUP[1]
         if self.activities is None:
-            raise CannotTellError("the permission autoscaling:DescribeScalingActivities is missing")
+            raise UnavailableError("the permission autoscaling:DescribeScalingActivities is missing")
         return self.activities
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
         self.asked.append((cluster, start, end))
         if self.bill is None:
-            raise CannotTellError("the permission ce:GetCostAndUsage is missing")
+            raise UnavailableError("the permission ce:GetCostAndUsage is missing")
         return self.bill

@@ -9,21 +9,21 @@ from trainium_core.account.teardown import (
     LeftoverKind,
     MadeResource,
     NodeGroup,
-    OrderRefusedError,
-    StackLook,
+    RequestRefusedError,
+    StackDescription,
     StackProgress,
     StoredBytes,
     Work,
 )
 from trainium_core.naming import STACK_NAME, TRAINING_STACK_NAME
-from trainium_runtime.errors import CannotTellError
-from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
 RECORDS, CACHE = "records", "kept-cache"
-CONSENT = {CLUSTER_TAG: OURS, CONSENT_TAG: "true"}
+CONSENT = {CLUSTER_TAG: OURS, EMPTY_AT_DELETE_TAG: "true"}
 
 
 class FakeClock:
@@ -43,8 +43,8 @@ class KilledError(BaseException):
     """Stands for SIGKILL: nothing may catch it."""
 
 
-def cluster_stack(**changes: object) -> StackLook:
-    look = StackLook(
+def cluster_stack(**changes: object) -> StackDescription:
+    look = StackDescription(
         name=STACK_NAME,
         stack_id="stack/cluster",
         status="CREATE_COMPLETE",
@@ -59,9 +59,9 @@ def cluster_stack(**changes: object) -> StackLook:
     return replace(look, **changes)  # pyright: ignore[reportArgumentType]
 
 
-def training_stack() -> StackLook:
+def training_stack() -> StackDescription:
     machine = MadeResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
-    return StackLook(
+    return StackDescription(
         name=TRAINING_STACK_NAME, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
     )
 
@@ -78,8 +78,8 @@ class FakeTeardown:
     `owned`: living stacks by what they have.
     """
 
-    stacks: list[StackLook] = field(default_factory=lambda: [cluster_stack(), training_stack()])
-    deleted: list[StackLook] = field(default_factory=list[StackLook])
+    stacks: list[StackDescription] = field(default_factory=lambda: [cluster_stack(), training_stack()])
+    deleted: list[StackDescription] = field(default_factory=list[StackDescription])
     work: list[Work] = field(
         default_factory=lambda: [
             Work(kind="execution", work_id="run"),
@@ -118,22 +118,22 @@ class FakeTeardown:
 
     def _look(self, name: str) -> None:
         if name in self.denied:
-            raise CannotTellError(f"not allowed: {name}")
+            raise UnavailableError(f"not allowed: {name}")
 
     def _order(self, name: str) -> None:
         if name.partition(" ")[0] in self.refused:
-            raise OrderRefusedError(f"refused: {name}")
+            raise RequestRefusedError(f"refused: {name}")
         self.orders.append(name)
 
     def _killed_now(self) -> None:
         if len(self.orders) == self.fatal:
             raise KilledError
 
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         self._look("living_stacks")
         return [look for look in self.stacks if look.name in names]
 
-    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return [look for look in self.deleted if look.name in names]
 
     def stack_progress(self, stack_id: str) -> StackProgress:
@@ -149,7 +149,7 @@ class FakeTeardown:
             self._become(look, "DELETE_COMPLETE")
         return StackProgress(status="DELETE_IN_PROGRESS", left=len(look.resources))
 
-    def _become(self, look: StackLook, status: str) -> None:
+    def _become(self, look: StackDescription, status: str) -> None:
         self.stacks.remove(look)
         now = replace(look, status=status)
         if status != "DELETE_COMPLETE":

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLook, stack, thing
+from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
 from tests.core.plans import from_settings
 from trainium_core.audit import Audit, audit
 from trainium_core.audit.ownership import STACK_ID_TAG
@@ -18,7 +18,7 @@ def audited(account: FakeAuditedAccount) -> Audit:
 
 
 def looked(*found: object, **account: object) -> Audit:
-    return audited(FakeAuditedAccount(look=FakeLook(found=found), **account))  # type: ignore[arg-type]
+    return audited(FakeAuditedAccount(lister=FakeLister(found=found), **account))  # type: ignore[arg-type]
 
 
 def left(found: Audit) -> list[str]:
@@ -147,14 +147,14 @@ def test_what_the_index_of_tags_still_knows_and_nobody_sees_is_gone() -> None:
 
 
 def test_what_the_index_knows_is_left_when_its_look_was_denied() -> None:
-    found = audited(FakeAuditedAccount(look=FakeLook(found=None), tags={thing("vol-1").arn: CLUSTER}))
+    found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 
 
 def test_what_was_kept_is_told_once_and_as_kept_when_its_look_was_denied() -> None:
     kept = stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})
     tags = {thing("vol-1").arn: CLUSTER}
-    found = audited(FakeAuditedAccount(look=FakeLook(found=None), tags=tags, stacks=[kept]))
+    found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags=tags, stacks=[kept]))
     assert [(one.group, one.resource.name) for one in found.resources] == [("kept", "vol-1")]
     assert found.verdict == "could not tell"
 
@@ -162,7 +162,7 @@ def test_what_was_kept_is_told_once_and_as_kept_when_its_look_was_denied() -> No
 @pytest.mark.parametrize(
     ("account", "what", "permission"),
     [
-        (FakeAuditedAccount(look=FakeLook(found=None)), "EBS volume", "ec2:DescribeVolumes"),
+        (FakeAuditedAccount(lister=FakeLister(found=None)), "EBS volume", "ec2:DescribeVolumes"),
         (FakeAuditedAccount(tags=None), "the index of tags", "tag:GetResources"),
         (FakeAuditedAccount(stacks=None), "the stacks, and what they made", "cloudformation:DescribeStacks"),
     ],
@@ -175,21 +175,21 @@ def test_one_denied_question_is_enough_not_to_tell(account: FakeAuditedAccount, 
 
 
 def test_what_cannot_be_measured_is_still_listed() -> None:
-    look = FakeLook(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
-    found = audited(FakeAuditedAccount(look=look))
+    lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
+    found = audited(FakeAuditedAccount(lister=lister))
     assert left(found) == ["vol-1"]
     assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
 
 
 def test_what_is_shared_may_be_of_any_size() -> None:
     bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
-    look = FakeLook(found=[thing("vol-1")], denied=["vol-1"])
-    assert audited(FakeAuditedAccount(look=look, stacks=[bootstrap])).verdict == "nothing left"
+    lister = FakeLister(found=[thing("vol-1")], denied=["vol-1"])
+    assert audited(FakeAuditedAccount(lister=lister, stacks=[bootstrap])).verdict == "nothing left"
 
 
 def test_what_turns_out_to_be_on_its_way_out_is_not_listed() -> None:
-    look = FakeLook(found=[thing("vol-1", cluster=CLUSTER)], gone=["vol-1"])
-    assert audited(FakeAuditedAccount(look=look)).verdict == "nothing left"
+    lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], gone=["vol-1"])
+    assert audited(FakeAuditedAccount(lister=lister)).verdict == "nothing left"
 
 
 def test_what_the_bootstrap_made_is_shared_and_does_not_count() -> None:

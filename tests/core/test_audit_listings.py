@@ -12,12 +12,12 @@ from botocore import xform_name
 from botocore.stub import Stubber
 
 from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
-from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
+from trainium_core.adapters.audit.listing import AwsResourceLister, Listing, Place
 from trainium_core.audit.resource import Look, Resource, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -34,7 +34,7 @@ def clients() -> Clients:
 @contextmanager
 def stubbed(listing: Listing) -> Iterator[tuple[Look, Stubber]]:
     with Stubber(clients().client(listing.service, listing.endpoint_region or PLACE.region)) as stub:
-        yield ListingLook(listing, PLACE, clients()), stub
+        yield AwsResourceLister(listing, PLACE, clients()), stub
 
 
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
@@ -49,7 +49,7 @@ def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
 def test_a_denied_call_names_the_permission(listing: Listing) -> None:
     with stubbed(listing) as (look, stub):
         stub.add_client_error(listing.operation, "AccessDeniedException", "no")
-        with pytest.raises(CannotTellError, match=f"the permission {listing.permission} is missing"):
+        with pytest.raises(UnavailableError, match=f"the permission {listing.permission} is missing"):
             list(look.resources())
 
 
@@ -275,7 +275,7 @@ def test_arns_that_are_made_here_are_of_the_type_they_are_looked_up_by() -> None
 
 def test_a_profile_that_does_not_exist_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "none-such")
-    with pytest.raises(CannotTellError, match="none-such"):
+    with pytest.raises(UnavailableError, match="none-such"):
         AwsAuditedAccount("us-west-2").identity()
 
 

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
 from trainium_core.adapters.nodes import AwsNodes
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.roster import Roster
@@ -113,13 +113,13 @@ def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -
 
 def test_a_stack_of_something_else_is_told(account: AwsNodes, stack: Stubber) -> None:
     with_outputs(stack, Other="x")
-    with pytest.raises(CannotTellError, match="has no outputs Group and NodeRecords"):
+    with pytest.raises(UnavailableError, match="has no outputs Group and NodeRecords"):
         account.nodes(STACK)
 
 
 def test_a_group_that_somebody_deleted_is_told(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
-    with pytest.raises(CannotTellError, match="no Auto Scaling group gone, though the stack has one"):
+    with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
         account.nodes(STACK)
 
 
@@ -152,6 +152,6 @@ def test_what_is_denied_is_told_with_the_permission_that_is_missing(
     stubs[service].add_client_error(call, code)
     for stub in stubs.values():
         stub.activate()
-    with pytest.raises(CannotTellError) as told:
+    with pytest.raises(UnavailableError) as told:
         account.nodes(STACK)
     assert str(told.value) == f"not allowed to look: the permission {permission} is missing"

@@ -13,7 +13,7 @@ from botocore.stub import ANY, Stubber
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.price_products import products
 from trainium_core.prices import PricedItem
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -154,13 +154,13 @@ def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
 
 
 def test_no_product_of_what_is_sold_everywhere_means_that_it_was_not_found() -> None:
-    with pytest.raises(CannotTellError, match="answered with no price of a NAT gateway in us-west-2"):
+    with pytest.raises(UnavailableError, match="answered with no price of a NAT gateway in us-west-2"):
         ask(NAT)
 
 
 def test_two_prices_of_one_thing_are_no_answer() -> None:
     two = [product("USW2-NatGateway-Hours", {"0": usd}) for usd in ("0.045", "0.05")]
-    with pytest.raises(CannotTellError, match="several prices of a NAT gateway"):
+    with pytest.raises(UnavailableError, match="several prices of a NAT gateway"):
         ask(NAT, *two)
 
 
@@ -180,18 +180,18 @@ def test_products_on_a_second_page_are_found() -> None:
 
 @pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
 def test_a_document_in_another_form_is_no_answer(document: str) -> None:
-    with pytest.raises(CannotTellError, match="not in the form that is known"):
+    with pytest.raises(UnavailableError, match="not in the form that is known"):
         ask(NAT, document)
 
 
 def test_a_price_in_another_currency_is_no_answer() -> None:
-    with pytest.raises(CannotTellError, match="not in the form that is known"):
+    with pytest.raises(UnavailableError, match="not in the form that is known"):
         ask(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
 
 
 def test_the_price_of_a_capacity_block_is_not_in_the_list() -> None:
     prices, stub = price_list()
-    with pytest.raises(CannotTellError, match="is not asked for the price of: instance, in a Capacity Block"):
+    with pytest.raises(UnavailableError, match="is not asked for the price of: instance, in a Capacity Block"):
         prices.price(PricedItem(product="capacity-block", region=REGION, instance_type="trn2.48xlarge"))
     stub.assert_no_pending_responses()
 
@@ -248,14 +248,14 @@ def test_a_zone_without_spot_history_lists_no_price() -> None:
 def test_a_refusal_of_the_price_list_is_told(code: str, says: str) -> None:
     prices, stub = price_list()
     stub.add_client_error("get_products", code, "no")
-    with pytest.raises(CannotTellError, match=says):
+    with pytest.raises(UnavailableError, match=says):
         prices.price(NAT)
 
 
 def test_a_refusal_of_spot_prices_names_the_permission() -> None:
     prices, stub = ec2()
     stub.add_client_error("describe_spot_price_history", "UnauthorizedOperation", "no")
-    with pytest.raises(CannotTellError, match="the permission ec2:DescribeSpotPriceHistory is missing"):
+    with pytest.raises(UnavailableError, match="the permission ec2:DescribeSpotPriceHistory is missing"):
         prices.price(SPOT)
 
 
@@ -266,12 +266,12 @@ def test_a_price_list_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatc
         raise ReadTimeoutError(endpoint_url="https://api.pricing.us-east-1.amazonaws.com")
 
     monkeypatch.setattr(prices._clients.client("pricing", "us-east-1"), "_make_api_call", slow)
-    with pytest.raises(CannotTellError, match="Read timeout"):
+    with pytest.raises(UnavailableError, match="Read timeout"):
         prices.price(NAT)
 
 
 @pytest.mark.parametrize("item", [NAT, SPOT])
 def test_what_is_not_aws_knows_no_prices_and_is_not_asked(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(CannotTellError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
         AwsPrices(REGION).price(item)

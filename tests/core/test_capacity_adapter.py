@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from trainium_core.account.capacity import BlockOffering, Reservation
 from trainium_core.adapters.capacity import AwsCapacity
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 REGION = "us-west-2"
 TYPE = "trn2.48xlarge"
@@ -152,14 +152,14 @@ def test_what_aws_refuses_about_blocks_is_told_in_plain_words(
     account: AwsCapacity, ec2: Stubber, code: str, message: str, told: str
 ) -> None:
     ec2.add_client_error("describe_capacity_block_offerings", code, message)
-    with pytest.raises(CannotTellError, match=told):
+    with pytest.raises(UnavailableError, match=told):
         offerings(account)
 
 
 def test_without_the_names_of_zones_offerings_cannot_be_told(account: AwsCapacity, ec2: Stubber) -> None:
     ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, ASKED)
     ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation")
-    with pytest.raises(CannotTellError, match="the permission ec2:DescribeAvailabilityZones is missing"):
+    with pytest.raises(UnavailableError, match="the permission ec2:DescribeAvailabilityZones is missing"):
         offerings(account)
 
 
@@ -177,7 +177,7 @@ def test_scores_are_those_of_the_zones_of_the_region(account: AwsCapacity, ec2: 
 
 def test_too_many_kinds_of_questions_about_scores_are_told_in_plain_words(account: AwsCapacity, ec2: Stubber) -> None:
     ec2.add_client_error("get_spot_placement_scores", "MaxConfigLimitExceeded", "You have exceeded ...")
-    with pytest.raises(CannotTellError, match="within 24 hours"):
+    with pytest.raises(UnavailableError, match="within 24 hours"):
         scores(account)
 
 
@@ -258,7 +258,7 @@ def test_a_denied_question_names_the_permission(
     account: AwsCapacity, ec2: Stubber, operation: str, permission: str, ask: Callable[[AwsCapacity], Any]
 ) -> None:
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
-    with pytest.raises(CannotTellError, match=f"the permission {permission} is missing"):
+    with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
         ask(account)
 
 
@@ -268,7 +268,7 @@ def test_an_error_is_told_and_never_taken_for_an_answer(
     account: AwsCapacity, ec2: Stubber, operation: str, _permission: str, ask: Callable[[AwsCapacity], Any], code: str
 ) -> None:
     ec2.add_client_error(operation, code, "no")
-    with pytest.raises(CannotTellError, match=code):
+    with pytest.raises(UnavailableError, match=code):
         ask(account)
 
 
@@ -289,5 +289,5 @@ def test_an_endpoint_that_is_down_or_slow_is_told(
         raise error
 
     monkeypatch.setattr(account.client("ec2"), "_make_api_call", fail)
-    with pytest.raises(CannotTellError, match=r"https://ec2\.invalid"):
+    with pytest.raises(UnavailableError, match=r"https://ec2\.invalid"):
         ask(account)

@@ -14,14 +14,14 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, BLOCK, NOW, SCHEDULED_BLOCK, TOMORROW
 from tests.core.plans import from_settings
 from trainium_core.capacity import CapacityOption
-from trainium_core.capacity_options import CapacityWish
+from trainium_core.capacity_options import CapacityRequest
 from trainium_core.capacity_search import Found, search_capacity
 
 REGION = "us-west-2"
 
 
-def wish(*, start_by: datetime | None = None, **settings: Any) -> CapacityWish:
-    return CapacityWish(plan=from_settings(**settings), hours=24, now=NOW, start_by=start_by)
+def wish(*, start_by: datetime | None = None, **settings: Any) -> CapacityRequest:
+    return CapacityRequest(plan=from_settings(**settings), hours=24, now=NOW, start_by=start_by)
 
 
 def search(account: FakeAccount, **settings: Any) -> Found:
@@ -164,7 +164,7 @@ def test_a_price_without_an_answer_is_that_of_the_snapshot() -> None:
     (option,) = [o for o in found.options if o.capacity == "on-demand"]
     assert option.hourly == Decimal("21.5")
     assert {price.origin for price in found.prices} == {"snapshot"}
-    assert found.silence == ("no answer about price",)
+    assert found.unavailable == ("no answer about price",)
 
 
 def test_blocks_are_searched_no_later_than_the_latest_start_needs() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from botocore.stub import Stubber
 
-from trainium_core.account.pilot import StandingStack
+from trainium_core.account.pilot import DeployedStack
 from trainium_core.adapters.pilot import AwsPilotStacks
 
 CREATED = datetime(2026, 11, 21, tzinfo=UTC)
@@ -23,4 +23,4 @@ def test_a_stack_is_known_with_what_its_ssm_parameters_said_when_it_was_deployed
     stub.activate()
     stub.add_response("describe_stacks", {"Stacks": [there]}, {"StackName": "A"})
     stub.add_client_error("describe_stacks", "ValidationError", "Stack with id B does not exist")
-    assert account.standing(["A", "B"]) == {"A": StandingStack(created=CREATED, resolved={"/my/image": "ami-1"})}
+    assert account.deployed_stacks(["A", "B"]) == {"A": DeployedStack(created=CREATED, resolved={"/my/image": "ami-1"})}

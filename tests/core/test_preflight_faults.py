@@ -23,7 +23,7 @@ from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
 from trainium_runtime import aws_service
 from trainium_runtime.aws_service import ATTEMPTS, Clients
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
@@ -272,7 +272,7 @@ def test_a_throttled_or_failed_question_is_asked_again_and_then_given_up(status:
         return AWSResponse(request.url, status, {}, Body())
 
     session.events.register("before-send.ec2", refuse)
-    with pytest.raises(CannotTellError, match="AWS answered"):
+    with pytest.raises(UnavailableError, match="AWS answered"):
         AwsAccount(REGION, clients=Clients(session)).zones_offering("trn1.32xlarge")
     assert len(attempts) == ATTEMPTS
 
@@ -297,7 +297,7 @@ def test_an_endpoint_that_is_slow_is_unknown_when_patience_ends(
     monkeypatch: pytest.MonkeyPatch, silent_port: int
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent_port}")
-    monkeypatch.setattr(aws_service, "PATIENCE", Config(read_timeout=0.2, retries={"total_max_attempts": 1}))
+    monkeypatch.setattr(aws_service, "CLIENT_CONFIG", Config(read_timeout=0.2, retries={"total_max_attempts": 1}))
     findings = preflight(from_settings(nodes=2), AwsAccount(REGION))
     assert nothing_passes(findings)
     assert "Read timeout" in by_check(findings)["offering"].found

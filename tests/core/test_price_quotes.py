@@ -25,14 +25,14 @@ def test_what_aws_says_comes_before_the_snapshot() -> None:
 
 def test_without_aws_the_snapshot_answers() -> None:
     assert ask().prices[NAT].origin == "snapshot"
-    assert ask().silence == ()
+    assert ask().unavailable == ()
 
 
 def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
     other = PricedItem(product="s3-storage", region="us-west-2")
     found = quotes([NAT, other], own=no_prices(), aws=FakePrices(silent={"price"}), snapshot=SNAPSHOT)
     assert found.prices[NAT].origin == "snapshot"
-    assert found.silence == ("no answer about price",)
+    assert found.unavailable == ("no answer about price",)
 
 
 def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_asked() -> None:

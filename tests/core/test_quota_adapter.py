@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from tests.core.fake_quotas import METRIC, ON_DEMAND
 from trainium_runtime.aws_quotas import AwsQuotas
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota, RunningInstance
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -77,7 +77,7 @@ def test_a_quota_without_a_value_cannot_be_told(account: AwsQuotas, stub: Callab
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}
     shown = {"QuotaCode": ON_DEMAND, "QuotaName": "x", "ErrorReason": reason}
     stub("service-quotas").add_response("get_service_quota", {"Quota": shown})
-    with pytest.raises(CannotTellError, match=f"cannot tell {ON_DEMAND}: DEPENDENCY_THROTTLING_ERROR: EC2 is busy"):
+    with pytest.raises(UnavailableError, match=f"cannot tell {ON_DEMAND}: DEPENDENCY_THROTTLING_ERROR: EC2 is busy"):
         account.quota("ec2", ON_DEMAND)
 
 
@@ -275,7 +275,7 @@ def test_a_denial_names_the_permission(
 ) -> None:
     service, operation, ask = QUESTIONS[permission]
     stub(service).add_client_error(operation, denial, "no")
-    with pytest.raises(CannotTellError, match=f"the permission {permission} is missing"):
+    with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
         ask(account)
 
 
@@ -286,7 +286,7 @@ def test_any_other_refusal_is_told_in_the_words_of_aws(
 ) -> None:
     service, operation, ask = QUESTIONS[permission]
     stub(service).add_client_error(operation, code, "not so")
-    with pytest.raises(CannotTellError, match=f"AWS answered {code}: not so"):
+    with pytest.raises(UnavailableError, match=f"AWS answered {code}: not so"):
         ask(account)
 
 
@@ -295,7 +295,7 @@ def test_a_default_that_may_not_be_read_names_its_own_permission(
 ) -> None:
     stub("service-quotas").add_client_error("get_service_quota", "NoSuchResourceException")
     stub("service-quotas").add_client_error("get_aws_default_service_quota", "AccessDeniedException")
-    with pytest.raises(CannotTellError, match="permission servicequotas:GetAWSDefaultServiceQuota is missing"):
+    with pytest.raises(UnavailableError, match="permission servicequotas:GetAWSDefaultServiceQuota is missing"):
         account.quota("ec2", ON_DEMAND)
 
 
@@ -304,7 +304,7 @@ def test_default_quotas_that_may_not_be_listed_name_their_own_permission(
 ) -> None:
     stub("service-quotas").add_response("list_service_quotas", {"Quotas": []})
     stub("service-quotas").add_client_error("list_aws_default_service_quotas", "AccessDeniedException")
-    with pytest.raises(CannotTellError, match="permission servicequotas:ListAWSDefaultServiceQuotas is missing"):
+    with pytest.raises(UnavailableError, match="permission servicequotas:ListAWSDefaultServiceQuotas is missing"):
         account.quota_named("sagemaker", "x")
 
 
@@ -314,11 +314,11 @@ def test_types_that_may_not_be_described_leave_the_use_unknown(
     instance = {"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}
     stub("ec2").add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]})
     stub("ec2").add_client_error("describe_instance_types", "UnauthorizedOperation", "no")
-    with pytest.raises(CannotTellError, match="the permission ec2:DescribeInstanceTypes is missing"):
+    with pytest.raises(UnavailableError, match="the permission ec2:DescribeInstanceTypes is missing"):
         account.running_instances("trn")
 
 
 def test_an_endpoint_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(CannotTellError, match=r"127\.0\.0\.1:9"):
+    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
         AwsQuotas(REGION).quota("ec2", ON_DEMAND)

@@ -16,7 +16,7 @@ from trainium_core.account.network import Subnet
 from trainium_core.preflight import preflight
 from trainium_core.preflight.reservation_check import check_reservation, judge_reservation
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 RESERVED = {"capacity": "reservation", "reservation_id": RESERVATION}
 IN_A_BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
@@ -154,7 +154,7 @@ def test_without_an_answer_it_is_unknown(question: str) -> None:
 
 def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
-    with pytest.raises(CannotTellError, match="which zone the nodes go to is not known"):
+    with pytest.raises(UnavailableError, match="which zone the nodes go to is not known"):
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
 
 

@@ -22,7 +22,7 @@ from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
 from trainium_core.sagemaker.request import training_job_request
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -183,7 +183,7 @@ def test_a_job_that_has_written_nothing_has_no_lines(aws: AwsTrainingJobControl)
 def test_a_log_that_may_not_be_read_names_the_permission() -> None:
     aws, stub = stubbed("logs")
     stub.add_client_error("describe_log_streams", "AccessDeniedException")
-    with pytest.raises(CannotTellError, match="logs:DescribeLogStreams is missing"):
+    with pytest.raises(UnavailableError, match="logs:DescribeLogStreams is missing"):
         aws.job_log(JOB.name, {})
 
 
@@ -217,7 +217,7 @@ def test_a_look_that_reads_nothing_for_throttling_is_no_answer() -> None:
     aws, stub = two_streams()
     stream_of(stub, [])
     stream_of(stub, None)
-    with pytest.raises(CannotTellError, match="Rate exceeded"):
+    with pytest.raises(UnavailableError, match="Rate exceeded"):
         aws.job_log(JOB.name, {})
 
 
@@ -314,7 +314,7 @@ def _behind_a_proxy(monkeypatch: pytest.MonkeyPatch, credentials_of_nobody: None
 
 @pytest.mark.usefixtures("_behind_a_proxy")
 def test_a_page_in_place_of_an_answer_is_no_answer() -> None:
-    with pytest.raises(CannotTellError, match="iam:GetRole is not AWS's"):
+    with pytest.raises(UnavailableError, match="iam:GetRole is not AWS's"):
         AwsSageMakerAccount(REGION).role("training")
 
 
@@ -359,7 +359,7 @@ def test_an_image_is_there_when_a_pull_would_find_it() -> None:
 def test_an_image_of_another_account_that_hides_it_is_no_answer() -> None:
     account, stub = account_stub("ecr")
     stub.add_client_error("batch_get_image", "AccessDeniedException")
-    with pytest.raises(CannotTellError, match="ecr:BatchGetImage is missing"):
+    with pytest.raises(UnavailableError, match="ecr:BatchGetImage is missing"):
         account.has_image(account="1" * 12, region=REGION, repository="mine", reference={"imageTag": "1"})
 
 

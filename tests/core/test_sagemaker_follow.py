@@ -13,7 +13,7 @@ from trainium_core.sagemaker.follow import POLL_SECONDS, UNANSWERED, JobFollower
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import run_training_job
 from trainium_core.sagemaker.source_package import SourcePackage, pack_source
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 PLAN = from_settings(nodes=2)
 
@@ -60,12 +60,12 @@ def test_a_few_looks_without_an_answer_are_borne() -> None:
 
 
 def test_no_answer_for_long_ends_without_a_result() -> None:
-    with pytest.raises(CannotTellError, match="no answer about the job"):
+    with pytest.raises(UnavailableError, match="no answer about the job"):
         followed(FakeJobs(states=[TRAINING, *[SILENCE] * UNANSWERED, COMPLETED]))
 
 
 def test_a_job_that_is_not_there_ends_without_a_result() -> None:
-    with pytest.raises(CannotTellError, match=f"no training job {NAME}"):
+    with pytest.raises(UnavailableError, match=f"no training job {NAME}"):
         followed(FakeJobs(states=[None]))
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts
 from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota
 
 NAME = "ml.trn1.32xlarge for training job usage"
@@ -57,7 +57,7 @@ def test_a_quota_that_sagemaker_does_not_have_is_none() -> None:
 
 
 def test_a_list_that_may_not_be_read_is_no_answer() -> None:
-    with pytest.raises(CannotTellError, match="no answer about names"):
+    with pytest.raises(UnavailableError, match="no answer about names"):
         sagemaker_quota("trn2.48xlarge", "cluster", FakeQuotas(silent={"names"}))
 
 

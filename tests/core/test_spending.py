@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from tests.core.fake_audit import CLUSTER, NOW, FakeLook, thing
+from tests.core.fake_audit import CLUSTER, NOW, FakeLister, thing
 from tests.core.fake_spending import (
     FIRST,
     SECOND,
@@ -24,7 +24,7 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.naming import STACK_NAME
 from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Line, Spending
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 HOURLY = Decimal("21.5") + Decimal(512) * Decimal("0.08") / 730
 """A node of the default plan, with its volume."""
@@ -35,8 +35,8 @@ def instance(name: str) -> Resource:
     return thing(name, cluster=CLUSTER, charge=Charge(items=(item,)))
 
 
-def running(*names: str) -> FakeLook:
-    return FakeLook(found=[instance(name) for name in names], kind="EC2 instance", arn_type="ec2:instance")
+def running(*names: str) -> FakeLister:
+    return FakeLister(found=[instance(name) for name in names], kind="EC2 instance", arn_type="ec2:instance")
 
 
 def spent(account: FakeSpendingAccount, *, ask: bool = True, **settings: Any) -> Spending:
@@ -54,7 +54,7 @@ def cents(usd: Decimal) -> Decimal:
 
 def test_nodes_cost_from_their_launch_to_their_termination_or_until_now() -> None:
     activities = [launched(FIRST, 10), terminated(FIRST, 6), launched(SECOND, 3)]
-    found = spent(account(activities=activities, look=running(SECOND)))
+    found = spent(account(activities=activities, lister=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(7 * HOURLY)
     assert found.estimated_total.unknown == 0
 
@@ -64,18 +64,18 @@ SIX_WEEKS = 24 * 42
 
 def test_a_node_that_runs_longer_than_auto_scaling_remembers_costs_since_ec2_launched_it() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=2 * SIX_WEEKS))
-    look = FakeLook(found=[old], kind="EC2 instance", arn_type="ec2:instance")
-    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], look=look))
+    lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
+    found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], lister=lister))
     assert cents(found.estimated_total.usd) == cents(2 * SIX_WEEKS * HOURLY)
     assert found.estimated_total.unknown == 1  # others may have run then, and be gone
 
 
 def test_it_costs_so_once_however_many_groups_the_cluster_has_had() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=5))
-    look = FakeLook(found=[old], kind="EC2 instance", arn_type="ec2:instance")
+    lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
     # The fake group says the same of either stack: an hour of SECOND for each.
-    found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], look=look))
+    found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], lister=lister))
     assert "7.00 node-hours" in found.estimated[0].how
 
 
@@ -86,13 +86,15 @@ def test_a_node_that_was_launched_before_auto_scaling_remembers_costs_from_then_
 
 
 def test_a_node_that_is_being_terminated_costs_no_more() -> None:
-    found = spent(account(activities=[launched(FIRST, 10), terminating(FIRST, 4)], look=running(FIRST)))
+    found = spent(account(activities=[launched(FIRST, 10), terminating(FIRST, 4)], lister=running(FIRST)))
     assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
     assert found.estimated_total.unknown == 0
 
 
 def test_a_launch_that_failed_costs_nothing() -> None:
-    found = spent(account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], look=running(SECOND)))
+    found = spent(
+        account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], lister=running(SECOND))
+    )
     assert cents(found.estimated_total.usd) == cents(HOURLY)
     assert found.estimated_total.unknown == 0
 
@@ -104,7 +106,7 @@ def test_the_price_is_of_one_node_however_many_the_plan_has() -> None:
 
 def test_what_still_runs_after_its_stack_was_deleted_costs_until_now() -> None:
     stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
-    found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)], look=running(FIRST)))
+    found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)], lister=running(FIRST)))
     assert cents(found.estimated_total.usd) == cents(10 * HOURLY)
 
 
@@ -113,7 +115,7 @@ def test_what_is_shared_with_other_apps_is_no_cost_of_the_cluster() -> None:
         cluster_stack(), name="CDKToolkit", cluster=None, stack_id="arn:b", made={("AWS::EC2::Volume", "b"): "CREATE"}
     )
     shared = thing("b", charge=Charge(unpriced="a thing"))
-    found = spent(account(stacks=[cluster_stack(), bootstrap], look=FakeLook(found=[shared], kind="S3 bucket")))
+    found = spent(account(stacks=[cluster_stack(), bootstrap], lister=FakeLister(found=[shared], kind="S3 bucket")))
     assert [one.group for one in found.audit.resources if one.resource.name == "b"] == ["shared"]
     assert (found.now, found.estimated) == ((), ())
 
@@ -125,7 +127,7 @@ def test_what_a_group_still_had_ran_until_its_stack_was_deleted() -> None:
 
 
 def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> None:
-    found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], look=running(SECOND)))
+    found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], lister=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(HOURLY)
     assert found.estimated_total.unknown == 1
 
@@ -136,7 +138,7 @@ def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> Non
         {"activities": None},
         {"activities": (), "stacks": [cluster_stack(deleted=NOW)]},
         {"activities": (), "stacks": [cluster_stack(hours_ago=24 * 50)]},
-        {"look": FakeLook(found=None)},
+        {"lister": FakeLister(found=None)},
     ],
     ids=["denied", "a group that is gone and forgotten", "older than Auto Scaling remembers", "instances denied"],
 )
@@ -149,7 +151,7 @@ def test_what_nobody_remembers_is_unknown_and_not_nothing(answers: dict[str, Any
 def test_what_stands_costs_since_it_was_made() -> None:
     endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
     made = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
-    found = spent(account(look=FakeLook(found=[made], kind="VPC endpoint")))
+    found = spent(account(lister=FakeLister(found=[made], kind="VPC endpoint")))
     assert found.estimated == (
         Line(what="VPC endpoint vpce-1", usd=Decimal(10), how="estimated: 5.00 h at today's price"),
     )
@@ -157,14 +159,14 @@ def test_what_stands_costs_since_it_was_made() -> None:
 
 def test_every_estimated_line_says_that_it_is_estimated_or_unknown() -> None:
     odd = thing("vol-1", cluster=CLUSTER, charge=Charge(unpriced="a volume of another kind"))
-    look = FakeLook(found=[odd], kind="FSx file system")
-    lines = spent(account(activities=[launched(FIRST, 10), terminated(FIRST, 1)], look=look)).estimated
+    lister = FakeLister(found=[odd], kind="FSx file system")
+    lines = spent(account(activities=[launched(FIRST, 10), terminated(FIRST, 1)], lister=lister)).estimated
     assert len(lines) == 3
     assert all(line.how.startswith("unknown: " if line.usd is None else "estimated: ") for line in lines)
 
 
 def test_the_hour_costs_what_is_there() -> None:
-    found = spent(account(activities=[launched(FIRST, 1)], look=running(FIRST, SECOND)))
+    found = spent(account(activities=[launched(FIRST, 1)], lister=running(FIRST, SECOND)))
     assert found.now == (
         Line(what=f"EC2 instance {FIRST}", usd=Decimal("21.5"), how="list price"),
         Line(what=f"EC2 instance {SECOND}", usd=Decimal("21.5"), how="list price"),
@@ -195,7 +197,7 @@ def test_a_bill_without_an_amount_is_unknown_and_not_zero(bill: dict[str, Decima
 
 
 def test_the_forecast_goes_on_as_now_until_the_end_of_the_plan() -> None:
-    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST)), ends="40h")
+    found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST)), ends="40h")
     forecast = found.forecast
     assert forecast is not None
     assert (forecast.ends, forecast.hours) == (NOW + timedelta(hours=30), 30)
@@ -204,13 +206,13 @@ def test_the_forecast_goes_on_as_now_until_the_end_of_the_plan() -> None:
 
 def test_the_forecast_starts_from_the_bill_where_that_is_more() -> None:
     bill = {"EC2": Decimal(5000)}
-    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST), bill=bill), ends="40h")
+    found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST), bill=bill), ends="40h")
     assert found.forecast is not None
     assert cents(found.forecast.total.usd) == 5000 + 30 * Decimal("21.5")
 
 
 def test_after_its_end_a_pilot_is_forecast_to_cost_what_it_has() -> None:
-    found = spent(account(activities=[launched(FIRST, 10)], look=running(FIRST)), ends="1h")
+    found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST)), ends="1h")
     assert found.forecast is not None
     assert found.forecast.total == found.estimated_total
 
@@ -261,13 +263,13 @@ def test_the_bill_is_asked_by_tag_and_summed_by_service(aws: AwsSpendingAccount)
 )
 def test_a_bill_in_another_form_is_no_answer(aws: AwsSpendingAccount, told: dict[str, Any], says: str) -> None:
     cost_explorer(aws).add_response("get_cost_and_usage", told)
-    with pytest.raises(CannotTellError, match=says):
+    with pytest.raises(UnavailableError, match=says):
         billed(aws)
 
 
 def test_a_denied_bill_names_the_permission(aws: AwsSpendingAccount) -> None:
     cost_explorer(aws).add_client_error("get_cost_and_usage", "AccessDeniedException", "no")
-    with pytest.raises(CannotTellError, match="ce:GetCostAndUsage is missing"):
+    with pytest.raises(UnavailableError, match="ce:GetCostAndUsage is missing"):
         billed(aws)
 
 

@@ -23,10 +23,10 @@ from tests.core.fake_teardown import (
     leftover,
     training_stack,
 )
-from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, OrderRefusedError, Work
+from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, RequestRefusedError, Work
 from trainium_core.naming import STACK_NAME
 from trainium_core.teardown import Outcome, scope_of, take_down, verdict
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
@@ -195,7 +195,7 @@ def test_a_bucket_that_a_deleted_stack_left_is_emptied_and_deleted() -> None:
     assert CACHE in account.objects
 
 
-@pytest.mark.parametrize("error", [OrderRefusedError, CannotTellError], ids=["refused", "no answer"])
+@pytest.mark.parametrize("error", [RequestRefusedError, UnavailableError], ids=["refused", "no answer"])
 def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[Exception]) -> None:
     class Locked(FakeTeardown):
         def delete_some(self, bucket: str) -> int:

@@ -10,10 +10,10 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.account.teardown import OrderRefusedError, StoredBytes, Work
+from trainium_core.account.teardown import RequestRefusedError, StoredBytes, Work
 from trainium_core.adapters.teardown import AwsTeardown
 from trainium_core.naming import RECORDS_OUTPUT
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
 from trainium_runtime.node_store import NodeStore, StoredRoster
 from trainium_runtime.roster import Notice, Roster
@@ -129,7 +129,7 @@ def test_a_state_machine_that_is_gone_runs_nothing(aws: AwsTeardown) -> None:
 def test_jobs_that_may_not_be_listed_are_not_none() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
-    with pytest.raises(CannotTellError, match="sagemaker:ListTrainingJobs"):
+    with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):
         aws.running_work(cluster=OURS, state_machines=[])
 
 
@@ -150,7 +150,7 @@ def test_an_object_that_s3_does_not_delete_is_told() -> None:
     aws, stub = stubbed("s3")
     stub.add_response("list_object_versions", {"Versions": [{"Key": "graph", "VersionId": "1"}]})
     stub.add_response("delete_objects", {"Errors": [{"Key": "graph", "Message": "it is locked"}]})
-    with pytest.raises(OrderRefusedError, match="graph: it is locked"):
+    with pytest.raises(RequestRefusedError, match="graph: it is locked"):
         aws.delete_some("cache")
 
 
@@ -192,7 +192,7 @@ def test_emptying_a_group_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
 def test_an_order_that_is_not_allowed_names_the_permission() -> None:
     aws, stub = stubbed("autoscaling")
     stub.add_client_error("update_auto_scaling_group", "AccessDenied")
-    with pytest.raises(OrderRefusedError, match="the permission autoscaling:UpdateAutoScalingGroup is missing"):
+    with pytest.raises(RequestRefusedError, match="the permission autoscaling:UpdateAutoScalingGroup is missing"):
         aws.empty_group("group", for_good=False)
 
 
@@ -207,7 +207,7 @@ def test_a_template_that_is_not_json_is_not_ours_to_judge() -> None:
     stack = {"StackName": "TrnClusterStack", "StackId": "id", "CreationTime": 0, "StackStatus": "CREATE_COMPLETE"}
     stub.add_response("describe_stacks", {"Stacks": [stack]})
     stub.add_response("get_template", {"TemplateBody": "Resources:\n  A: {}"})
-    with pytest.raises(CannotTellError, match="is not JSON"):
+    with pytest.raises(UnavailableError, match="is not JSON"):
         aws.living_stacks(["TrnClusterStack"])
 
 
@@ -288,5 +288,5 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
 def test_an_order_with_credentials_that_have_expired_says_to_sign_in_again() -> None:
     aws, stub = stubbed("cloudformation")
     stub.add_client_error("delete_stack", "ExpiredToken", "The security token included in the request is expired")
-    with pytest.raises(OrderRefusedError, match="is expired; sign in again"):
+    with pytest.raises(RequestRefusedError, match="is expired; sign in again"):
         aws.delete_stack("stack")

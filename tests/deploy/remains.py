@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.deploy.account import Account, outputs
 from trainium_core.naming import CACHE_PREFIX, STACK_NAME
-from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
+from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
 OURS, THEIRS = "trn-pilot", "trn-pilot-2"
 FOREIGN_STACK = f"{STACK_NAME}-dev"
@@ -74,7 +74,7 @@ def foreign_things(account: Account) -> Foreign:
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})
-    consent = [*_tags(THEIRS), {"Key": CONSENT_TAG, "Value": "true"}]
+    consent = [*_tags(THEIRS), {"Key": EMPTY_AT_DELETE_TAG, "Value": "true"}]
     s3.put_bucket_tagging(Bucket=FOREIGN_BUCKET, Tagging={"TagSet": consent})
     s3.put_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY, Body=bytes(range(256)))
     client("cloudformation").create_stack(

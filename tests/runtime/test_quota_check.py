@@ -13,7 +13,7 @@ from tests.core.plans import RESERVATION, from_settings
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_core.preflight.quota_check import check_quota
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaRequest, RunningInstance
 
 FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -154,17 +154,17 @@ def test_with_room_nobody_asks_about_requests() -> None:
 
 @pytest.mark.parametrize("question", ["quota", "metric", "instances", "reservations"])
 def test_a_question_without_an_answer_is_no_pass(question: str) -> None:
-    with pytest.raises(CannotTellError, match=f"no answer about {question}"):
+    with pytest.raises(UnavailableError, match=f"no answer about {question}"):
         checked(FakeQuotas(limit=10_000, silent={question}))
 
 
 def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() -> None:
-    with pytest.raises(CannotTellError, match="no answer about ended"):
+    with pytest.raises(UnavailableError, match="no answer about ended"):
         checked(FakeQuotas(metered=1, silent={"ended"}))
 
 
 def test_a_region_that_knows_no_such_quota_cannot_tell() -> None:
-    with pytest.raises(CannotTellError, match="Service Quotas in us-west-2 knows no L-2C3B7624"):
+    with pytest.raises(UnavailableError, match="Service Quotas in us-west-2 knows no L-2C3B7624"):
         checked(FakeQuotas(limit=None))
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from trainium_core.catalog import builtin_catalog
 from trainium_core.plan import Plan
-from trainium_userdata import NodePlaces
+from trainium_userdata import NodeLocations
 
-PLACES = NodePlaces(
+PLACES = NodeLocations(
     region="us-west-2",
     cache_url="s3://cluster-cache/neuron-compile-cache",
     report_url="s3://cluster-records/nodes",

@@ -13,11 +13,11 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_local.stand_in_nodes import report_url
 from trainium_runtime.node_record import REPORT_URL_VARIABLE
-from trainium_userdata import NodePlaces, node_script, node_user_data
+from trainium_userdata import NodeLocations, node_script, node_user_data
 from trainium_userdata.document import BOUNDARY
 from trainium_userdata.script import TEMPLATES
 
-TOKENS = NodePlaces(
+TOKENS = NodeLocations(
     region="${Token[AWS.Region.7]}",
     cache_url="s3://${Token[TOKEN.101]}/neuron-compile-cache",
     report_url="s3://${Token[TOKEN.102]}/nodes",
@@ -27,7 +27,7 @@ TOKENS = NodePlaces(
     efs_dns="fs-0123456789abcdef0.efs.${Token[AWS.Region.7]}.amazonaws.com",
 )
 DNS_NAME = f"{'f' * 20}.fsx.us-northwest-10.amazonaws.com.cn"
-LONGEST_PLACES = NodePlaces(
+LONGEST_PLACES = NodeLocations(
     region="us-northwest-10",
     cache_url=f"s3://{'b' * 63}/neuron-compile-cache",
     report_url=f"s3://{'b' * 63}/nodes",
@@ -129,7 +129,7 @@ def test_a_name_that_a_template_does_not_know_is_an_error():
         TEMPLATES.from_string("<{ no_such_name }>").render()
 
 
-@pytest.mark.parametrize("place", [field.name for field in dataclasses.fields(NodePlaces)])
+@pytest.mark.parametrize("place", [field.name for field in dataclasses.fields(NodeLocations)])
 @pytest.mark.parametrize("value", ["", "s3://a b", "s3://a;reboot", "$(reboot)", "${HOME}", "s3://a'", "s3://a\nb"])
 def test_a_place_that_a_shell_would_interpret_is_refused(place: str, value: str):
     with pytest.raises(ValueError, match=place):

@@ -10,8 +10,8 @@ from trainium_core.neuron_packages import neuron_packages
 from trainium_core.plan import Plan
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations
+from trainium_userdata.locations import NodeLocations
 from trainium_userdata.node_files import all_files, mark, reporting_files
-from trainium_userdata.places import NodePlaces
 
 # No delimiter occurs in bash, where {{, {%, {#, << and [[ all do.
 TEMPLATES = Environment(
@@ -44,7 +44,7 @@ _PART_OF = {
 """The steps of a boot in their order, by their functions' names, and the template of each."""
 
 
-def node_user_data(plan: Plan, places: NodePlaces) -> str:
+def node_user_data(plan: Plan, places: NodeLocations) -> str:
     """The user data of every node of the plan: one MIME document, not base64-encoded, the same text every time.
 
     A small script fetches the plan's `node_script` from the places' node_script_url and runs it if its digest is right.

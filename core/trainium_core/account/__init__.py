@@ -1,6 +1,6 @@
 """What the checks ask of an AWS account in one region: answered by adapters.aws_account, or by a fake in tests.
 
-Every method raises CannotTellError when there is no answer; None means that the thing does not exist.
+Every method raises UnavailableError when there is no answer; None means that the thing does not exist.
 """
 
 from typing import Protocol

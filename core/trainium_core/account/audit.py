@@ -5,14 +5,14 @@ from typing import Protocol
 
 from trainium_core.account.identity import Identities
 from trainium_core.account.prices import Prices
-from trainium_core.audit.resource import Look
+from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import StackRecord
 
 
 class AuditedAccount(Identities, Prices, Protocol):
-    """Each method raises CannotTellError without an answer."""
+    """Each method raises UnavailableError without an answer."""
 
-    def looks(self, account_id: str) -> Sequence[Look]:
+    def listers(self, account_id: str) -> Sequence[ResourceLister]:
         """One for each kind of thing; this asks nothing yet."""
         ...
 

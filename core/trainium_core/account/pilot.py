@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandingStack:
+class DeployedStack:
     """A stack that is there. `resolved`: what the SSM parameters it was deployed with said then, by their names."""
 
     created: datetime
@@ -15,9 +15,9 @@ class StandingStack:
 
 
 class PilotStacks(Protocol):
-    """Each method raises CannotTellError without an answer."""
+    """Each method raises UnavailableError without an answer."""
 
-    def standing(self, names: Sequence[str]) -> Mapping[str, StandingStack]:
+    def deployed_stacks(self, names: Sequence[str]) -> Mapping[str, DeployedStack]:
         """Those of the stacks that are there, by name."""
         ...
 

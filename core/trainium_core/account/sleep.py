@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from trainium_core.account.stack_events import StackEvents
-from trainium_core.account.teardown import NoticeBoard
+from trainium_core.account.teardown import NoticeAccount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +22,11 @@ class SleepState:
     groups: tuple[str, ...] = ()
 
 
-class Sleeper(StackEvents, NoticeBoard, Protocol):
+class SleepAccount(StackEvents, NoticeAccount, Protocol):
     def sleep_state(self, stack: str) -> SleepState | None: ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        """Begin an update of the stack that changes this and nothing else. Raises OrderRefusedError."""
+        """Begin an update of the stack that changes this and nothing else. Raises RequestRefusedError."""
         ...
 
     def fleet(self, stack: str) -> str | None:

@@ -10,7 +10,7 @@ from trainium_core.spending.node_runs import ScalingActivity
 
 
 class SpendingAccount(AuditedAccount, Protocol):
-    """Each method raises CannotTellError without an answer."""
+    """Each method raises UnavailableError without an answer."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         """What AWS remembers of a group, deleted or not: six weeks."""

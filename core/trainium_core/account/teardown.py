@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from trainium_runtime.roster import Notice
 
 
-class OrderRefusedError(Exception):
+class RequestRefusedError(Exception):
     """AWS did not take an order; the message says why, and names the permission if one is missing."""
 
 
@@ -25,7 +25,7 @@ class MadeResource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackLook:
+class StackDescription:
     """A stack and its resources. `cluster` is the tag trn:cluster of the stack or of what it made, if there is one."""
 
     name: str
@@ -50,9 +50,9 @@ class StackProgress:
 
 
 class Stacks(Protocol):
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]: ...
+    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]: ...
 
-    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The deleted stacks of these names that CloudFormation remembers."""
         ...
 
@@ -116,7 +116,7 @@ class NodeNotices(Protocol):
     def withdraw(self, stack: str, kind: str) -> None: ...
 
 
-class NoticeBoard(NodeNotices, NodeGroups, Protocol):
+class NoticeAccount(NodeNotices, NodeGroups, Protocol):
     """All that giving notice asks of an account."""
 
 
@@ -166,5 +166,5 @@ class StoredSizes(Protocol):
         ...
 
 
-class TeardownAccount(Stacks, RunningWork, NoticeBoard, Buckets, Leftovers, StoredSizes, Protocol):
-    """All of it. Looks raise CannotTellError when there is no answer, orders OrderRefusedError."""
+class TeardownAccount(Stacks, RunningWork, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
+    """All of it. Looks raise UnavailableError when there is no answer, orders RequestRefusedError."""

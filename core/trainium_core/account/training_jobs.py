@@ -77,7 +77,7 @@ class TrainingJobs(Protocol):
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
         """What has been written since the position of an earlier page; {} for the beginning.
 
-        Raises CannotTellError when nothing could be read. A page that lacks what could not be read is not the last.
+        Raises UnavailableError when nothing could be read. A page that lacks what could not be read is not the last.
         """
         ...
 

@@ -1,11 +1,11 @@
 """Asks S3 about buckets."""
 
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 
 
 class AwsBuckets(AwsService):
     def bucket_region(self, name: str) -> str | None:
-        with asking("s3:ListBucket", absent=("404", "NoSuchBucket")):
+        with read_errors("s3:ListBucket", absent=("404", "NoSuchBucket")):
             answer = self.client("s3").head_bucket(Bucket=name)
             headers = answer["ResponseMetadata"]["HTTPHeaders"]
             return answer.get("BucketRegion") or headers.get("x-amz-bucket-region", "")

@@ -9,8 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_core.account.capacity import BlockOffering, Reservation
-from trainium_runtime.aws_service import AwsService, asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")
@@ -43,7 +43,7 @@ class AwsCapacity(AwsService):
         }
         if latest_end is not None:
             asked["EndDateRange"] = latest_end
-        with asking("ec2:DescribeCapacityBlockOfferings", absent=(_NOT_SOLD,)), _plain_words():
+        with read_errors("ec2:DescribeCapacityBlockOfferings", absent=(_NOT_SOLD,)), _plain_words():
             pages = self.client("ec2").get_paginator("describe_capacity_block_offerings").paginate(**asked)
             offered = [entry for page in pages for entry in page["CapacityBlockOfferings"]]
             zone_ids = self._zone_ids() if offered else {}
@@ -52,7 +52,7 @@ class AwsCapacity(AwsService):
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
         # One region a call: a list with a region that the account has not enabled would be refused whole.
-        with asking("ec2:GetSpotPlacementScores"), _plain_words():
+        with read_errors("ec2:GetSpotPlacementScores"), _plain_words():
             pages = self.client("ec2").get_paginator("get_spot_placement_scores")
             scores = pages.paginate(
                 InstanceTypes=[instance_type],
@@ -69,7 +69,7 @@ class AwsCapacity(AwsService):
             {"Name": "instance-type", "Values": [instance_type]},
             {"Name": "state", "Values": [*_USABLE]},
         ]
-        with asking("ec2:DescribeCapacityReservations"):
+        with read_errors("ec2:DescribeCapacityReservations"):
             pages = self.client("ec2").get_paginator("describe_capacity_reservations")
             return [
                 _reservation(entry)
@@ -78,7 +78,7 @@ class AwsCapacity(AwsService):
             ]
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        with asking("ec2:DescribeCapacityReservations", absent=("InvalidCapacityReservationId.",)):
+        with read_errors("ec2:DescribeCapacityReservations", absent=("InvalidCapacityReservationId.",)):
             answer = self.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
             for entry in answer["CapacityReservations"]:
                 return _reservation(entry)
@@ -89,7 +89,7 @@ class AwsCapacity(AwsService):
             {"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]},
             {"Name": "instance-state-name", "Values": [*_RUNNING]},
         ]
-        with asking("ec2:DescribeInstances"):
+        with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
             return sum(
                 instance.get("CapacityReservationId") == reservation_id
@@ -100,21 +100,21 @@ class AwsCapacity(AwsService):
 
     def _zone_ids(self) -> Mapping[str, str]:
         """Zone ids by the names that they have in this account: offerings tell the name alone."""
-        with asking("ec2:DescribeAvailabilityZones"):
+        with read_errors("ec2:DescribeAvailabilityZones"):
             zones = self.client("ec2").describe_availability_zones()["AvailabilityZones"]
             return {zone["ZoneName"]: zone["ZoneId"] for zone in zones}
 
 
 @contextmanager
 def _plain_words() -> Generator[None]:
-    """Tell the errors that AWS words in its own way as CannotTellError."""
+    """Tell the errors that AWS words in its own way as UnavailableError."""
     try:
         yield
     except ClientError as error:
         code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
         for sign, words in _PLAIN_WORDS.items():
             if sign in f"{code} {message}":
-                raise CannotTellError(words) from error
+                raise UnavailableError(words) from error
         raise
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainium_core.account.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 from trainium_runtime.naming import CLUSTER_TAG
 
 _ABSENT = ("FileSystemNotFound",)
@@ -12,7 +12,7 @@ _ABSENT = ("FileSystemNotFound",)
 
 class AwsFileSystems(AwsService):
     def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
-        with asking("fsx:DescribeFileSystems", absent=_ABSENT):
+        with read_errors("fsx:DescribeFileSystems", absent=_ABSENT):
             entry = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"][0]
             return FsxFileSystem(
                 file_system_id=file_system_id,
@@ -26,7 +26,7 @@ class AwsFileSystems(AwsService):
         return None
 
     def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None:
-        with asking("elasticfilesystem:DescribeFileSystems", absent=_ABSENT):
+        with read_errors("elasticfilesystem:DescribeFileSystems", absent=_ABSENT):
             entry = self.client("efs").describe_file_systems(FileSystemId=file_system_id)["FileSystems"][0]
             return EfsFileSystem(
                 file_system_id=file_system_id,
@@ -38,14 +38,14 @@ class AwsFileSystems(AwsService):
 
     def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
         """The file system's security groups, which FSx itself does not tell."""
-        with asking("ec2:DescribeNetworkInterfaces"):
+        with read_errors("ec2:DescribeNetworkInterfaces"):
             answer = self.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interface_ids)
             return frozenset(
                 group["GroupId"] for interface in answer["NetworkInterfaces"] for group in interface["Groups"]
             )
 
     def _mount_targets(self, file_system_id: str) -> Iterator[MountTarget]:
-        with asking("elasticfilesystem:DescribeMountTargets"):
+        with read_errors("elasticfilesystem:DescribeMountTargets"):
             pages = self.client("efs").get_paginator("describe_mount_targets").paginate(FileSystemId=file_system_id)
             entries = [entry for page in pages for entry in page["MountTargets"]]
         for entry in entries:
@@ -59,12 +59,12 @@ class AwsFileSystems(AwsService):
             )
 
     def _groups_of_target(self, mount_target_id: str) -> frozenset[str]:
-        with asking("elasticfilesystem:DescribeMountTargetSecurityGroups"):
+        with read_errors("elasticfilesystem:DescribeMountTargetSecurityGroups"):
             answer = self.client("efs").describe_mount_target_security_groups(MountTargetId=mount_target_id)
             return frozenset(answer["SecurityGroups"])
 
     def _clusters_of(self, group_ids: frozenset[str]) -> frozenset[str]:
-        with asking("ec2:DescribeSecurityGroups"):
+        with read_errors("ec2:DescribeSecurityGroups"):
             answer = self.client("ec2").describe_security_groups(GroupIds=sorted(group_ids))
             return frozenset(_cluster_tags(answer["SecurityGroups"]))
 

@@ -1,13 +1,13 @@
 """Asks STS."""
 
 from trainium_core.account import Identity
-from trainium_runtime.aws_service import AwsService, asking, is_aws
+from trainium_runtime.aws_service import AwsService, is_aws, read_errors
 
 
 class AwsIdentities(AwsService):
     def identity(self) -> Identity:
         sts = self.client("sts")
         endpoint = None if is_aws(str(sts.meta.endpoint_url)) else str(sts.meta.endpoint_url)
-        with asking("sts:GetCallerIdentity"):
+        with read_errors("sts:GetCallerIdentity"):
             answer = sts.get_caller_identity()
             return Identity(account=answer["Account"], arn=answer["Arn"], endpoint=endpoint)

@@ -5,23 +5,23 @@ from datetime import datetime
 from typing import Any
 
 from trainium_core.account import Image
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 
 
 class AwsImages(AwsService):
     def parameter(self, name: str) -> str | None:
-        with asking("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
+        with read_errors("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
             return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
         return None
 
     def parameters_under(self, folder: str) -> Collection[str]:
-        with asking("ssm:GetParametersByPath"):
+        with read_errors("ssm:GetParametersByPath"):
             pages = self.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=folder, Recursive=True)
             return [parameter["Name"] for page in pages for parameter in page["Parameters"]]
         return ()
 
     def image(self, image_id: str) -> Image | None:
-        with asking("ec2:DescribeImages", absent=("InvalidAMIID.",)):
+        with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):
             # EC2 hides deprecated images of others unless asked for them, and launches them all the same.
             found = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
             return _image(found[0]) if found else None

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Leftover, LeftoverKind
-from trainium_core.adapters.orders import ordering
+from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import HYPERPOD_LOGS
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -28,44 +28,44 @@ class AwsLeftovers(AwsService):
         named = leftover.resource_id
         match leftover.kind:
             case "log group":
-                with ordering("logs:DeleteLogGroup", absent=("ResourceNotFoundException",)):
+                with write_errors("logs:DeleteLogGroup", absent=("ResourceNotFoundException",)):
                     self.client("logs").delete_log_group(logGroupName=named)
             case "SSM parameter":
-                with ordering("ssm:DeleteParameter", absent=("ParameterNotFound",)):
+                with write_errors("ssm:DeleteParameter", absent=("ParameterNotFound",)):
                     self.client("ssm").delete_parameter(Name=named)
             case "snapshot":
-                with ordering("ec2:DeleteSnapshot", absent=("InvalidSnapshot.NotFound",)):
+                with write_errors("ec2:DeleteSnapshot", absent=("InvalidSnapshot.NotFound",)):
                     self.client("ec2").delete_snapshot(SnapshotId=named)
             case "network interface":
-                with ordering("ec2:DeleteNetworkInterface", absent=("InvalidNetworkInterfaceID.NotFound",)):
+                with write_errors("ec2:DeleteNetworkInterface", absent=("InvalidNetworkInterfaceID.NotFound",)):
                     self.client("ec2").delete_network_interface(NetworkInterfaceId=named)
 
     def _log_groups(self, stack_names: Sequence[str]) -> Iterator[Leftover]:
         client = self.client("logs")
         of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
         for prefix in (*of_stacks, HYPERPOD_LOGS):
-            with asking("logs:DescribeLogGroups"):
+            with read_errors("logs:DescribeLogGroups"):
                 pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
                 found = [entry for page in pages for entry in page["logGroups"]]
             for entry in found:
                 arn = entry.get("logGroupArn") or entry["arn"].removesuffix(":*")
-                with asking("logs:ListTagsForResource", absent=("ResourceNotFoundException",)):
+                with read_errors("logs:ListTagsForResource", absent=("ResourceNotFoundException",)):
                     tags = client.list_tags_for_resource(resourceArn=arn).get("tags", {})
                     yield Leftover(kind="log group", resource_id=entry["logGroupName"], tags=tags)
 
     def _parameters(self, cluster: str) -> Iterator[Leftover]:
         client = self.client("ssm")
-        with asking("ssm:DescribeParameters"):
+        with read_errors("ssm:DescribeParameters"):
             filters = [{"Key": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
             pages = client.get_paginator("describe_parameters").paginate(ParameterFilters=filters)
             names = [entry["Name"] for page in pages for entry in page["Parameters"]]
         for name in names:
-            with asking("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
+            with read_errors("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
                 answer = client.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
                 yield Leftover(kind="SSM parameter", resource_id=name, tags=_as_mapping(answer["TagList"]))
 
     def _snapshots(self, cluster: str) -> Iterator[Leftover]:
-        with asking("ec2:DescribeSnapshots"):
+        with read_errors("ec2:DescribeSnapshots"):
             pages = self.client("ec2").get_paginator("describe_snapshots")
             for page in pages.paginate(OwnerIds=["self"], Filters=_of(cluster)):
                 for entry in page["Snapshots"]:
@@ -73,7 +73,7 @@ class AwsLeftovers(AwsService):
                     yield Leftover(kind="snapshot", resource_id=entry["SnapshotId"], tags=tags)
 
     def _interfaces(self, cluster: str) -> Iterator[Leftover]:
-        with asking("ec2:DescribeNetworkInterfaces"):
+        with read_errors("ec2:DescribeNetworkInterfaces"):
             pages = self.client("ec2").get_paginator("describe_network_interfaces")
             free = {"Name": "status", "Values": ["available"]}
             for page in pages.paginate(Filters=[*_of(cluster), free]):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")
@@ -24,7 +24,7 @@ _TARGETS = (
 
 class AwsNetwork(AwsService):
     def zones_offering(self, instance_type: str) -> Collection[str]:
-        with asking("ec2:DescribeInstanceTypeOfferings"):
+        with read_errors("ec2:DescribeInstanceTypeOfferings"):
             answer = self.client("ec2").describe_instance_type_offerings(
                 LocationType="availability-zone-id",
                 Filters=[{"Name": "instance-type", "Values": [instance_type]}],
@@ -32,7 +32,7 @@ class AwsNetwork(AwsService):
             return {offering["Location"] for offering in answer["InstanceTypeOfferings"]}
 
     def subnet(self, subnet_id: str) -> Subnet | None:
-        with asking("ec2:DescribeSubnets", absent=("InvalidSubnetID.",)):
+        with read_errors("ec2:DescribeSubnets", absent=("InvalidSubnetID.",)):
             for entry in self.client("ec2").describe_subnets(SubnetIds=[subnet_id])["Subnets"]:
                 return Subnet(
                     subnet_id=subnet_id,
@@ -44,7 +44,7 @@ class AwsNetwork(AwsService):
 
     def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
         filters = [_filter(f"tag:{CLUSTER_TAG}", cluster), _filter("instance-state-name", *_RUNNING)]
-        with asking("ec2:DescribeInstances"):
+        with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances")
             return sum(
                 len(interface.get("PrivateIpAddresses", []))
@@ -56,27 +56,27 @@ class AwsNetwork(AwsService):
             )
 
     def vpc(self, vpc_id: str) -> Vpc | None:
-        with asking("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
+        with read_errors("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
             found = self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]
             return self._with_dns(vpc_id) if found else None
         return None
 
     def vpcs_but_of(self, cluster: str) -> int:
-        with asking("ec2:DescribeVpcs"):
+        with read_errors("ec2:DescribeVpcs"):
             pages = self.client("ec2").get_paginator("describe_vpcs")
             return sum(_cluster_of(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         own = (_filter("association.subnet-id", subnet_id),)
         main = (_filter("vpc-id", vpc_id), _filter("association.main", "true"))
-        with asking("ec2:DescribeRouteTables"):
+        with read_errors("ec2:DescribeRouteTables"):
             for filters in (own, main):
                 for entry in self.client("ec2").describe_route_tables(Filters=[*filters])["RouteTables"]:
                     return RouteTable(route_table_id=entry["RouteTableId"], default_target=_default_target(entry))
         return None
 
     def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
-        with asking("ec2:DescribeVpcEndpoints"):
+        with read_errors("ec2:DescribeVpcEndpoints"):
             pages = self.client("ec2").get_paginator("describe_vpc_endpoints")
             return [
                 _endpoint(entry)
@@ -86,7 +86,7 @@ class AwsNetwork(AwsService):
             ]
 
     def _with_dns(self, vpc_id: str) -> Vpc:
-        with asking("ec2:DescribeVpcAttribute"):
+        with read_errors("ec2:DescribeVpcAttribute"):
             ask = self.client("ec2").describe_vpc_attribute
             return Vpc(
                 vpc_id=vpc_id,

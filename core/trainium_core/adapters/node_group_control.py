@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trainium_core.account.teardown import NodeGroup
-from trainium_core.adapters.orders import ordering
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_core.adapters.write_errors import write_errors
+from trainium_runtime.aws_service import AwsService, read_errors
 
 _GROUP_TAG = "aws:autoscaling:groupName"
 _THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
@@ -27,13 +27,13 @@ class AwsNodeGroupControl(AwsService):
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
         # A group that is not there, or is being deleted, wants no instances.
-        with ordering("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
+        with write_errors("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
             client = self.client("autoscaling")
             maximum = {"MaxSize": 0} if for_good else {}
             client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0, **maximum)
 
     def _wanted(self, names: Sequence[str]) -> dict[str, int]:
-        with asking("autoscaling:DescribeAutoScalingGroups"):
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
             return {
                 group["AutoScalingGroupName"]: group["DesiredCapacity"]
@@ -48,7 +48,7 @@ class AwsNodeGroupControl(AwsService):
             {"Name": "instance-state-name", "Values": list(_THERE)},
         ]
         found = {name: Counter[str]() for name in names}
-        with asking("ec2:DescribeInstances"):
+        with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
             for instance in (i for page in pages for entry in page["Reservations"] for i in entry["Instances"]):
                 tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainium_core.account.teardown import OrderRefusedError
-from trainium_core.adapters.orders import ordering
+from trainium_core.account.teardown import RequestRefusedError
 from trainium_core.adapters.stacks import AwsStacks
+from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.roster import Notice, without
 
@@ -21,7 +21,7 @@ class AwsNodeNotices(AwsStacks):
     def notices(self, stack: str) -> Sequence[Notice]:
         bucket = self._records(stack)
         if bucket is not None:
-            with asking(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
+            with read_errors(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
                 return self._store(bucket).roster().roster.notices
         return ()
 
@@ -36,7 +36,7 @@ class AwsNodeNotices(AwsStacks):
         bucket = self._records(stack)
         if bucket is None:
             return False
-        with ordering(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
+        with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
             store = self._store(bucket)
             for _ in range(_ATTEMPTS):
                 there = store.roster()
@@ -45,7 +45,7 @@ class AwsNodeNotices(AwsStacks):
                 wanted = replace(there.roster, notices=change(there.roster.notices))
                 if wanted == there.roster or store.write_roster(wanted, over=there):
                     return True
-            raise OrderRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
+            raise RequestRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
         return False
 
     def _records(self, stack: str) -> str | None:

@@ -6,8 +6,8 @@ from typing import Any
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_runtime.aws_service import asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
 
 
@@ -22,14 +22,14 @@ class AwsNodes(AwsStacks):
             return None
         group_name, bucket = outputs.get(GROUP_OUTPUT), outputs.get(RECORDS_OUTPUT)
         if group_name is None or bucket is None:
-            raise CannotTellError(
+            raise UnavailableError(
                 f"the stack {stack} has no outputs {GROUP_OUTPUT} and {RECORDS_OUTPUT}: it is being made or removed, "
                 "is not one of a cluster, or was deployed by an older version of this package"
             )
         group = self._group(group_name)
         if self._store is None:
             self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
-        with asking(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             records, roster = self._store.records(), self._store.roster().roster
         return DeployedNodes(
             wanted=group.desired,
@@ -40,16 +40,16 @@ class AwsNodes(AwsStacks):
         )
 
     def _group(self, name: str) -> Group:
-        with asking("autoscaling:DescribeAutoScalingGroups"):
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
             try:
                 return look_at_group(self.client("autoscaling"), name)
             except NoGroupError as error:
-                raise CannotTellError(f"{error}, though the stack has one: somebody deleted it") from error
+                raise UnavailableError(f"{error}, though the stack has one: somebody deleted it") from error
 
     def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
         if not group.instances:
             return ()
-        with asking("ec2:DescribeInstances"):
+        with read_errors("ec2:DescribeInstances"):
             found = describe_instances(self.client("ec2"), group_name)
             return tuple(_instance(i, found.get(i, {}), leaving=i in group.leaving) for i in sorted(group.instances))
 

@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainium_core.account.pilot import StandingStack
+from trainium_core.account.pilot import DeployedStack
 from trainium_core.adapters.images import AwsImages
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 
 class AwsPilotStacks(AwsImages):
     """Answers trainium_core.account.pilot.PilotStacks."""
 
-    def standing(self, names: Sequence[str]) -> Mapping[str, StandingStack]:
+    def deployed_stacks(self, names: Sequence[str]) -> Mapping[str, DeployedStack]:
         return dict(self._standing(names))
 
-    def _standing(self, names: Sequence[str]) -> Iterator[tuple[str, StandingStack]]:
+    def _standing(self, names: Sequence[str]) -> Iterator[tuple[str, DeployedStack]]:
         for name in names:
-            with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
+            with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
                 resolved = {
                     one["ParameterValue"]: one["ResolvedValue"]
                     for one in found.get("Parameters", [])
                     if "ResolvedValue" in one
                 }
-                yield name, StandingStack(created=found["CreationTime"], resolved=resolved)
+                yield name, DeployedStack(created=found["CreationTime"], resolved=resolved)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +20,14 @@ class ListPrice:
 def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
     """The on-demand prices of the products with that usage type, each the one of the lowest tier of use.
 
-    A price of zero is none: AWS lists so what is paid for elsewhere. Raises CannotTellError for a document that cannot
+    A price of zero is none: AWS lists so what is paid for elsewhere. Raises UnavailableError for a document that cannot
     be read.
     """
     try:
         products = [json.loads(document) for document in documents]
         found = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
     except (ValueError, LookupError, TypeError, AttributeError, InvalidOperation) as error:
-        raise CannotTellError(f"the AWS Price List is not in the form that is known: {error!r}") from error
+        raise UnavailableError(f"the AWS Price List is not in the form that is known: {error!r}") from error
     return {price for price in found if price.usd > 0}
 
 

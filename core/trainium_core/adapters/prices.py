@@ -7,8 +7,8 @@ from typing import Any
 from trainium_core.adapters.price_list import list_prices
 from trainium_core.price_products import Product, products
 from trainium_core.prices import SPOT, Price, PricedItem
-from trainium_runtime.aws_service import AwsService, asking, is_aws
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import AwsService, is_aws, read_errors
+from trainium_runtime.errors import UnavailableError
 
 PRICE_LIST_REGION = "us-east-1"
 """The Price List API has an endpoint in few regions; each answers for all."""
@@ -20,7 +20,7 @@ class AwsPrices(AwsService):
             return self._spot_price(item)
         product = products()[item.product]
         if product.service is None:
-            raise CannotTellError(f"the AWS Price List is not asked for the price of: {product.name}")
+            raise UnavailableError(f"the AWS Price List is not asked for the price of: {product.name}")
         return self._list_price(item, product)
 
     def _list_price(self, item: PricedItem, product: Product) -> Price:
@@ -30,19 +30,19 @@ class AwsPrices(AwsService):
             {"Type": "TERM_MATCH", "Field": field, "Value": value.format_map(named)}
             for field, value in product.filters.items()
         ]
-        with asking("pricing:GetProducts"):
+        with read_errors("pricing:GetProducts"):
             pages = client.get_paginator("get_products").paginate(ServiceCode=product.service, Filters=filters)
             documents = [document for page in pages for document in page["PriceList"]]
         found = list_prices(documents, product.usage_type.format_map(named))
         if len({price.usd for price in found}) > 1:
-            raise CannotTellError(f"the AWS Price List has several prices of a {product.name} in {item.region}")
+            raise UnavailableError(f"the AWS Price List has several prices of a {product.name} in {item.region}")
         if found:
             (since, usd) = max((price.since, price.usd) for price in found)
             return _price(usd, "AWS Price List API", f"in effect since {since}")
         if product.of_instance_type:
             return _price(None, "AWS Price List API: no such product")
         # It is sold everywhere, so that nothing was found means that it was asked for wrongly.
-        raise CannotTellError(f"the AWS Price List answered with no price of a {product.name} in {item.region}")
+        raise UnavailableError(f"the AWS Price List answered with no price of a {product.name} in {item.region}")
 
     def _spot_price(self, item: PricedItem) -> Price:
         client = _of_aws(self.client("ec2"))
@@ -53,7 +53,7 @@ class AwsPrices(AwsService):
         }
         if item.zone_id:
             asked["AvailabilityZoneId"] = item.zone_id
-        with asking("ec2:DescribeSpotPriceHistory"):
+        with read_errors("ec2:DescribeSpotPriceHistory"):
             pages = client.get_paginator("describe_spot_price_history").paginate(**asked)
             history = [entry for page in pages for entry in page["SpotPriceHistory"]]
         if not history:
@@ -67,7 +67,7 @@ class AwsPrices(AwsService):
 def _of_aws(client: Any) -> Any:
     endpoint = str(client.meta.endpoint_url)
     if not is_aws(endpoint):
-        raise CannotTellError(f"{endpoint} is not AWS, and knows no prices")
+        raise UnavailableError(f"{endpoint} is not AWS, and knows no prices")
     return client
 
 

@@ -10,20 +10,20 @@ from trainium_core.adapters.buckets import AwsBuckets
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
 from trainium_runtime.aws_quotas import AwsQuotas
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 
 _NO_IMAGE = ("RepositoryNotFoundException",)
 
 
 class AwsRoles(AwsService):
     def role(self, name: str) -> Role | None:
-        with asking("iam:GetRole", absent=("NoSuchEntity",)):
+        with read_errors("iam:GetRole", absent=("NoSuchEntity",)):
             found = self.client("iam").get_role(RoleName=name)["Role"]
             return Role(arn=found["Arn"], trusted_services=frozenset(_services(found["AssumeRolePolicyDocument"])))
         return None
 
     def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
-        with asking("iam:SimulatePrincipalPolicy"):
+        with read_errors("iam:SimulatePrincipalPolicy"):
             answer = self.client("iam").simulate_principal_policy(
                 PolicySourceArn=role_arn, ActionNames=[*actions], ResourceArns=[resource]
             )
@@ -34,7 +34,7 @@ class AwsRoles(AwsService):
 class AwsContainerImages(AwsService):
     def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
         # What a pull asks too, and what the policies of AWS's repositories allow everybody.
-        with asking("ecr:BatchGetImage", absent=_NO_IMAGE):
+        with read_errors("ecr:BatchGetImage", absent=_NO_IMAGE):
             answer = self._clients.client("ecr", region).batch_get_image(
                 registryId=account, repositoryName=repository, imageIds=[dict(reference)]
             )
@@ -44,7 +44,7 @@ class AwsContainerImages(AwsService):
 
 class AwsStackOutputs(AwsService):
     def stack_outputs(self, name: str) -> Mapping[str, str] | None:
-        with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
+        with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
             stack = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
             return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
         return None

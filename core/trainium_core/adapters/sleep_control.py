@@ -6,18 +6,18 @@ from typing import Any
 from trainium_core.account.sleep import SleepState
 from trainium_core.adapters.node_group_control import AwsNodeGroupControl
 from trainium_core.adapters.node_notices import AwsNodeNotices
-from trainium_core.adapters.orders import ordering
 from trainium_core.adapters.stack_control import AwsStackControl
 from trainium_core.adapters.stack_events import AwsStackEvents
+from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT
 from trainium_core.teardown.scope import GROUP
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 _CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 
 
 class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGroupControl):
-    """Answers trainium_core.account.sleep.Sleeper."""
+    """Answers trainium_core.account.sleep.SleepAccount."""
 
     def sleep_state(self, stack: str) -> SleepState | None:
         for look in self.living_stacks([stack]):
@@ -38,7 +38,7 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         others = [name for name in self._parameters(stack) if name != ASLEEP_PARAMETER]
         new = {"ParameterKey": ASLEEP_PARAMETER, "ParameterValue": "true" if asleep else "false"}
-        with ordering("cloudformation:UpdateStack"):
+        with write_errors("cloudformation:UpdateStack"):
             self.client("cloudformation").update_stack(
                 StackName=stack,
                 UsePreviousTemplate=True,
@@ -50,6 +50,6 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         return {one["ParameterKey"]: one.get("ParameterValue", "") for one in self._stack(stack).get("Parameters", [])}
 
     def _stack(self, stack: str) -> Mapping[str, Any]:
-        with asking("cloudformation:DescribeStacks"):
+        with read_errors("cloudformation:DescribeStacks"):
             (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
             return found

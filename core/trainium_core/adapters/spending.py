@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
 from trainium_core.spending.node_runs import ScalingActivity
-from trainium_runtime.aws_service import asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 COST_EXPLORER_REGION = "us-east-1"
@@ -21,7 +21,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
     """Answers trainium_core.account.spending.SpendingAccount."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
-        with asking("autoscaling:DescribeScalingActivities"):
+        with read_errors("autoscaling:DescribeScalingActivities"):
             pages = self.client("autoscaling").get_paginator("describe_scaling_activities")
             asked = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
             return [
@@ -36,7 +36,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
             ]
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
-        with asking("ce:GetCostAndUsage"):
+        with read_errors("ce:GetCostAndUsage"):
             answer = self._clients.client("ce", COST_EXPLORER_REGION).get_cost_and_usage(
                 TimePeriod={"Start": start.isoformat(), "End": end.isoformat()},
                 Granularity="MONTHLY",
@@ -45,12 +45,12 @@ class AwsSpendingAccount(AwsAuditedAccount):
                 GroupBy=[{"Type": "DIMENSION", "Key": "SERVICE"}],
             )
             if answer.get("NextPageToken"):
-                raise CannotTellError("Cost Explorer's answer has several pages, and each would cost again")
+                raise UnavailableError("Cost Explorer's answer has several pages, and each would cost again")
             found = dict[str, Decimal]()
             for month in answer["ResultsByTime"]:
                 for group in month.get("Groups", ()):
                     amount = group["Metrics"][_METRIC]
                     if amount["Unit"] != "USD":
-                        raise CannotTellError(f"Cost Explorer counts in {amount['Unit']}, and not in USD")
+                        raise UnavailableError(f"Cost Explorer counts in {amount['Unit']}, and not in USD")
                     found[group["Keys"][0]] = found.get(group["Keys"][0], Decimal(0)) + Decimal(amount["Amount"])
             return found

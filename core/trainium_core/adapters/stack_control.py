@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainium_core.account.teardown import MadeResource, StackLook, StackProgress
-from trainium_core.adapters.orders import ordering
+from trainium_core.account.teardown import MadeResource, StackDescription, StackProgress
 from trainium_core.adapters.stack_template import AwsStackTemplates, TemplateResources, cluster_of
-from trainium_runtime.aws_service import asking
+from trainium_core.adapters.write_errors import write_errors
+from trainium_runtime.aws_service import read_errors
 
 _NO_STACK = ("does not exist",)
 _SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
@@ -16,14 +16,14 @@ _KEEPS = ("Retain", "RetainExceptOnCreate")
 class AwsStackControl(AwsStackTemplates):
     """Answers trainium_core.account.teardown.Stacks."""
 
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return list(self._living(names))
 
-    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackLook]:
+    def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return list(self._deleted(names))
 
     def stack_progress(self, stack_id: str) -> StackProgress:
-        with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+        with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
             (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
             status = found["StackStatus"]
             if status == "DELETE_COMPLETE":
@@ -34,22 +34,22 @@ class AwsStackControl(AwsStackTemplates):
         return StackProgress(status="DELETE_COMPLETE")
 
     def delete_stack(self, stack_id: str) -> None:
-        with ordering("cloudformation:DeleteStack", absent=_NO_STACK):
+        with write_errors("cloudformation:DeleteStack", absent=_NO_STACK):
             self.client("cloudformation").delete_stack(StackName=stack_id)
 
     def stack_that_has(self, resource_id: str) -> str | None:
-        with asking("cloudformation:DescribeStackResources", absent=_NO_STACK):
+        with read_errors("cloudformation:DescribeStackResources", absent=_NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
             there = [one["StackName"] for one in answer["StackResources"] if one["ResourceStatus"] not in _SETTLED]
             return there[0] if there else None
         return None
 
-    def _living(self, names: Sequence[str]) -> Iterator[StackLook]:
+    def _living(self, names: Sequence[str]) -> Iterator[StackDescription]:
         for name in names:
-            with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+            with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
                 template = self.template_resources(found)
-                yield _look(found, template, tuple(self._has(found["StackId"], template)))
+                yield _described(found, template, tuple(self._has(found["StackId"], template)))
 
     def _has(self, stack_id: str, template: TemplateResources) -> Iterator[MadeResource]:
         kept = {name for name, made in template.items() if made.get("DeletionPolicy") in _KEEPS}
@@ -62,13 +62,13 @@ class AwsStackControl(AwsStackTemplates):
             )
 
     def _entries(self, stack_id: str) -> Sequence[Mapping[str, Any]]:
-        with asking("cloudformation:ListStackResources", absent=_NO_STACK):
+        with read_errors("cloudformation:ListStackResources", absent=_NO_STACK):
             pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
             return [entry for page in pages for entry in page["StackResourceSummaries"]]
         return []
 
-    def _deleted(self, names: Sequence[str]) -> Iterator[StackLook]:
-        with asking("cloudformation:ListStacks"):
+    def _deleted(self, names: Sequence[str]) -> Iterator[StackDescription]:
+        with read_errors("cloudformation:ListStacks"):
             pages = self.client("cloudformation").get_paginator("list_stacks")
             summaries = [
                 summary
@@ -78,9 +78,9 @@ class AwsStackControl(AwsStackTemplates):
             ]
         for summary in summaries:
             stack_id = summary["StackId"]
-            with asking("cloudformation:DescribeStacks", absent=_NO_STACK):
+            with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-                yield _look(found, self.template_resources(found), tuple(self._had(stack_id)))
+                yield _described(found, self.template_resources(found), tuple(self._had(stack_id)))
 
     def _had(self, stack_id: str) -> Iterator[MadeResource]:
         """What a deleted stack had, by the last that its events say of each."""
@@ -104,14 +104,16 @@ class AwsStackControl(AwsStackTemplates):
                 yield f"{what}: {event.get('ResourceStatusReason', 'no reason given')}"
 
     def _events(self, stack_id: str) -> Iterator[Mapping[str, Any]]:
-        with asking("cloudformation:DescribeStackEvents"):
+        with read_errors("cloudformation:DescribeStackEvents"):
             pages = self.client("cloudformation").get_paginator("describe_stack_events")
             for page in pages.paginate(StackName=stack_id):
                 yield from page["StackEvents"]
 
 
-def _look(found: Mapping[str, Any], template: TemplateResources, resources: tuple[MadeResource, ...]) -> StackLook:
-    return StackLook(
+def _described(
+    found: Mapping[str, Any], template: TemplateResources, resources: tuple[MadeResource, ...]
+) -> StackDescription:
+    return StackDescription(
         name=found["StackName"],
         stack_id=found["StackId"],
         status=found["StackStatus"],

@@ -5,20 +5,20 @@ from itertools import takewhile
 from typing import Any
 
 from trainium_core.account.stack_events import StackEvent
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 
 
 class AwsStackEvents(AwsService):
     """Answers trainium_core.account.stack_events.StackEvents."""
 
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
-        with asking("cloudformation:DescribeStackEvents", absent=("does not exist",)):
+        with read_errors("cloudformation:DescribeStackEvents", absent=("does not exist",)):
             new = takewhile(lambda event: event["EventId"] != after, self._newest_first(stack))
             return [_event(entry) for entry in new][::-1]
         return []
 
     def last_event(self, stack: str) -> str | None:
-        with asking("cloudformation:DescribeStackEvents", absent=("does not exist",)):
+        with read_errors("cloudformation:DescribeStackEvents", absent=("does not exist",)):
             newest = next(self._newest_first(stack), None)
             return newest["EventId"] if newest else None
         return None

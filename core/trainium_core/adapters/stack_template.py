@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from trainium_runtime.aws_service import AwsService, asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 TemplateResources = Mapping[str, Mapping[str, Any]]
@@ -13,14 +13,14 @@ TemplateResources = Mapping[str, Mapping[str, Any]]
 
 class AwsStackTemplates(AwsService):
     def template_resources(self, found: Mapping[str, Any]) -> TemplateResources:
-        """Of a stack as CloudFormation describes it, which may be deleted. Raises CannotTellError."""
+        """Of a stack as CloudFormation describes it, which may be deleted. Raises UnavailableError."""
         if found["StackStatus"] == "REVIEW_IN_PROGRESS":
             return {}
         stack_id = found["StackId"]
-        with asking("cloudformation:GetTemplate", absent=("does not exist",)):
+        with read_errors("cloudformation:GetTemplate", absent=("does not exist",)):
             body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
             if not isinstance(body, Mapping):
-                raise CannotTellError(f"the template of {stack_id} is not JSON: this package did not make it")
+                raise UnavailableError(f"the template of {stack_id} is not JSON: this package did not make it")
             return cast(Mapping[str, Any], body).get("Resources", {})
         return {}
 

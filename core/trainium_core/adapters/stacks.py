@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 
 class AwsStacks(AwsStackTemplates):
@@ -34,7 +34,7 @@ class AwsStacks(AwsStackTemplates):
 
     def _described(self, name: str) -> Mapping[str, Any] | None:
         # CloudFormation has no code of its own for a stack that does not exist.
-        with asking("cloudformation:DescribeStacks", absent=("does not exist",)):
+        with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
             return found
         return None

@@ -3,7 +3,7 @@
 from itertools import islice
 
 from trainium_core.account.teardown import StoredBytes
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 
 _PAGES = 50  # of a bucket's objects: 50,000, within some seconds
 _GIB = 1024**3
@@ -24,7 +24,7 @@ class AwsStoredSizes(AwsService):
                 return StoredBytes(count=0)
 
     def _in_bucket(self, name: str) -> StoredBytes | None:
-        with asking("s3:ListBucketVersions", absent=("NoSuchBucket",)):
+        with read_errors("s3:ListBucketVersions", absent=("NoSuchBucket",)):
             pages = self.client("s3").get_paginator("list_object_versions").paginate(Bucket=name)
             count, more = 0, False
             for page in islice(pages, _PAGES):
@@ -35,13 +35,13 @@ class AwsStoredSizes(AwsService):
 
     def _in_fsx(self, file_system_id: str) -> StoredBytes | None:
         """What it is billed for: its capacity, however much of it is used."""
-        with asking("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
+        with read_errors("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
             (entry,) = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"]
             return StoredBytes(count=entry["StorageCapacity"] * _GIB)
         return None
 
     def _in_efs(self, file_system_id: str) -> StoredBytes | None:
-        with asking("elasticfilesystem:DescribeFileSystems", absent=("FileSystemNotFound",)):
+        with read_errors("elasticfilesystem:DescribeFileSystems", absent=("FileSystemNotFound",)):
             (entry,) = self.client("efs").describe_file_systems(FileSystemId=file_system_id)["FileSystems"]
             return StoredBytes(count=entry["SizeInBytes"]["Value"])
         return None

@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
 from trainium_runtime.aws_service import DENIED
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 
@@ -24,14 +24,14 @@ class AwsTrainingJobControl(AwsTrainingJobs):
         keys = {f"{place.path.strip('/')}/{name}".lstrip("/"): content for name, content in files.items()}
         missing = {key: content for key, content in keys.items() if not self._is_there(place.netloc, key, len(content))}
         for key, content in missing.items():
-            with ordering("s3:PutObject"):
+            with write_errors("s3:PutObject"):
                 self.client("s3").put_object(Bucket=place.netloc, Key=key, Body=content)
         return len(missing)
 
     def start(self, request: Mapping[str, object]) -> None:
         # A name is used once: a request that boto3 sends again, for want of an answer, starts no second job.
         try:
-            with ordering("sagemaker:CreateTrainingJob"):
+            with write_errors("sagemaker:CreateTrainingJob"):
                 self.client("sagemaker").create_training_job(**request)
         except JobRefusedError as error:
             if _may_have_been_taken(error.__cause__):
@@ -39,7 +39,7 @@ class AwsTrainingJobControl(AwsTrainingJobs):
             raise
 
     def stop(self, name: str) -> None:
-        with ordering("sagemaker:StopTrainingJob"):
+        with write_errors("sagemaker:StopTrainingJob"):
             self.client("sagemaker").stop_training_job(TrainingJobName=name)
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
@@ -63,7 +63,7 @@ def _may_have_been_taken(cause: BaseException | None) -> bool:
 
 
 @contextmanager
-def ordering(permission: str) -> Generator[None]:
+def write_errors(permission: str) -> Generator[None]:
     """Turn what can go wrong into JobRefusedError."""
     try:
         yield
@@ -72,7 +72,7 @@ def ordering(permission: str) -> Generator[None]:
             told = error.response["Error"].get("Message", "")
             raise JobRefusedError(f"not allowed: the permission {permission} is missing ({told})") from error
         raise JobRefusedError(_words(error)) from error
-    except (BotoCoreError, CannotTellError) as error:
+    except (BotoCoreError, UnavailableError) as error:
         raise JobRefusedError(str(error)) from error
     except ResponseParserError as error:
         raise JobRefusedError(f"the answer is not AWS's: {str(error).splitlines()[0]}") from error

@@ -7,8 +7,8 @@ from typing import Any
 
 from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
 from trainium_core.sagemaker.training_facts import training_facts
-from trainium_runtime.aws_service import AwsService, asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.errors import UnavailableError
 
 _LARGEST_PAGE = 100  # of ListTrainingJobs
 _PAGES_AT_ONCE = 20  # of one log stream: a talkative job must not keep its status from being looked at
@@ -16,7 +16,7 @@ _PAGES_AT_ONCE = 20  # of one log stream: a talkative job must not keep its stat
 
 class AwsTrainingJobs(AwsService):
     def training_job(self, name: str) -> JobState | None:
-        with asking("sagemaker:DescribeTrainingJob", absent=("not found", "not find", "ResourceNotFound")):
+        with read_errors("sagemaker:DescribeTrainingJob", absent=("not found", "not find", "ResourceNotFound")):
             return _state(self.client("sagemaker").describe_training_job(TrainingJobName=name))
         return None
 
@@ -25,7 +25,7 @@ class AwsTrainingJobs(AwsService):
         asked |= {"NameContains": prefix} if prefix else {}
         asked |= {"StatusEquals": status} if status else {}
         paging = {"PageSize": min(most, _LARGEST_PAGE)}
-        with asking("sagemaker:ListTrainingJobs"):
+        with read_errors("sagemaker:ListTrainingJobs"):
             pages = self.client("sagemaker").get_paginator("list_training_jobs")
             entries = (
                 entry
@@ -46,11 +46,11 @@ class AwsTrainingJobs(AwsService):
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
         lines: list[LogLine] = []
         reached, is_last = dict(position), True
-        unread: CannotTellError | None = None
+        unread: UnavailableError | None = None
         for stream in self._streams(name):
             try:
                 events, reached[stream], at_end = self._events(stream, reached.get(stream))
-            except CannotTellError as error:  # such as a throttled one of many: the others are not read again for it
+            except UnavailableError as error:  # such as a throttled one of many: the others are not read again for it
                 unread = error
                 continue
             is_last = is_last and at_end
@@ -62,7 +62,7 @@ class AwsTrainingJobs(AwsService):
 
     def _streams(self, name: str) -> Sequence[str]:
         """A stream for each node and attempt: `<job>/<node>-<time>`. The group comes with the first job of a region."""
-        with asking("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
+        with read_errors("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
             pages = self.client("logs").get_paginator("describe_log_streams")
             return [
                 stream["logStreamName"]
@@ -80,7 +80,7 @@ class AwsTrainingJobs(AwsService):
         at_end = False
         for _ in range(_PAGES_AT_ONCE):
             asked: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
-            with asking("logs:GetLogEvents"):
+            with read_errors("logs:GetLogEvents"):
                 page = self.client("logs").get_log_events(**asked, **({"nextToken": token} if token else {}))
                 events += page["events"]
                 at_end = page["nextForwardToken"] == token

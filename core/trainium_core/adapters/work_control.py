@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Work
-from trainium_core.adapters.orders import ordering
+from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import training_job_prefix
-from trainium_runtime.aws_service import AwsService, asking
+from trainium_runtime.aws_service import AwsService, read_errors
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("InProgress", "Stopping")
@@ -24,19 +24,19 @@ class AwsWorkControl(AwsService):
     def stop(self, work: Work) -> None:
         match work.kind:
             case "execution":
-                with ordering("states:StopExecution", absent=_OVER):
+                with write_errors("states:StopExecution", absent=_OVER):
                     self.client("stepfunctions").stop_execution(executionArn=work.work_id, cause="trn destroy")
             case "training job":
-                with ordering("sagemaker:StopTrainingJob", absent=_OVER):
+                with write_errors("sagemaker:StopTrainingJob", absent=_OVER):
                     self.client("sagemaker").stop_training_job(TrainingJobName=work.work_id)
             case "warm pool":
-                with ordering("sagemaker:UpdateTrainingJob", absent=_OVER):
+                with write_errors("sagemaker:UpdateTrainingJob", absent=_OVER):
                     no_longer = {"KeepAlivePeriodInSeconds": 0}
                     self.client("sagemaker").update_training_job(TrainingJobName=work.work_id, ResourceConfig=no_longer)
 
     def _executions(self, state_machines: Sequence[str]) -> Iterator[Work]:
         for machine in state_machines:
-            with asking("states:ListExecutions", absent=("StateMachineDoesNotExist",)):
+            with read_errors("states:ListExecutions", absent=("StateMachineDoesNotExist",)):
                 pages = self.client("stepfunctions").get_paginator("list_executions")
                 for page in pages.paginate(stateMachineArn=machine, statusFilter="RUNNING"):
                     for entry in page["executions"]:
@@ -55,7 +55,7 @@ class AwsWorkControl(AwsService):
     def _named(self, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
         """Jobs by name and by tag: the name of another cluster may begin with that of this one."""
         prefix = training_job_prefix(cluster)
-        with asking("sagemaker:ListTrainingJobs"):
+        with read_errors("sagemaker:ListTrainingJobs"):
             pages = self.client("sagemaker").get_paginator("list_training_jobs")
             found = [
                 entry
@@ -66,6 +66,6 @@ class AwsWorkControl(AwsService):
         yield from (entry for entry in found if self._cluster_of(entry["TrainingJobArn"]) == cluster)
 
     def _cluster_of(self, job_arn: str) -> str | None:
-        with asking("sagemaker:ListTags"):
+        with read_errors("sagemaker:ListTags"):
             pages = self.client("sagemaker").get_paginator("list_tags").paginate(ResourceArn=job_arn)
             return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}.get(CLUSTER_TAG)

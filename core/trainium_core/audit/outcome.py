@@ -34,7 +34,7 @@ class NotRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """`calls`: how often each call was made. `prices_silence`: each reason why AWS was not heard about a price."""
+    """`calls`: how often each call was made. `prices_unavailable`: each reason why AWS was not heard about a price."""
 
     cluster: str
     region: str
@@ -45,7 +45,7 @@ class Audit:
     not_read: tuple[NotRead, ...]
     kinds: tuple[str, ...]
     calls: Mapping[str, int]
-    prices_silence: tuple[str, ...] = ()
+    prices_unavailable: tuple[str, ...] = ()
 
     def of(self, group: Group) -> tuple[Audited, ...]:
         return tuple(one for one in self.resources if one.group == group)

@@ -57,8 +57,8 @@ class Resource:
         return None if self.tags is None else self.tags.get(CLUSTER_TAG)
 
 
-class Look(Protocol):
-    """One kind of thing, looked for in the whole account. Each method raises CannotTellError without an answer."""
+class ResourceLister(Protocol):
+    """One kind of thing, looked for in the whole account. Each method raises UnavailableError without an answer."""
 
     @property
     def kind(self) -> str:

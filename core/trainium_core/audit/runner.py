@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 
 from trainium_core.account.audit import AuditedAccount
-from trainium_core.audit.beyond_looks import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Evidence, Seen, belonging
-from trainium_core.audit.resource import Found, Look, Resource, arn_key
+from trainium_core.audit.resource import Found, Resource, ResourceLister, arn_key
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
+from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.price_quotes import quotes
 from trainium_core.prices_file import snapshot_prices
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 Progress = Callable[[int, int], None]
 """Is told how many of how many questions are answered."""
@@ -32,10 +32,10 @@ _STACKS = "the stacks, and what they made"
 
 @dataclass(frozen=True, kw_only=True)
 class _Answers:
-    """`seen`: everything that any look saw. `answered`: the looks that had an answer."""
+    """`seen`: everything that any lister saw. `answered`: the listers that had an answer."""
 
-    looks: Sequence[Look]
-    answered: Sequence[Look]
+    listers: Sequence[ResourceLister]
+    answered: Sequence[ResourceLister]
     seen: Sequence[Seen]
     tagged: Mapping[str, str]
     stacks: Stacks
@@ -45,7 +45,7 @@ class _Answers:
 def audit(
     plan: Plan, account: AuditedAccount, *, stack_names: Sequence[str], now: datetime, tell: Progress | None = None
 ) -> Audit:
-    """Everything in the account that is, or may be, the plan's cluster's. Raises CannotTellError without credentials.
+    """Everything in the account that is, or may be, the plan's cluster's. Raises UnavailableError without credentials.
 
     `stack_names`: the stacks of the cluster. A standing stack with the cluster's tag counts whatever its name.
     """
@@ -66,17 +66,17 @@ def audit(
             for group, found in grouped
         ),
         not_read=tuple(not_read),
-        kinds=tuple(look.kind for look in answers.looks),
+        kinds=tuple(lister.kind for lister in answers.listers),
         calls=account.calls(),
-        prices_silence=priced.silence,
+        prices_unavailable=priced.unavailable,
     )
 
 
 def _ask(
     account: AuditedAccount, cluster: str, account_id: str, stack_names: Sequence[str], tell: Progress | None
 ) -> _Answers:
-    looks = account.looks(account_id)
-    asked: dict[str, Callable[[], Any]] = {look.kind: partial(_resources, look) for look in looks}
+    listers = account.listers(account_id)
+    asked: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
     asked[_TAGS] = account.tagged
     asked[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
     heard, not_read = dict[str, Any](), list[NotRead]()
@@ -86,7 +86,7 @@ def _ask(
             for done, future in enumerate(as_completed(futures), start=1):
                 try:
                     heard[futures[future]] = future.result()
-                except CannotTellError as error:
+                except UnavailableError as error:
                     not_read.append(NotRead(what=futures[future], reason=str(error)))
                 if tell is not None:
                     tell(done, len(asked))
@@ -94,17 +94,17 @@ def _ask(
             threads.shutdown(wait=False, cancel_futures=True)
             raise
     return _Answers(
-        looks=looks,
-        answered=[look for look in looks if look.kind in heard],
-        seen=[(look.kind, look.resource_type, one) for look in looks for one in heard.get(look.kind, ())],
+        listers=listers,
+        answered=[lister for lister in listers if lister.kind in heard],
+        seen=[(lister.kind, lister.resource_type, one) for lister in listers for one in heard.get(lister.kind, ())],
         tagged=heard.get(_TAGS, {}),
         stacks=_sorted_out(heard.get(_STACKS, ()), cluster, stack_names),
         not_read=sorted(not_read, key=lambda one: one.what),
     )
 
 
-def _resources(look: Look) -> list[Resource]:
-    return list(look.resources())
+def _resources(lister: ResourceLister) -> list[Resource]:
+    return list(lister.resources())
 
 
 def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
@@ -132,7 +132,7 @@ def _grouped(
     grouped: list[tuple[Group, Found]] = [
         (_group(seen, answers.stacks), found) for seen, found in belonging(answers.seen, evidence)
     ]
-    yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.looks, not_read)
+    yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
     yield from _in("left", only_in_the_index(answers.tagged, cluster, own, answers.answered))
     yield from _in("left", only_remembered(own, NOT_DELETED, answers.answered))
     yield from _in("kept", only_remembered(own, KEPT_ONLY, answers.answered))
@@ -155,13 +155,13 @@ def _group(seen: Seen, stacks: Stacks) -> Group:
 
 
 def _measured(
-    grouped: Sequence[tuple[Group, Found]], looks: Sequence[Look], not_read: list[NotRead]
+    grouped: Sequence[tuple[Group, Found]], listers: Sequence[ResourceLister], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
-    measure = partial(_measure, {look.kind: look for look in looks})
+    measure = partial(_measure, {lister.kind: lister for lister in listers})
     with ThreadPoolExecutor(THREADS) as threads:
         answers = list(threads.map(measure, [found for _, found in grouped]))
     for (group, found), answer in zip(grouped, answers, strict=True):
-        if isinstance(answer, CannotTellError):
+        if isinstance(answer, UnavailableError):
             if group != "shared":  # whatever that holds, it is not the cluster's
                 not_read.append(NotRead(what=f"{found.kind} {found.resource.name}", reason=str(answer)))
             yield group, found
@@ -169,8 +169,8 @@ def _measured(
             yield group, Found(kind=found.kind, resource=answer, found_by=found.found_by)
 
 
-def _measure(looks: Mapping[str, Look], found: Found) -> Resource | CannotTellError | None:
+def _measure(listers: Mapping[str, ResourceLister], found: Found) -> Resource | UnavailableError | None:
     try:
-        return looks[found.kind].measured(found.resource)
-    except CannotTellError as error:
+        return listers[found.kind].measured(found.resource)
+    except UnavailableError as error:
         return error

@@ -30,5 +30,5 @@ def _where_from(estimated: Estimate) -> str:
     days = sorted(line.price.date for line in estimated.lines if line.price and line.price.origin == "snapshot")
     if not days:
         return "list prices, before tax and discounts"
-    why = f", since {estimated.silence[0]}" if estimated.silence else ""
+    why = f", since {estimated.unavailable[0]}" if estimated.unavailable else ""
     return f"by a snapshot of list prices, the oldest of {days[0]}{why}"

@@ -8,7 +8,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 def check_job_buckets(plan: Plan, job: TrainingJob, account: Buckets) -> Answer:
@@ -23,7 +23,7 @@ def _buckets(job: TrainingJob) -> Iterator[str]:
 def _of_bucket(name: str, plan: Plan, account: Buckets) -> Answer:
     try:
         region = account.bucket_region(name)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return Answer(outcome="unknown", found=f"{name}: {error}")
     if region is None:
         return Answer(outcome="fail", found=f"there is no bucket {name}", fix="give one that is there")

@@ -15,7 +15,7 @@ from trainium_core.preflight.job_role_check import check_job_role
 from trainium_core.sagemaker.cost import cost_words, job_estimate
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 JobCheck = Callable[[Plan, TrainingJob, SageMakerAccount], Answer]
 
@@ -67,5 +67,5 @@ def job_preflight(
 def _ask(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
     try:
         return check(plan, job, account)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return Answer(outcome="unknown", found=str(error))

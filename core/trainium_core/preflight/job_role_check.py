@@ -10,7 +10,7 @@ from trainium_core.sagemaker.images import parsed_image
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.training_facts import training_facts
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _READ, _WRITE = "s3:GetObject", "s3:PutObject"
 _PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
@@ -37,7 +37,7 @@ def _access(job: TrainingJob, account: Roles) -> Iterator[Answer]:
         resource = _resource(url)
         try:
             denied = account.denied_actions(job.role_arn, actions, resource)
-        except CannotTellError as error:
+        except UnavailableError as error:
             yield Answer(outcome="unknown", found=f"whether the role reaches what the job uses: {error}")
             return
         if denied:

@@ -21,7 +21,7 @@ from trainium_core.preflight.reservation_check import check_reservation
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_core.preflight.volume_check import check_volumes
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError, NotSignedInError
+from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 Check = Callable[[Plan, Account], Answer | None]
 """What a check answers about a plan; None when the plan gives it nothing to ask."""
@@ -87,7 +87,7 @@ def _ask(name: str, plan: Plan, account: Account) -> Answer | None:
         return CHECKS[name](plan, account)
     except NotSignedInError as error:
         return Answer(outcome="unknown", found=str(error), fix=_SIGN_IN)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return Answer(outcome="unknown", found=str(error))
 
 

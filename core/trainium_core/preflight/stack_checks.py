@@ -9,7 +9,7 @@ from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation takes an update of a stack."""
@@ -80,7 +80,7 @@ def _other_qualifiers(account: Account) -> list[str]:
     folder = facts()["bootstrap"]["parameter_folder"]
     try:
         found = account.parameters_under(folder)
-    except CannotTellError:  # that the default one is not there is certain all the same
+    except UnavailableError:  # that the default one is not there is certain all the same
         return []
     return sorted(name.removeprefix(f"{folder}/").partition("/")[0] for name in found)
 

@@ -2,7 +2,7 @@
 
 from trainium_core.sagemaker.images import training_image
 from trainium_core.sagemaker.job import TrainingJob, job_name
-from trainium_core.sagemaker.places import JobPlaces, places_from_outputs, places_in_bucket
+from trainium_core.sagemaker.locations import JobLocations, locations_from_outputs, locations_in_bucket
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.request import training_job_request
 from trainium_core.sagemaker.run import run_training_job, start_training_job
@@ -10,13 +10,13 @@ from trainium_core.sagemaker.source_package import SourcePackage, pack_source
 
 __all__ = [
     "JobError",
-    "JobPlaces",
+    "JobLocations",
     "SourcePackage",
     "TrainingJob",
     "job_name",
+    "locations_from_outputs",
+    "locations_in_bucket",
     "pack_source",
-    "places_from_outputs",
-    "places_in_bucket",
     "run_training_job",
     "start_training_job",
     "training_image",

@@ -23,7 +23,7 @@ def job_estimate(plan: Plan, job: TrainingJob, *, aws: Prices | None) -> Estimat
     items = () if job.training_plan_arn is not None else (_instances(plan, job),)
     found = quotes((item.item for item in items), own=plan.prices, aws=aws, snapshot=snapshot_prices())
     hours = Decimal(str(job.max_hours)) + Decimal(job.warm_pool_minutes) / MINUTES_PER_HOUR
-    return Estimate(lines=cost_lines(items, found), hours=hours, silence=found.silence)
+    return Estimate(lines=cost_lines(items, found), hours=hours, unavailable=found.unavailable)
 
 
 def cost_words(job: TrainingJob, estimated: Estimate) -> str:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from trainium_core.account.training_jobs import JobState, LogLine, LogPage, TrainingJobs
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 10
 UNANSWERED = 6
@@ -24,7 +24,7 @@ class JobFollower:
     def events(self) -> Iterator[JobState | LogLine]:
         """Each line that the job writes, and its state whenever that changes; the last one is of a job that is over.
 
-        Lines are read once more after the end, since CloudWatch shows them late. Raises CannotTellError when AWS does
+        Lines are read once more after the end, since CloudWatch shows them late. Raises UnavailableError when AWS does
         not answer UNANSWERED times in a row, or knows no such job.
         """
         ended = False
@@ -44,14 +44,14 @@ class JobFollower:
         while True:
             try:
                 state = self._jobs.training_job(self.name)
-            except CannotTellError:
+            except UnavailableError:
                 silent += 1
                 if silent == UNANSWERED:
                     raise
                 self._pause(POLL_SECONDS)
                 continue
             if state is None:
-                raise CannotTellError(f"SageMaker knows no training job {self.name} in this region")
+                raise UnavailableError(f"SageMaker knows no training job {self.name} in this region")
             silent = 0
             yield state
 
@@ -63,12 +63,12 @@ class JobFollower:
                 self._position = page.position
                 if not to_the_end:
                     return
-        except CannotTellError:
+        except UnavailableError:
             return
 
 
 def log_pages(name: str, jobs: TrainingJobs, position: Mapping[str, str] | None = None) -> Iterator[LogPage]:
-    """All that a job has written since a position, default since its beginning. Raises CannotTellError."""
+    """All that a job has written since a position, default since its beginning. Raises UnavailableError."""
     while True:
         page = jobs.job_log(name, position or {})
         yield page

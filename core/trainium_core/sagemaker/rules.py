@@ -8,7 +8,7 @@ from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
 from trainium_core.sagemaker.images import image_tags, parsed_image
 from trainium_core.sagemaker.job import LONGEST_NAME, TrainingJob, sagemaker_type
-from trainium_core.sagemaker.places import BUCKET_NAME
+from trainium_core.sagemaker.locations import BUCKET_NAME
 from trainium_core.sagemaker.problems import JobError, JobProblem
 from trainium_core.sagemaker.source_package import SOURCE_CHANNEL
 from trainium_core.sagemaker.training_facts import training_facts

@@ -49,7 +49,7 @@ def run_training_job(
     """Start a job and wait for its end; `tell` is given each log line and each change of its state.
 
     aws: default the account whose credentials boto3 finds, in the plan's region.
-    Raises JobError, JobRefusedError, JobUnknownError, and CannotTellError when AWS answers no more while it goes on.
+    Raises JobError, JobRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it goes on.
     """
     if aws is None:
         from trainium_core.adapters.training_job_control import AwsTrainingJobControl

@@ -21,7 +21,7 @@ from trainium_core.spending.estimated import (
 )
 from trainium_core.spending.node_runs import NodeRun, node_runs
 from trainium_core.spending.spending import Forecast, Spending
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
@@ -37,7 +37,7 @@ def spending(
     ask_cost_explorer: bool,
     tell: Progress | None = None,
 ) -> Spending:
-    """Raises CannotTellError without credentials."""
+    """Raises UnavailableError without credentials."""
     audited = audit(plan, account, stack_names=stack_names, now=now, tell=tell)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
@@ -69,8 +69,8 @@ def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead], now
         try:
             activities = account.scaling_activities(name)
             if not activities and not stack.stands:
-                raise CannotTellError("Auto Scaling remembers nothing of this group, which is gone")
-        except CannotTellError as error:
+                raise UnavailableError("Auto Scaling remembers nothing of this group, which is gone")
+        except UnavailableError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
             found = node_runs(activities, running=running, deleted=stack.deleted, remembered=remembered_since(now))
@@ -94,7 +94,7 @@ def _billed(
         return None, "not asked: no stack of the cluster is remembered, so nobody knows since when"
     try:
         found = account.billed(plan.cluster_name, since.date(), now.date() + timedelta(days=1))
-    except CannotTellError as error:
+    except UnavailableError as error:
         return None, str(error)
     if not any(found.values()):
         return None, (

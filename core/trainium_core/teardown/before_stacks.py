@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import Buckets, NodeGroups, OrderRefusedError, RunningWork, Work
+from trainium_core.account.teardown import Buckets, NodeGroups, RequestRefusedError, RunningWork, Work
 from trainium_core.teardown.scope import Scope, may_be_emptied
 from trainium_core.teardown.step import Progress, count
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _PATIENCE = 60
 """Looks at a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
@@ -86,13 +86,13 @@ class EmptyBuckets:
         return "buckets left behind" if self.also_delete else "content of buckets"
 
     def advance(self) -> Progress:
-        unanswered: CannotTellError | None = None
+        unanswered: UnavailableError | None = None
         for bucket in self.scope.buckets if self.also_delete else self.scope.buckets_in_stacks:
             try:
                 told = None if bucket in self.refused else self._advance(bucket)
-            except OrderRefusedError as error:
+            except RequestRefusedError as error:
                 self.refused[bucket] = str(error)
-            except CannotTellError as error:
+            except UnavailableError as error:
                 unanswered = error
             else:
                 if told:

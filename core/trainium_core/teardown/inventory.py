@@ -14,7 +14,7 @@ from trainium_core.prices_file import snapshot_prices
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
 from trainium_core.teardown.scope import BUCKET, Scope, may_be_emptied
 from trainium_core.teardown.step import count
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _GIB = 1024**3
 _PRODUCTS = {
@@ -56,7 +56,7 @@ class Inventory:
 
 def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
     """Look at everything that goes and stays. What has no answer is named, and keeps nothing from being shown."""
-    looker = _Looker(account, scope)
+    looker = _Survey(account, scope)
     going = looker.going()
     return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(looker.unknown))
 
@@ -86,7 +86,7 @@ def _size(account: StoredSizes, made: MadeResource) -> StoredBytes | str | None:
         return "no size"
     try:
         return account.stored(made.kind, made.resource_id)
-    except CannotTellError as error:
+    except UnavailableError as error:
         return str(error)
 
 
@@ -94,7 +94,7 @@ def _month(size: StoredBytes | str | None, usd: Decimal | None) -> Decimal | Non
     return size.count * usd / _GIB if isinstance(size, StoredBytes) and usd is not None else None
 
 
-class _Looker:
+class _Survey:
     def __init__(self, account: TeardownAccount, scope: Scope) -> None:
         self._account, self._scope = account, scope
         self.unknown: list[str] = []
@@ -107,14 +107,14 @@ class _Looker:
             return []
         try:
             work = self._account.running_work(cluster=self._scope.cluster, state_machines=self._scope.state_machines)
-        except CannotTellError as error:
+        except UnavailableError as error:
             return self._not_known("training jobs", error)
         return [Going(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
 
     def _nodes(self) -> Sequence[Going]:
         try:
             groups = self._account.node_groups(self._scope.groups)
-        except CannotTellError as error:
+        except UnavailableError as error:
             return self._not_known("nodes", error)
         return [
             Going(
@@ -143,7 +143,7 @@ class _Looker:
         for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
             try:
                 tags = self._account.bucket_tags(name)
-            except CannotTellError as error:
+            except UnavailableError as error:
                 self._not_known(f"bucket {name}", error)
                 continue
             if may_be_emptied(tags, self._scope.cluster):
@@ -155,12 +155,12 @@ class _Looker:
         for kind in LEFTOVER_KINDS:
             try:
                 found = ours(self._account, self._scope, kind)
-            except CannotTellError as error:
+            except UnavailableError as error:
                 self._not_known(f"{kind}s", error)
                 continue
             going += [Going(what=kind, name=one.resource_id, detail="outside every stack") for one in found]
         return going
 
-    def _not_known(self, what: str, error: CannotTellError) -> Sequence[Going]:
+    def _not_known(self, what: str, error: UnavailableError) -> Sequence[Going]:
         self.unknown.append(f"{what}: {error}")
         return []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from trainium_core.account.teardown import Leftover, LeftoverKind, OrderRefusedError, TeardownAccount
+from trainium_core.account.teardown import Leftover, LeftoverKind, RequestRefusedError, TeardownAccount
 from trainium_core.naming import STACK_NAMES
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, count
@@ -32,7 +32,7 @@ class DeleteLeftovers:
             try:
                 self.account.delete_leftover(one)
                 self.deleted += 1
-            except OrderRefusedError as error:
+            except RequestRefusedError as error:
                 self.refused[one.resource_id] = str(error)
         if left:
             return Progress(state="waiting", told=f"{count(self.deleted, self.kind)} deleted")

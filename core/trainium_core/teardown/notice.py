@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account.teardown import NoticeBoard, OrderRefusedError
+from trainium_core.account.teardown import NoticeAccount, RequestRefusedError
 from trainium_core.teardown.step import Progress, count
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.roster import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
@@ -28,7 +28,7 @@ class GiveNotice:
     kind: names the notice among others, such as destroy. groups: the nodes' Auto Scaling groups.
     """
 
-    account: NoticeBoard
+    account: NoticeAccount
     stack: str | None
     groups: Sequence[str]
     kind: str
@@ -56,7 +56,7 @@ class GiveNotice:
     def withdraw(self) -> None:
         """The nodes go on after all, as far as that can still be told."""
         if self.stack is not None and self.ends is not None:
-            with suppress(CannotTellError, OrderRefusedError):
+            with suppress(UnavailableError, RequestRefusedError):
                 self.account.withdraw(self.stack, self.kind)
 
     def _running(self) -> int:

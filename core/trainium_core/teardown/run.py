@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainium_core.account.teardown import OrderRefusedError, TeardownAccount
+from trainium_core.account.teardown import RequestRefusedError, TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
 from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.stacks_step import DeleteStacks
 from trainium_core.teardown.step import Progress, Step
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Seconds between two looks while AWS is at work: short at first, then longer, as it goes on."""
@@ -93,10 +93,10 @@ def end(step: Step, tell: Tell, pause: Pause) -> Outcome:
     while True:
         try:
             progress = step.advance()
-        except OrderRefusedError as error:
+        except RequestRefusedError as error:
             tell(step.name, Progress(state="stuck", told=str(error)))
             return Outcome(step=step.name, state="stuck", told=str(error))
-        except CannotTellError as error:
+        except UnavailableError as error:
             unanswered += 1
             if unanswered == _UNANSWERED:
                 tell(step.name, Progress(state="stuck", told=str(error)))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from trainium_core.account.teardown import Leftover, MadeResource, StackLook, Stacks
+from trainium_core.account.teardown import Leftover, MadeResource, StackDescription, Stacks
 from trainium_core.naming import HYPERPOD_LOGS, STACK_NAMES, TRAINING_STACK_NAME
-from trainium_runtime.naming import CLUSTER_TAG, CONSENT_TAG
+from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
 BUCKET = "AWS::S3::Bucket"
 _FUNCTION = "AWS::Lambda::Function"
@@ -25,7 +25,7 @@ def is_ours(tags: Mapping[str, str], cluster: str) -> bool:
 
 def may_be_emptied(tags: Mapping[str, str], cluster: str) -> bool:
     """Whether a bucket is ours and was not told to stay."""
-    return is_ours(tags, cluster) and tags.get(CONSENT_TAG) == "true"
+    return is_ours(tags, cluster) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,9 @@ class Scope:
     """The stacks of a cluster. `foreign`: living stacks that have one of our names and belong to something else."""
 
     cluster: str
-    living: tuple[StackLook, ...] = ()
-    deleted: tuple[StackLook, ...] = ()
-    foreign: tuple[StackLook, ...] = ()
+    living: tuple[StackDescription, ...] = ()
+    deleted: tuple[StackDescription, ...] = ()
+    foreign: tuple[StackDescription, ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Scope:
 
 
 def scope_of(account: Stacks, cluster: str) -> Scope:
-    """Look for the stacks of a cluster. Raises CannotTellError."""
+    """Look for the stacks of a cluster. Raises UnavailableError."""
     names = tuple(STACK_NAMES.values())
     living = account.living_stacks(names)
     return Scope(
@@ -111,7 +111,7 @@ def scope_of(account: Stacks, cluster: str) -> Scope:
     )
 
 
-def belongs(stack: StackLook, cluster: str) -> bool:
+def belongs(stack: StackDescription, cluster: str) -> bool:
     """Whether a stack is one of the cluster."""
     # What a deployment leaves that made change sets and nothing else has no tags, and nothing to lose.
     bare = stack.status == _ONLY_CHANGE_SETS and stack.cluster is None and not stack.resources

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import OrderRefusedError, StackLook, StackProgress, Stacks
+from trainium_core.account.teardown import RequestRefusedError, StackDescription, StackProgress, Stacks
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, Step, count
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 _ATTEMPTS = 3
 _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS"
@@ -35,7 +35,7 @@ class DeleteStacks:
                 return Progress(state=state, told="; ".join(told))
         return Progress(state="done", told=", ".join(look.told for look in looks) or "none is there")
 
-    def _advance(self, stack: StackLook) -> Progress:
+    def _advance(self, stack: StackDescription) -> Progress:
         now = self.account.stack_progress(stack.stack_id)
         if now.status == "DELETE_COMPLETE":
             return Progress(state="done", told=f"{stack.name} is gone")
@@ -45,12 +45,12 @@ class DeleteStacks:
             return Progress(state="stuck", told=_reasons(stack, now))
         return self._order(stack, now)
 
-    def _order(self, stack: StackLook, now: StackProgress) -> Progress:
+    def _order(self, stack: StackDescription, now: StackProgress) -> Progress:
         if now.status == _FAILED:
             self._clear()
         try:
             self.account.delete_stack(stack.stack_id)
-        except OrderRefusedError as error:
+        except RequestRefusedError as error:
             if not now.status.endswith(_BUSY) or now.status == _NOT_BUSY:
                 raise
             return Progress(
@@ -64,11 +64,11 @@ class DeleteStacks:
     def _clear(self) -> None:
         for step in self.clearing:
             # What cannot be cleared away keeps no stack from another attempt, which tells what is in its way.
-            with suppress(CannotTellError, OrderRefusedError):
+            with suppress(UnavailableError, RequestRefusedError):
                 while step.advance().state == "working":
                     pass
 
 
-def _reasons(stack: StackLook, now: StackProgress) -> str:
+def _reasons(stack: StackDescription, now: StackProgress) -> str:
     reasons = "; ".join(now.failures) or "CloudFormation gives no reason"
     return f"{stack.name} could not be deleted: {reasons}"

@@ -22,7 +22,7 @@ class Step(Protocol):
     def name(self) -> str: ...
 
     def advance(self) -> Progress:
-        """Raises CannotTellError and OrderRefusedError."""
+        """Raises UnavailableError and RequestRefusedError."""
         ...
 
 

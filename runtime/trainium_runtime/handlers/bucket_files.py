@@ -3,7 +3,7 @@
 from typing import Any
 
 from .custom_resource import answer
-from .patience import once_permitted
+from .permissions import retry_until_permitted
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -12,9 +12,9 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     failure = None
     try:
         if event["RequestType"] == "Delete":
-            once_permitted(lambda: remove(bucket, keys(wanted)))
+            retry_until_permitted(lambda: remove(bucket, keys(wanted)))
         else:
-            once_permitted(lambda: write(bucket, prefix, wanted["Files"]))
+            retry_until_permitted(lambda: write(bucket, prefix, wanted["Files"]))
             # What went from the template, in the same place: another place is another resource, with a delete to come.
             remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
     except Exception as error:  # CloudFormation must hear of it, whatever it is

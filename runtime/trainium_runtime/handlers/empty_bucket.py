@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from trainium_runtime.naming import CONSENT_TAG
+from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 from .custom_resource import answer
-from .patience import once_permitted
+from .permissions import retry_until_permitted
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -13,7 +13,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     failure = None
     if event["RequestType"] == "Delete":
         try:
-            print(f"deleted {once_permitted(lambda: empty(bucket))} objects of {bucket}")
+            print(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
         except Exception as error:  # CloudFormation must hear of it, whatever it is
             failure = f"bucket {bucket} could not be emptied: {error}"
     answer(event, failure=failure, physical_id=f"{bucket}/content")
@@ -31,7 +31,7 @@ def empty(bucket: str) -> int:
         if error.response["Error"]["Code"] in ("NoSuchBucket", "NoSuchTagSet"):
             return 0
         raise
-    if tags.get(CONSENT_TAG) != "true":
+    if tags.get(EMPTY_AT_DELETE_TAG) != "true":
         return 0
     deleted = 0
     # Always the first page: what it held is gone when it is asked for again.

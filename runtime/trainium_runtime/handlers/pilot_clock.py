@@ -16,8 +16,8 @@ from trainium_runtime.facts import facts
 from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, warning_of
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
+from .cluster_snapshot import ClusterSnapshot, find_capacity_block, find_group
 from .pilot_notices import PilotNotices
-from .pilot_sight import Sight, the_block, the_group
 from .pilot_stop import event_of
 
 GATE_EVENT = {"kind": "gate"}
@@ -54,40 +54,41 @@ class Clock:
 
     def look(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
         name = self._settings.get("GROUP")
-        group = the_group(self._autoscaling, name) if name else None
+        group = find_group(self._autoscaling, name) if name else None
         if name and group is None:
             return ClockDecision(nodes=0, why="there is no Auto Scaling group (any more)")
         notices = PilotNotices(self._sns, self._settings)
-        sight = Sight(
+        snapshot = ClusterSnapshot(
             now=now,
             stack=self._cloudformation.describe_stacks(StackName=self._settings["STACK_ID"])["Stacks"][0],
             group=group,
             notices=notices,
             by_gate=event.get("kind") == GATE_EVENT["kind"],
         )
-        decision = self._decide(sight, budget_reached=self._says_spent(event))
-        _print(nodes=decision.nodes, why=decision.why, there=sight.wanted)
+        decision = self._decide(snapshot, budget_reached=self._says_spent(event))
+        _print(nodes=decision.nodes, why=decision.why, there=snapshot.wanted)
         troubles = [notices.trouble] if notices.trouble else []
         steps = (self._remember_stop, self._stop, self._start, self._warn, self._notify_jobs, self._tell_of_nodes_left)
         for step in (*steps, self._tell_of_deletion, self._delete):
             try:
-                step(decision, sight)
+                step(decision, snapshot)
             except Exception as error:  # one thing that cannot be done keeps none of the others from being done
                 troubles.append(error)
         if troubles:
             raise ExceptionGroup("not all could be done", troubles)
         return decision
 
-    def _decide(self, sight: Sight, *, budget_reached: bool) -> ClockDecision:
-        deployed, name = sight.stack["CreationTime"], self._settings.get("CAPACITY_BLOCK")
-        ended = self._terms.ends is not None and self._terms.ends.instant(deployed) <= sight.now
+    def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool) -> ClockDecision:
+        deployed, name = snapshot.stack["CreationTime"], self._settings.get("CAPACITY_BLOCK")
+        ended = self._terms.ends is not None and self._terms.ends.instant(deployed) <= snapshot.now
         return clock_decision(
-            now=sight.now,
+            now=snapshot.now,
             terms=self._terms,
             deployed=deployed,
-            block=the_block(self._ec2, name) if name and not ended else None,  # an end comes whatever EC2 answers
+            # an end comes whatever EC2 answers
+            block=find_capacity_block(self._ec2, name) if name and not ended else None,
             asleep=self._settings["ASLEEP"] == "true",
-            memory=sight.notices.memory,
+            memory=snapshot.notices.memory,
             budget_reached=budget_reached,
         )
 
@@ -97,83 +98,83 @@ class Clock:
         messages = [record.get("Sns", {}).get("Message", "") for record in event.get("Records", [])]
         return name is not None and any(name in message for message in messages)
 
-    def _remember_stop(self, decision: ClockDecision, sight: Sight) -> None:
-        if decision.stopped and sight.group:
-            sight.notices.remember_stop(decision.stopped)
+    def _remember_stop(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+        if decision.stopped and snapshot.group:
+            snapshot.notices.remember_stop(decision.stopped)
 
-    def _stop(self, decision: ClockDecision, sight: Sight) -> None:
+    def _stop(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         # A sleeping cluster has no nodes by its stack, which may be about to wake.
-        if decision.stopped and sight.wanted:
+        if decision.stopped and snapshot.wanted:
             self._resize(0)
-            sight.notices.publish(
+            snapshot.notices.publish(
                 "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on()
             )
 
-    def _start(self, decision: ClockDecision, sight: Sight) -> None:
-        if not decision.nodes or not sight.group:
+    def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+        if not decision.nodes or not snapshot.group:
             return
-        there, stopped = sight.wanted > 0, sight.notices.memory.stopped is not None
+        there, stopped = snapshot.wanted > 0, snapshot.notices.memory.stopped is not None
         # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock alone turns
         # on. While CloudFormation works on the stack, nodes come back only when its own gate asks for them.
-        if not there and (sight.by_gate or (sight.settled and (self._terms.in_capacity_block or stopped))):
+        if not there and (snapshot.by_gate or (snapshot.settled and (self._terms.in_capacity_block or stopped))):
             self._resize(decision.nodes)
-            sight.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
+            snapshot.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
             there = True
         if there:
-            sight.notices.forget_stop()
+            snapshot.notices.forget_stop()
 
-    def _warn(self, decision: ClockDecision, sight: Sight) -> None:
+    def _warn(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         ends = decision.warn_of
         if ends is None:
             return
         after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, the rest stays"
-        left = _hours(ends - sight.now)
+        left = _hours(ends - snapshot.now)
         ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
-        sight.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
+        snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
-    def _notify_jobs(self, decision: ClockDecision, sight: Sight) -> None:
+    def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """By the nodes' keeper. A deployment may have moved the end: then what was told is taken back."""
         keeper = self._settings.get("KEEPER")
-        if keeper and decision.nodes and (decision.notice or sight.by_gate):
+        if keeper and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
             self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
 
-    def _tell_of_nodes_left(self, decision: ClockDecision, sight: Sight) -> None:
+    def _tell_of_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
-        if decision.ended and not decision.delete and sight.nodes_left and sight.now >= _patience(decision.ended):
-            sight.notices.publish_once(
+        if decision.ended and not decision.delete and snapshot.nodes_left and snapshot.now >= _patience(decision.ended):
+            snapshot.notices.publish_once(
                 f"nodes left: {decision.stopped}",
                 "nodes are left",
-                f"{sight.nodes_left} nodes are still there, and may be billed: {decision.why}.",
+                f"{snapshot.nodes_left} nodes are still there, and may be billed: {decision.why}.",
                 "See in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
                 "Terminate is suspended.",
             )
 
-    def _tell_of_deletion(self, decision: ClockDecision, sight: Sight) -> None:
+    def _tell_of_deletion(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         # Before it begins: the subscriptions of the topic are among the first to go.
-        if not _goes_now(decision, sight):
+        if not _goes_now(decision, snapshot):
             return
-        if sight.stack["StackStatus"] == "DELETE_FAILED":
-            self._tell_not_deleted(decision, sight, sight.stack.get("StackStatusReason", "no reason given"))
-        elif sight.notices.memory.told != _not_deleted(decision):
+        if snapshot.stack["StackStatus"] == "DELETE_FAILED":
+            self._tell_not_deleted(decision, snapshot, snapshot.stack.get("StackStatusReason", "no reason given"))
+        elif snapshot.notices.memory.told != _not_deleted(decision):
             told = f"The stack is being deleted: {decision.why}."
-            sight.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", told)
+            snapshot.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", told)
 
-    def _delete(self, decision: ClockDecision, sight: Sight) -> None:
+    def _delete(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         from botocore.exceptions import ClientError
 
-        if not _goes_now(decision, sight):
+        if not _goes_now(decision, snapshot):
             return
         try:
             self._cloudformation.delete_stack(StackName=self._settings["STACK_ID"])
         except ClientError as error:
-            self._tell_not_deleted(decision, sight, error.response["Error"].get("Message", str(error)))
+            self._tell_not_deleted(decision, snapshot, error.response["Error"].get("Message", str(error)))
             raise
         _print(deleting=self._settings["STACK_ID"])
 
-    def _tell_not_deleted(self, decision: ClockDecision, sight: Sight, reason: str) -> None:
+    def _tell_not_deleted(self, decision: ClockDecision, snapshot: ClusterSnapshot, reason: str) -> None:
         minutes = facts()["pilot"]["minutes_between_looks"]
-        sight.notices.publish_once(
+        snapshot.notices.publish_once(
             _not_deleted(decision),
             "could not be deleted",
             f"The stack is still there, and what is in it may be billed: {reason}",
@@ -205,11 +206,11 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
     )
 
 
-def _goes_now(decision: ClockDecision, sight: Sight) -> bool:
+def _goes_now(decision: ClockDecision, snapshot: ClusterSnapshot) -> bool:
     """Whether the stack is to go, and can: without its nodes, or CloudFormation would give up on a placement group."""
-    if not decision.delete or decision.ended is None or not sight.settled:
+    if not decision.delete or decision.ended is None or not snapshot.settled:
         return False
-    return not (sight.nodes_left or sight.wanted) or sight.now >= _patience(decision.ended)
+    return not (snapshot.nodes_left or snapshot.wanted) or snapshot.now >= _patience(decision.ended)
 
 
 def _not_deleted(decision: ClockDecision) -> str:

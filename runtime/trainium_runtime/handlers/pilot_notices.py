@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_runtime.naming import STOPPED_TAG, TOLD_TAG
+from trainium_runtime.naming import NOTIFIED_TAG, STOPPED_TAG
 from trainium_runtime.pilot_clock import Memory
 
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
@@ -26,7 +26,7 @@ class PilotNotices:
         except Exception as error:  # nodes stop at the end, whatever is remembered
             return Memory(), error
         said = {tag["Key"]: tag["Value"] for tag in tags}
-        return Memory(told=said.get(TOLD_TAG), stopped=said.get(STOPPED_TAG)), None
+        return Memory(told=said.get(NOTIFIED_TAG), stopped=said.get(STOPPED_TAG)), None
 
     def publish(self, subject: str, *sentences: str) -> None:
         self._sns.publish(
@@ -39,7 +39,7 @@ class PilotNotices:
         """Unless `what` is the last that was told so."""
         if self.memory.told != what and not self.trouble:
             self.publish(subject, *sentences)
-            self._remember(TOLD_TAG, what)
+            self._remember(NOTIFIED_TAG, what)
 
     def remember_stop(self, stopped: str) -> None:
         if self.memory.stopped != stopped:

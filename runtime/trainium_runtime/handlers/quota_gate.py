@@ -66,10 +66,10 @@ def obstacle(event: dict[str, Any]) -> str | None:
 def _ask_account(need: Any) -> Any:
     from trainium_runtime.answer import Answer
     from trainium_runtime.aws_quotas import AwsQuotas
-    from trainium_runtime.errors import CannotTellError
+    from trainium_runtime.errors import UnavailableError
     from trainium_runtime.quota_check import check_need
 
     try:
         return check_need(need, AwsQuotas(need.region))
-    except CannotTellError as error:
+    except UnavailableError as error:
         return Answer(outcome="unknown", found=str(error))

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from tests.runtime.handlers.conftest import REGION, CloudFormation, Partly
 from tests.runtime.handlers.fleet import client
-from trainium_runtime.handlers import empty_bucket, patience
+from trainium_runtime.handlers import empty_bucket, permissions
 
 BUCKET = "records"
 
@@ -22,7 +22,7 @@ def s3() -> Any:
 
 
 def consent(s3: Any, value: str = "true") -> None:
-    tags = [{"Key": empty_bucket.CONSENT_TAG, "Value": value}, {"Key": "trn:cluster", "Value": "trn-pilot"}]
+    tags = [{"Key": empty_bucket.EMPTY_AT_DELETE_TAG, "Value": value}, {"Key": "trn:cluster", "Value": "trn-pilot"}]
     s3.put_bucket_tagging(Bucket=BUCKET, Tagging={"TagSet": tags})
 
 
@@ -110,7 +110,7 @@ def test_an_object_that_s3_keeps_is_named(
 def test_a_refused_look_fails_the_delete_with_aws_words(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "_PATIENCE_S", 0)
+    monkeypatch.setattr(permissions, "_PATIENCE_S", 0)
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}, "GetBucketTagging")
     monkeypatch.setattr(boto3, "client", lambda _service: Partly(s3, get_bucket_tagging=denied))
     answer = run(cloudformation, "Delete")

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from tests.runtime.handlers.conftest import REGION, Partly
 from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
 from trainium_runtime.handlers.pilot_clock import GATE_EVENT, Clock
-from trainium_runtime.naming import STOPPED_TAG, TOLD_TAG
+from trainium_runtime.naming import NOTIFIED_TAG, STOPPED_TAG
 
 STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0"
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
@@ -155,7 +155,7 @@ def test_a_warning_is_sent_once_and_says_when_and_what(look: Look, heard: Callab
     (message,) = heard()
     assert message["Subject"] == "trn-pilot ends in 20 h"
     assert "the stack is deleted" in message["Message"]
-    assert tags() == {TOLD_TAG: "warned of 2026-11-25T16:00Z"}
+    assert tags() == {NOTIFIED_TAG: "warned of 2026-11-25T16:00Z"}
 
 
 def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_look(look: Look, heard: Callable[[], list[Any]]) -> None:

@@ -10,14 +10,14 @@ from trainium_core.adapters.audit.events_and_alarms import EVENTS_AND_ALARMS
 from trainium_core.adapters.audit.file_systems import FILE_SYSTEMS
 from trainium_core.adapters.audit.functions_and_logs import FUNCTIONS_AND_LOGS
 from trainium_core.adapters.audit.identity_and_keys import IDENTITY_AND_KEYS
-from trainium_core.adapters.audit.listing import Listing, ListingLook, Place
+from trainium_core.adapters.audit.listing import AwsResourceLister, Listing, Place
 from trainium_core.adapters.audit.s3 import BUCKETS
 from trainium_core.adapters.audit.stack_history import AwsStackHistory
 from trainium_core.adapters.audit.training import TRAINING
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
-from trainium_core.audit.resource import Look
-from trainium_runtime.aws_service import Clients, asking
+from trainium_core.audit.resource import ResourceLister
+from trainium_runtime.aws_service import Clients, read_errors
 from trainium_runtime.naming import CLUSTER_TAG
 
 LISTINGS: tuple[Listing, ...] = (
@@ -42,13 +42,13 @@ class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
         self.session = self._log.session
         super().__init__(region, clients=Clients(self.session))
 
-    def looks(self, account_id: str) -> Sequence[Look]:
+    def listers(self, account_id: str) -> Sequence[ResourceLister]:
         partition = str(self.client("sts").meta.partition)
         place = Place(partition=partition, region=self.region, account=account_id)
-        return tuple(ListingLook(listing, place, self._clients) for listing in LISTINGS)
+        return tuple(AwsResourceLister(listing, place, self._clients) for listing in LISTINGS)
 
     def tagged(self) -> Mapping[str, str]:
-        with asking("tag:GetResources"):
+        with read_errors("tag:GetResources"):
             pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
             found = [
                 one

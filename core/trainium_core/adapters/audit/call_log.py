@@ -8,20 +8,20 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 
 class CallLog:
     """A boto3 session that counts the calls of its clients, threads or not.
 
-    Raises CannotTellError without one, such as for a profile that does not exist.
+    Raises UnavailableError without one, such as for a profile that does not exist.
     """
 
     def __init__(self) -> None:
         try:
             self.session = boto3.Session()
         except BotoCoreError as error:
-            raise CannotTellError(str(error)) from error
+            raise UnavailableError(str(error)) from error
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
         self.session.events.register("before-call", self._count)

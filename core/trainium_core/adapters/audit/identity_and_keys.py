@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, tags_of
 from trainium_core.audit.resource import Charge, Resource
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 
 def _role(entry: Entry, _place: Place) -> Resource:
@@ -35,7 +35,7 @@ def _key(entry: Entry, _place: Place) -> Resource:
 
 def _measure_key(ask: Ask, key: Resource) -> Resource | None:
     """None for one that is to be deleted: it costs nothing any more, and nothing more can be done."""
-    with asking("kms:DescribeKey"):
+    with read_errors("kms:DescribeKey"):
         described = ask("kms").describe_key(KeyId=key.name)["KeyMetadata"]
     if described["KeyState"] == "PendingDeletion":
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import jmespath
 
 from trainium_core.audit.resource import Resource
-from trainium_runtime.aws_service import Clients, asking
+from trainium_runtime.aws_service import Clients, read_errors
 
 Entry = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ class Listing:
     measure: Callable[[Ask, Resource], Resource | None] = unmeasured
 
 
-class ListingLook:
+class AwsResourceLister:
     """Answers trainium_core.audit.resource.Look for one listing in one place."""
 
     def __init__(self, listing: Listing, place: Place, clients: Clients) -> None:
@@ -64,7 +64,7 @@ class ListingLook:
 
     def resources(self) -> Iterator[Resource]:
         # The permission is told in full: the call is asked for on everything.
-        with asking(self._listing.permission):
+        with read_errors(self._listing.permission):
             entries = list(self._entries())
             yield from (one for entry in entries if (one := self._listing.read(entry, self._place)) is not None)
 

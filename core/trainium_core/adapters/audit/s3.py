@@ -7,7 +7,7 @@ from itertools import islice
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, gib
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 PAGES = 50
 """Of 1000 versions each: a bucket with more is not counted to its end, and its price is unknown."""
@@ -49,7 +49,7 @@ def _measure(ask: Ask, bucket: Resource) -> Resource | None:
 
 def _content(ask: Ask, bucket: str) -> _Content:
     s3, content = ask("s3"), _Content()
-    with asking(f"s3:ListBucketVersions on the bucket {bucket}"):
+    with read_errors(f"s3:ListBucketVersions on the bucket {bucket}"):
         pages = iter(s3.get_paginator("list_object_versions").paginate(Bucket=bucket))
         for page in islice(pages, PAGES):
             for version in page.get("Versions", ()):
@@ -58,7 +58,7 @@ def _content(ask: Ask, bucket: str) -> _Content:
                 content.old += not version["IsLatest"]
             content.markers += len(page.get("DeleteMarkers", ()))
         content.whole = next(pages, None) is None
-    with asking(f"s3:ListBucketMultipartUploads on the bucket {bucket}"):
+    with read_errors(f"s3:ListBucketMultipartUploads on the bucket {bucket}"):
         content.uploads = len(s3.list_multipart_uploads(Bucket=bucket).get("Uploads") or ())
     return content
 

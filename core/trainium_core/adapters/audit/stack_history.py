@@ -8,8 +8,8 @@ from typing import Any
 
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
 from trainium_core.audit.stack_record import StackRecord
-from trainium_runtime.aws_service import asking
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.aws_service import read_errors
+from trainium_runtime.errors import UnavailableError
 
 _THREADS = 4
 
@@ -21,24 +21,24 @@ class AwsStackHistory(AwsStackTemplates):
             return list(threads.map(partial(self._record, names), stacks))
 
     def _standing(self) -> list[Mapping[str, Any]]:
-        with asking("cloudformation:DescribeStacks"):
+        with read_errors("cloudformation:DescribeStacks"):
             pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
             return [stack for page in pages for stack in page["Stacks"]]
 
     def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """Those of the names only: the tags of each have to be asked for."""
         client = self.client("cloudformation")
-        with asking("cloudformation:ListStacks"):
+        with read_errors("cloudformation:ListStacks"):
             pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
             ids = [one["StackId"] for page in pages for one in page["StackSummaries"] if one["StackName"] in names]
-        with asking("cloudformation:DescribeStacks"):
+        with read_errors("cloudformation:DescribeStacks"):
             yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
         cluster = cluster_of(stack.get("Tags") or [], {})
         if cluster is None and stack["StackName"] in names:
             # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
-            with suppress(CannotTellError):
+            with suppress(UnavailableError):
                 cluster = cluster_of([], self.template_resources(stack))
         concerned = cluster is not None or stack["StackName"] in names
         return StackRecord(
@@ -53,7 +53,7 @@ class AwsStackHistory(AwsStackTemplates):
         )
 
     def _made(self, stack_id: str) -> Mapping[tuple[str, str], str]:
-        with asking("cloudformation:DescribeStackEvents"):
+        with read_errors("cloudformation:DescribeStackEvents"):
             pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
             events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()

@@ -5,7 +5,7 @@ from typing import Any
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, gib
 from trainium_core.audit.resource import FREE, Charge, Resource
-from trainium_runtime.aws_service import asking
+from trainium_runtime.aws_service import read_errors
 
 _INSTANCES = Charge(unpriced="its instances")
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
@@ -48,7 +48,7 @@ def _repository(entry: Entry, _place: Place) -> Resource:
 
 
 def _measure_repository(ask: Ask, repository: Resource) -> Resource | None:
-    with asking("ecr:DescribeImages"):
+    with read_errors("ecr:DescribeImages"):
         pages = ask("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
         sizes = [image.get("imageSizeInBytes", 0) for page in pages for image in page["imageDetails"]]
     charge = Charge(unpriced="image storage") if sizes else FREE

@@ -11,7 +11,7 @@ from .pilot_notices import PilotNotices
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class ClusterSnapshot:
     """What is there at one look. stack, group: as AWS describes them; group: None where nodes are of no such group.
 
     by_gate: whether the fleet gate asked, and a deployment waits for nodes.
@@ -37,12 +37,12 @@ class Sight:
         return len(self.group["Instances"]) if self.group else 0
 
 
-def the_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
+def find_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
     found = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     return found[0] if found else None
 
 
-def the_block(ec2: Any, block_id: str) -> CapacityBlock | None:
+def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
     """None when EC2 does not know it (any more)."""
     from botocore.exceptions import ClientError
 

@@ -12,7 +12,7 @@ from tests.core.plans import from_settings
 from trainium_core.catalog import builtin_catalog
 from trainium_core.sagemaker.cost import job_estimate
 from trainium_core.sagemaker.images import image_tags, parsed_image, training_image
-from trainium_core.sagemaker.places import places_from_outputs, places_in_bucket
+from trainium_core.sagemaker.locations import locations_from_outputs, locations_in_bucket
 from trainium_core.sagemaker.problems import JobError
 
 
@@ -42,22 +42,22 @@ def test_another_text_is_no_image_of_ecr(text: str) -> None:
 
 def test_the_stack_tells_every_place() -> None:
     network = {"SubnetIds": "subnet-1, subnet-2", "SecurityGroupIds": "sg-1"}
-    places = places_from_outputs({**OUTPUTS, **network, "CacheUrl": "s3://c/x/"})
+    places = locations_from_outputs({**OUTPUTS, **network, "CacheUrl": "s3://c/x/"})
     assert (places.role_arn, places.cache_url) == (ROLE, "s3://c/x")
     assert (places.subnet_ids, places.security_group_ids) == (("subnet-1", "subnet-2"), ("sg-1",))
 
 
 def test_a_stack_without_a_network_puts_jobs_in_none() -> None:
-    assert places_from_outputs(OUTPUTS).subnet_ids == ()
+    assert locations_from_outputs(OUTPUTS).subnet_ids == ()
 
 
 def test_another_stack_is_told_to_be_one() -> None:
     with pytest.raises(JobError, match="it lacks OutputUrl, CacheUrl"):
-        places_from_outputs({name: OUTPUTS[name] for name in ("RoleArn", "SourceUrl", "CheckpointUrl")})
+        locations_from_outputs({name: OUTPUTS[name] for name in ("RoleArn", "SourceUrl", "CheckpointUrl")})
 
 
 def test_a_bucket_of_ones_own_has_a_folder_for_each() -> None:
-    places = places_in_bucket("mine", role_arn=ROLE)
+    places = locations_in_bucket("mine", role_arn=ROLE)
     urls = {places.source_url, places.output_url, places.checkpoint_url, places.cache_url}
     assert len(urls) == 4
     assert all(url.startswith("s3://mine/") for url in urls)
@@ -66,7 +66,7 @@ def test_a_bucket_of_ones_own_has_a_folder_for_each() -> None:
 @pytest.mark.parametrize("text", ["s3://mine", "mine/folder", "Mine", "x"])
 def test_what_is_no_name_of_a_bucket_is_told_by_its_option(text: str) -> None:
     with pytest.raises(JobError, match=f"--bucket: got '{text}'"):
-        places_in_bucket(text, role_arn=ROLE)
+        locations_in_bucket(text, role_arn=ROLE)
 
 
 def test_the_snapshot_has_the_one_price_that_aws_has_stated() -> None:

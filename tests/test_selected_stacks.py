@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.asked import cdk_command_line, with_asked_stacks
+from stacks.selected_stacks import cdk_command_line, with_selected_stacks
 from tests.constructs.synth import ROOT, a_plan
 from trainium_core import PlanError
 
@@ -34,30 +34,30 @@ ALL = ("cluster", "sagemaker", "hyperpod")
     ],
 )
 def test_a_stack_that_is_named_is_made_and_otherwise_those_of_the_setting(command: str, asked: tuple[str, ...]) -> None:
-    assert with_asked_stacks(a_plan(), command.split()).stacks == asked
+    assert with_selected_stacks(a_plan(), command.split()).stacks == asked
 
 
 def test_without_a_name_the_setting_decides() -> None:
-    assert with_asked_stacks(a_plan(stacks=("cluster", "hyperpod")), ["deploy", "--all"]).stacks == (
+    assert with_selected_stacks(a_plan(stacks=("cluster", "hyperpod")), ["deploy", "--all"]).stacks == (
         "cluster",
         "hyperpod",
     )
 
 
 def test_a_name_counts_more_than_the_setting() -> None:
-    assert with_asked_stacks(a_plan(stacks=("hyperpod",)), ["synth", "TrnClusterStack"]).stacks == ("cluster",)
+    assert with_selected_stacks(a_plan(stacks=("hyperpod",)), ["synth", "TrnClusterStack"]).stacks == ("cluster",)
 
 
 SMALL = {"instance_type": "trn2.3xlarge", "region": "sa-east-1", "nodes": 1}
 
 
 def test_a_list_leaves_out_what_the_plan_does_not_allow() -> None:
-    assert with_asked_stacks(a_plan(**SMALL), ["list"]).stacks == ("cluster", "hyperpod")
+    assert with_selected_stacks(a_plan(**SMALL), ["list"]).stacks == ("cluster", "hyperpod")
 
 
 def test_a_stack_that_the_plan_does_not_allow_is_refused_when_it_is_named() -> None:
     with pytest.raises(PlanError, match="with sagemaker in trn:stacks"):
-        with_asked_stacks(a_plan(**SMALL), ["deploy", "SageMakerTrainingStack"])
+        with_selected_stacks(a_plan(**SMALL), ["deploy", "SageMakerTrainingStack"])
 
 
 def a_process(folder: Path, number: int, parent: int, *arguments: str) -> Path:

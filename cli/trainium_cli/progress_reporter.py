@@ -15,7 +15,7 @@ _PATIENCE_SECONDS = 2
 """How long a step may take before anything is told of it but its end."""
 
 
-class Course:
+class ProgressReporter:
     """Shows how far a command is, on standard error. A new step is told at once, and so is its end."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Course:
         self._status = self._console.status("") if sys.stderr.isatty() else None
         self._step, self._step_begun, self._tell_at = "", 0.0, 0.0
 
-    def __enter__(self) -> "Course":
+    def __enter__(self) -> "ProgressReporter":
         if self._status:
             self._status.start()
         return self

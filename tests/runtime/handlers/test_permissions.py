@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from botocore.exceptions import ClientError
 
-from trainium_runtime.handlers import patience
+from trainium_runtime.handlers import permissions
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_PAUSE_S", 0.01)
-    monkeypatch.setattr(patience, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(permissions, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(permissions, "_PATIENCE_S", 0.5)
 
 
 def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
@@ -27,14 +27,14 @@ def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
 
 
 def test_what_is_denied_at_first_is_done_once_it_is_permitted() -> None:
-    assert patience.once_permitted(refused(3)) == "done"
+    assert permissions.retry_until_permitted(refused(3)) == "done"
 
 
 def test_what_stays_denied_is_told() -> None:
     with pytest.raises(ClientError):
-        patience.once_permitted(refused(10_000))
+        permissions.retry_until_permitted(refused(10_000))
 
 
 def test_nothing_but_a_denial_is_waited_for() -> None:
     with pytest.raises(ClientError):
-        patience.once_permitted(refused(1, code="NoSuchBucket"))
+        permissions.retry_until_permitted(refused(1, code="NoSuchBucket"))

@@ -18,7 +18,7 @@ BUCKET_NAME = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobPlaces:
+class JobLocations:
     """URLs are folders in S3, without a slash at the end. kms_key: that what is in them is encrypted with."""
 
     role_arn: str
@@ -31,12 +31,12 @@ class JobPlaces:
     kms_key: str | None = None
 
 
-def places_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_NAME) -> JobPlaces:
+def locations_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_NAME) -> JobLocations:
     """The places that the stack's outputs name. Raises JobError for a stack that is not the one meant."""
     missing = [name for name in _REQUIRED if name not in outputs]
     if missing:
         raise JobError([_lacks(stack, missing)])
-    return JobPlaces(
+    return JobLocations(
         role_arn=outputs["RoleArn"],
         source_url=outputs["SourceUrl"].rstrip("/"),
         output_url=outputs["OutputUrl"].rstrip("/"),
@@ -48,13 +48,13 @@ def places_from_outputs(outputs: Mapping[str, str], stack: str = TRAINING_STACK_
     )
 
 
-def places_in_bucket(bucket: str, *, role_arn: str) -> JobPlaces:
+def locations_in_bucket(bucket: str, *, role_arn: str) -> JobLocations:
     """Places in one bucket of the user's own, outside of any VPC. Raises JobError for what is no name of a bucket."""
     if not re.fullmatch(BUCKET_NAME, bucket):
         fix = "give its name alone, without s3:// and folder"
         raise JobError([JobProblem(key="--bucket", got=bucket, allowed="the name of an S3 bucket", fix=fix)])
     url = f"s3://{bucket}"
-    return JobPlaces(
+    return JobLocations(
         role_arn=role_arn,
         source_url=f"{url}/{SOURCE_PREFIX}",
         output_url=f"{url}/{OUTPUT_PREFIX}",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from trainium_core.account.stack_events import StackEvent, StackEvents
-from trainium_runtime.errors import CannotTellError
+from trainium_runtime.errors import UnavailableError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 _UNANSWERED = 3
@@ -18,13 +18,13 @@ def follow(
     tell: Callable[[str], None],
     pause: Callable[[float], None],
 ) -> Sequence[StackEvent]:
-    """The events after `after`, once the last one says that the stack has come to rest. Raises CannotTellError."""
+    """The events after `after`, once the last one says that the stack has come to rest. Raises UnavailableError."""
     seconds, unanswered = SHORTEST_PAUSE, 0
     while True:
         events: Sequence[StackEvent] = ()
         try:
             events, unanswered = account.stack_events(stack, after=after), 0
-        except CannotTellError as error:
+        except UnavailableError as error:
             unanswered += 1
             if unanswered == _UNANSWERED:
                 raise

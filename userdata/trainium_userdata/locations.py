@@ -8,7 +8,7 @@ _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodePlaces:
+class NodeLocations:
     """Region, S3 URLs and file systems of a cluster; each may hold a CDK token.
 
     region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the

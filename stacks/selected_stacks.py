@@ -18,7 +18,7 @@ _GENERATIONS = 5
 """How far up the CLI may be: it starts the app by way of a shell, and may itself have been started by npx."""
 
 
-def with_asked_stacks(plan: Plan, command_line: Sequence[str]) -> Plan:
+def with_selected_stacks(plan: Plan, command_line: Sequence[str]) -> Plan:
     """The plan with the stacks to make. `command_line`: arguments of the CDK CLI, empty when they are not known.
 
     A name may be a pattern, such as 'SageMaker*'. `cdk list` lists every stack that the plan allows.

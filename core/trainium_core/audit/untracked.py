@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from trainium_core.audit.resource import Charge, Found, Look, Resource, arn_name, arn_type
+from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_name, arn_type
 from trainium_core.audit.stack_record import KEPT, StackRecord
 
 KEPT_ONLY = (KEPT,)
@@ -27,13 +27,13 @@ def standing(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 
 
 def only_in_the_index(
-    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[Look]
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """What no look had an answer about. What a look did not find is gone: the index of tags lags behind.
 
     What a stack kept, or failed to delete, is told by only_remembered.
     """
-    covered = {look.arn_type for look in answered} | {"cloudformation:stack"}
+    covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {
         name for stack in stacks for (_, name), status in stack.made.items() if status in (*KEPT_ONLY, *NOT_DELETED)
     }
@@ -44,10 +44,10 @@ def only_in_the_index(
 
 
 def only_remembered(
-    stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[Look]
+    stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
     """What a stack left in one of the statuses, of kinds that no look had an answer about."""
-    covered = {look.resource_type for look in answered} | {_STACK}
+    covered = {lister.resource_type for lister in answered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():
             if status in statuses and resource_type not in covered:

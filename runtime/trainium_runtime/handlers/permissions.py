@@ -11,7 +11,7 @@ _PATIENCE_S = 60.0
 _DENIED = ("AccessDenied", "AccessDeniedException", "403")
 
 
-def once_permitted(do: Callable[[], _Done]) -> _Done:
+def retry_until_permitted(do: Callable[[], _Done]) -> _Done:
     """Do something that can be done again, until it is not denied any more. Raises what it raises after a minute."""
     from botocore.exceptions import ClientError
 
