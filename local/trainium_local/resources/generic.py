@@ -11,6 +11,7 @@ from typing import Any
 from moto.moto_api._internal import mock_random
 
 from trainium_local.resources import schemas
+from trainium_local.resources.invented import fitting
 from trainium_local.resources.registry import (
     Properties,
     Provisioned,
@@ -69,6 +70,14 @@ class GenericStore:
 
 
 def _made_up(path: str, request: Request, name: str) -> Any:
+    schema = schemas.find(request.resource_type, request.region)
+    value = _in_common_form(path, request, name)
+    if schema is None:
+        return value
+    return fitting(schema.definition(path), value, region=request.region, account=request.account)
+
+
+def _in_common_form(path: str, request: Request, name: str) -> str:
     _, service, kind = request.resource_type.split("::")
     leaf = path.rsplit(".", 1)[-1].lower()
     given_name = request.properties.get("Name") or request.properties.get(f"{kind}Name") or name

@@ -44,6 +44,13 @@ class Schema:
         """The names `Fn::GetAtt` takes by right: the read-only properties, nested ones dotted."""
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
+    def definition(self, path: str) -> dict[str, Any]:
+        """What the schema says of a property, nested ones dotted; nothing if it has none of the name."""
+        schema: dict[str, Any] = self._document
+        for step in path.split("."):
+            schema = self._follow(self._follow(schema).get("properties", {}).get(step, {}))
+        return schema
+
     def create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
         """The properties whose change, or the change of a part of them, asks for a new resource."""
         paths = self._paths("createOnlyProperties")
