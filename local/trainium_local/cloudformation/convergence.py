@@ -61,6 +61,12 @@ class Convergence:
         wanted = {name: template.resources[name] for name in template.order if self._wanted(name)}
         needs = {name: template.needs(name) & wanted.keys() - {name} for name in wanted}
         work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name], self._stack.region))
+        # not as they happened to be done: a rollback goes the same way back each time
+        self._stack.steps.sort(
+            key=lambda step: (
+                template.order.index(step.after.logical_id) if step.after.logical_id in template.order else -1
+            )
+        )
         if self._failed and self._reason:
             lists = {verb: [name for name, of in self._failed if of == verb] for verb in _VERBS}
             failed = [

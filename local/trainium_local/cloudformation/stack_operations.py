@@ -183,7 +183,7 @@ def run(region: Region, stack: Stack, deployment: Deployment, on_failure: OnFail
 
 def run_delete(stack: Stack, *, retained: Collection[str] = (), force: bool = False) -> None:
     """The work of `delete`, in the caller's thread."""
-    failed = delete_all(stack, list(stack.resources), retained=retained, force=force)
+    failed = delete_all(stack, sorted(stack.resources, key=stack.place), retained=retained, force=force)
     if failed:
         stack.record("DELETE_FAILED", f"The following resource(s) failed to delete: [{', '.join(failed)}].")
     else:

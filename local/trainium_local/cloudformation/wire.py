@@ -373,7 +373,4 @@ def _identifiers(wanted: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _resources(stack: Stack) -> list[StackResource]:
-    order = stack.deployment.template.order if stack.deployment else []
-    return sorted(
-        stack.resources.values(), key=lambda one: order.index(one.logical_id) if one.logical_id in order else -1
-    )
+    return sorted(stack.resources.values(), key=lambda one: stack.place(one.logical_id))
