@@ -16,13 +16,16 @@ from trainium_cli.mistakes import mistake
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
+    from trainium_cli.local_state import SavedState
+    from trainium_local.environment import Connection
     from trainium_local.server import Health
 
 NOT_RUNNING = 3
 RUN = "run-command"
 PROVES = (
     "It shows that a template is accepted, complete, ordered, rolls back and goes away without a rest. "
-    "It says nothing about IAM permissions, capacity, networks or the Neuron devices: nothing runs on its instances."
+    "It says nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
+    "devices: nothing runs on its instances."
 )
 
 
@@ -124,19 +127,39 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     default=True,
     help="Off: nobody plays the nodes; a deployment waits for records that you have written.",
 )
+@click.option(
+    "--iam",
+    type=click.Choice(("enforced", "ignored")),
+    default="ignored",
+    show_default=True,
+    help="enforced: roles, users, functions and CloudFormation may do what their policies say.",
+)
+@click.option("--load", "saved", type=click.Path(path_type=Path), metavar="FILE", help="Begin with a saved state.")
 @click.pass_context
 def start(
-    ctx: click.Context, port: int, region: str, quotas: dict[str, float], fail_nodes: int, stand_in_nodes: bool
+    ctx: click.Context,
+    port: int,
+    region: str,
+    quotas: dict[str, float],
+    fail_nodes: int,
+    stand_in_nodes: bool,
+    iam: str,
+    saved: Path | None,
 ) -> None:
     """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
     from trainium_local.server import Settings
 
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    state = _read(saved) if saved else None
+    if state and "port" not in given:
+        port = state.port
     started = _start(
-        Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes)
+        Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes, iam=iam)
     )
     if started.already:
-        given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
+    if state:
+        _load(state, started.connection)
     console = Console(highlight=False)
     console.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
     console.print(health_table(started.health))
@@ -163,7 +186,7 @@ def status(as_json: bool) -> None:
 
 @local.command()
 def stop() -> None:
-    """Stop the embedded AWS. Everything in it is gone: its state is in memory."""
+    """Stop the embedded AWS. Everything in it is gone that was not saved: its state is in memory."""
     from trainium_local import lifecycle
 
     try:
@@ -175,6 +198,29 @@ def stop() -> None:
         if stopped
         else "The embedded AWS does not run; nothing to stop."
     )
+
+
+@local.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def save(file: Path) -> None:
+    """Write all that the embedded AWS holds into FILE, for `trn local load` or `trn local start --load`."""
+    from trainium_cli import local_state
+    from trainium_local import lifecycle
+
+    folder = lifecycle.home(os.environ)
+    try:
+        local_state.save(file, folder, _running())
+    except lifecycle.LocalError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Saved to {file}, which only you can load.")
+
+
+@local.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def load(file: Path) -> None:
+    """Put what FILE holds in place of all that the embedded AWS holds now."""
+    _load(_read(file), _running())
+    click.echo(f"Loaded {file}; what was there before is gone.")
 
 
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
@@ -204,7 +250,7 @@ def run_command(command: tuple[str, ...]) -> None:
 
 def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
     """What was asked for and is not so would be lost without a word."""
-    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes")}
+    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes", "iam")}
     if given.get("port"):
         has["port"] = urlsplit(running.endpoint).port
     asked = {name: given[name] for name in has if name in given}
@@ -222,6 +268,34 @@ def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
             f"the embedded AWS runs already, at {running.endpoint}, with other settings ({'; '.join(other)}). "
             "Stop it first with: trn local stop"
         )
+
+
+def _running() -> "Connection":
+    from trainium_local import lifecycle
+
+    found = lifecycle.connection(lifecycle.home(os.environ))
+    if found is None:
+        raise click.ClickException("the embedded AWS does not run. Start it with: trn local start")
+    return found
+
+
+def _read(file: Path) -> "SavedState":
+    from trainium_cli import local_state
+    from trainium_local import lifecycle
+
+    try:
+        return local_state.read(file, lifecycle.home(os.environ))
+    except lifecycle.LocalError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _load(state: "SavedState", connection: "Connection") -> None:
+    from trainium_local import lifecycle
+
+    try:
+        state.load(connection)
+    except lifecycle.LocalError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _start(settings: Any) -> Any:

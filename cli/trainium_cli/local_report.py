@@ -25,6 +25,7 @@ def health_table(health: "Health") -> Table:
     )
     if health.fail_nodes:
         table.add_row("fail nodes", f"the first {health.fail_nodes} report a missing device")
+    table.add_row("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     if not health.stand_in_nodes:
         table.add_row("nodes", "nobody plays them: their records come from somewhere else")
     table.add_row("created", f"{len(health.created)} types of resources really exist here (see --json)")

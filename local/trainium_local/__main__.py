@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--quota", action="append", default=[], metavar="CODE=VALUE")
     parser.add_argument("--fail-nodes", type=int, default=0, metavar="N")
     parser.add_argument("--no-stand-in-nodes", action="store_true", help="the nodes' records come from somewhere else")
+    parser.add_argument("--iam", default=Settings.iam, choices=("enforced", "ignored"))
     parser.add_argument("--log", default="", help="the file that standard output goes to")
     parser.add_argument(
         "--ready-file", type=Path, required=True, help="where and with which credentials it answers, once it does"
@@ -29,6 +30,7 @@ def main() -> None:
         quotas=quotas,
         fail_nodes=given.fail_nodes,
         stand_in_nodes=not given.no_stand_in_nodes,
+        iam=given.iam,
         log=given.log,
     )
     signal.signal(signal.SIGTERM, _end)

@@ -5,7 +5,9 @@ Stacks, Capacity Blocks, launches, schedules and functions go by it; what moto d
 
 from datetime import UTC, datetime, timedelta
 
-_ahead = [timedelta()]
+from trainium_local.state.kept import kept
+
+_ahead = kept("clock", [timedelta()])
 
 
 class BackwardsError(ValueError):

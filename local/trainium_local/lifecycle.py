@@ -65,6 +65,12 @@ def status(folder: Path) -> Health | None:
     return running[0] if running else None
 
 
+def connection(folder: Path) -> Connection | None:
+    """The way to the server of this folder, or None when none runs."""
+    running = _running(folder)
+    return running[1] if running else None
+
+
 def stop(folder: Path) -> Health | None:
     """Stop the server of this folder; None when none ran. What was created in it is gone."""
     running = status(folder)
@@ -106,6 +112,7 @@ def _launch(folder: Path, settings: Settings) -> tuple[Health, Connection]:
     state.unlink(missing_ok=True)
     command = [sys.executable, "-m", "trainium_local", "--port", str(settings.port), "--region", settings.region]
     command += ["--fail-nodes", str(settings.fail_nodes), "--log", str(log), "--ready-file", str(state)]
+    command += ["--iam", settings.iam]
     if not settings.stand_in_nodes:
         command.append("--no-stand-in-nodes")
     for code, value in settings.quotas.items():

@@ -8,7 +8,7 @@ import traceback
 import warnings
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -29,7 +29,8 @@ class Settings:
 
     port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
     fail_nodes: how many nodes, counted from the first launch, report a fault. stand_in_nodes: whether the embedded AWS
-    plays the nodes; if not, their records come from whoever boots them. log: the file that the output goes to.
+    plays the nodes; if not, their records come from whoever boots them. iam: `enforced` or `ignored`.
+    log: the file that the output goes to.
     """
 
     port: int = 0
@@ -37,6 +38,7 @@ class Settings:
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     fail_nodes: int = 0
     stand_in_nodes: bool = True
+    iam: str = "ignored"
     log: str = ""
 
 
@@ -53,6 +55,7 @@ class Health:
     quotas: Mapping[str, float]
     fail_nodes: int
     stand_in_nodes: bool
+    iam: str
     log: str
     created: tuple[str, ...]
     schema_only: str
@@ -127,11 +130,15 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local import cloudformation, resources, services
     from trainium_local.clock_control import with_clock
     from trainium_local.cloudformation import signals
+    from trainium_local.permissions import enforcement
     from trainium_local.resources import custom_resource, registry
     from trainium_local.seeds import vcpu_quotas, zones
     from trainium_local.services import auto_scaling, event_bridge, schedules
     from trainium_local.stand_in_nodes import Launched, StandInNodes
+    from trainium_local.state.control import with_state
 
+    if settings.iam == "enforced":
+        enforcement.enforce()
     zones.install()
     vcpu_quotas.choose(settings.quotas)
     services.install(endpoint=connection.endpoint)
@@ -164,6 +171,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         quotas={quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()},
         fail_nodes=settings.fail_nodes,
         stand_in_nodes=settings.stand_in_nodes,
+        iam=settings.iam,
         log=settings.log,
         created=tuple(registry.really_created()),
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
@@ -173,15 +181,17 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         _with_consoles(custom_resource.middleware(with_retried_failures(dispatcher))), schedules.run_due
     )
     schedules.start()
-    return _with_health(application, health), health
+    return _with_health(with_state(application), health), health
 
 
 def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
-    body = health.to_json().encode()
+    from trainium_local.seeds.vcpu_quotas import vcpu_quotas
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != HEALTH_PATH:
             return application(environ, start_response)
+        applied = {quota.code: quota.applied for quota in vcpu_quotas()}  # a loaded state may have brought others
+        body = replace(health, quotas=applied).to_json().encode()
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
 

@@ -7,7 +7,6 @@ roster of the cluster is there. Every record says who wrote it.
 
 import email
 import gzip
-import itertools
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
 from trainium_local.environment import Connection
+from trainium_local.state.kept import kept
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 from trainium_runtime.roster import Roster
@@ -54,15 +54,16 @@ class StandInNodes:
     def __init__(self, *, connection: Connection, failing: int) -> None:
         self._connection = connection
         self._failing = failing
-        self._order = itertools.count()
-        self._proven: dict[str, tuple[Launched, str, NodeRecord]] = {}
+        self._launched: list[str] = kept("launched nodes", [])
+        self._proven: dict[str, tuple[Launched, str, NodeRecord]] = kept("proven nodes", {})
 
     def launched(self, instance: Launched) -> None:
         """Write the record soon. Returns at once and never raises: a launch does not depend on it."""
         url = report_url(instance.user_data)
         if url is None:
             return
-        record = node_record(instance, failed=next(self._order) < self._failing)
+        record = node_record(instance, failed=len(self._launched) < self._failing)
+        self._launched.append(instance.instance_id)
         if record.state == "proven":
             self._proven[instance.instance_id] = (instance, url, record)
         timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance, url, record))

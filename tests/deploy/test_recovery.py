@@ -16,8 +16,8 @@ from trainium_runtime.roster import Roster
 
 @pytest.fixture(scope="module")
 def faulty(start_account: Callable[[Settings], Account]) -> Account:
-    """An account whose first three nodes are missing a device."""
-    return start_account(Settings(fail_nodes=3))
+    """An account whose first three nodes are missing a device, and in which roles may do what they are allowed to."""
+    return start_account(Settings(fail_nodes=3, iam="enforced"))
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from graphlib import TopologicalSorter
 from queue import SimpleQueue
 
@@ -34,7 +35,8 @@ def work_in_order(needs: Mapping[str, set[str]], work: Callable[[str], bool], *,
         for name in order.get_ready():
             (waiting if waits(name) else quick).append(name)
         while waiting and running < SIDE_BY_SIDE:
-            threading.Thread(target=work_aside, args=(waiting.popleft(),), daemon=True).start()
+            context = copy_context()  # with it, the credentials that calls are made with
+            threading.Thread(target=context.run, args=(work_aside, waiting.popleft()), daemon=True).start()
             running += 1
         if running and (not quick or not finished.empty()):
             name, went = finished.get()

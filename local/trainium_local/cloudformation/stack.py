@@ -14,8 +14,13 @@ from trainium_local.cloudformation.errors import ValidationError, no_such_stack
 from trainium_local.cloudformation.parameters import Parameter
 from trainium_local.cloudformation.template import Template
 from trainium_local.resources.registry import Properties, Provisioned, ResourceType
+from trainium_local.state.kept import kept
 
 STACK = "AWS::CloudFormation::Stack"
+
+KEEP_DELETED = timedelta(days=90)  # CloudFormation User Guide, ListStacks: deleted stacks are shown for 90 days
+MOST_DELETED = 500
+"""Of one region; AWS has no such bound, but this is in memory."""
 
 _adding_event = threading.Lock()
 
@@ -201,6 +206,12 @@ class Region:
         return list(self._stacks.values())
 
     def new_stack(self, name: str) -> Stack:
+        """Add a stack; of the deleted ones, only those are kept that AWS would keep, and no more than MOST_DELETED."""
+        deleted = [stack for stack in self.stacks if stack.deleted is not None]
+        since = clock.now() - KEEP_DELETED
+        for place, stack in enumerate(reversed(deleted)):
+            if place >= MOST_DELETED - 1 or (stack.deleted is not None and stack.deleted < since):
+                del self._stacks[stack.stack_id]
         stack_id = f"arn:aws:cloudformation:{self.name}:{self.account}:stack/{name}/{uuid.uuid4()}"
         stack = Stack(name=name, stack_id=stack_id, account=self.account, region=self.name)
         self._stacks[stack_id] = stack
@@ -241,7 +252,7 @@ def refuse_if_imported(region: Region, export_name: str, done: str) -> None:
         raise ValidationError(f"Export {export_name} cannot be {done} as it is in use by {users}")
 
 
-_regions: dict[tuple[str, str], Region] = {}
+_regions: dict[tuple[str, str], Region] = kept("stacks", {})
 
 
 def region_of(account: str, name: str) -> Region:

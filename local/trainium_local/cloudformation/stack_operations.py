@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -136,7 +137,7 @@ def start(stack: Stack, work: Callable[[], None]) -> None:
             stack.answerable.set()
 
     stack.answerable.clear()
-    stack.worker = threading.Thread(target=run, daemon=True)
+    stack.worker = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
     stack.worker.start()
     stack.answerable.wait(PATIENCE)
     stack.worker.join(PATIENCE_WITH_SIGNALS)

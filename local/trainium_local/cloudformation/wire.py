@@ -18,14 +18,16 @@ from trainium_local.cloudformation.errors import (
     ValidationError,
     no_such_stack,
 )
+from trainium_local.cloudformation.execution_role import acting_for
 from trainium_local.cloudformation.paging import page
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
 from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
+from trainium_local.state.kept import kept
 
-_change_sets: dict[str, ChangeSet] = {}
-_detections: dict[str, dict[str, Any]] = {}
+_change_sets: dict[str, ChangeSet] = kept("change sets", {})
+_detections: dict[str, dict[str, Any]] = kept("drift detections", {})
 
 
 class CloudFormationResponse(BaseResponse):
@@ -37,7 +39,10 @@ class CloudFormationResponse(BaseResponse):
 
     def call_action(self) -> Any:
         try:
-            return super().call_action()
+            with acting_for(self):
+                return super().call_action()
+        except ValidationError as refusal:
+            return self.serialized(ActionResult(refusal))
         except NotImplementedError:
             refusal = InvalidActionError(f"The embedded AWS does not know {self._get_action()}")
             return self.serialized(ActionResult(refusal))

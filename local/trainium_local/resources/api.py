@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -16,8 +19,10 @@ from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
 
 from trainium_local.environment import Connection
+from trainium_local.signatures import Credentials
 
 _connection: list[Connection] = []
+_acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
 _lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
@@ -26,7 +31,7 @@ _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|ResourceNotFound|InvalidAssoci
 def connect(connection: Connection) -> None:
     """Send all further calls there."""
     _connection[:] = [connection]
-    client.cache_clear()
+    _client.cache_clear()
 
 
 def endpoint() -> str:
@@ -34,18 +39,36 @@ def endpoint() -> str:
     return _connection[0].endpoint
 
 
+@contextmanager
+def acting_as(credentials: Credentials | None) -> Generator[None]:
+    """Make calls with these credentials meanwhile, not with the owner's. Threads do so that run in a copied context."""
+    before = _acting.set(credentials)
+    try:
+        yield
+    finally:
+        _acting.reset(before)
+
+
+def acting() -> Credentials | None:
+    """The credentials of `acting_as`; None for the owner's."""
+    return _acting.get()
+
+
 @cache
-def _session() -> Session:
+def _session(keys: Credentials) -> Session:
     # one for all clients: each session reads botocore's large tables anew
-    keys = _connection[0].credentials
-    return Session(aws_access_key_id=keys.access_key_id, aws_secret_access_key=keys.secret_access_key)
+    return Session(keys.access_key_id, keys.secret_access_key, keys.session_token)
 
 
-@cache
 def client(service: str, region: str) -> Any:
     """A boto3 client of the service on the embedded AWS. No retries: a failure is a failure at once."""
+    return _client(service, region, _acting.get() or _connection[0].credentials)
+
+
+@cache
+def _client(service: str, region: str, credentials: Credentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
-    return _session().client(service, region_name=region, endpoint_url=endpoint(), config=config)
+    return _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
 
 
 @cache

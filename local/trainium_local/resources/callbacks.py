@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trainium_local.resources import api
+from trainium_local.state.kept import kept
 
 _PATH = "/_trn_local/cloudformation-response/"
-_mailboxes: dict[str, queue.Queue[dict[str, Any]]] = {}
+_mailboxes: dict[str, queue.Queue[dict[str, Any]]] = kept("mailboxes", {})
 
 
 class Mailbox:

@@ -10,7 +10,8 @@ from typing import Any
 
 from moto.awslambda.utils import get_backend
 
-from trainium_local.resources import stand_in_handlers
+from trainium_local.permissions import enforcement
+from trainium_local.resources import api, stand_in_handlers
 from trainium_local.resources.callbacks import Mailbox, middleware
 from trainium_local.resources.registry import (
     CancelledError,
@@ -130,6 +131,7 @@ def _start(request: Request, event: dict[str, Any]) -> _Invocation:
     if len(parts) < 7 or parts[2] != "lambda":
         raise ProvisioningError(f"ServiceToken must be the ARN of a Lambda function here, got {token}")
     function = get_backend(request.account, parts[3]).get_function(token)
+    enforcement.refuse_invocation_by(api.acting(), function)
     invocation = _Invocation(lambda: lambda_process.run(function, event), parts[6])
     invocation.start()
     return invocation

@@ -19,6 +19,7 @@ from trainium_local.resources.registry import (
     Request,
     ResourceType,
 )
+from trainium_local.state.kept import kept
 
 _NOTE = "The embedded AWS creates nothing for this type: it was checked against its schema and kept as a record."
 
@@ -29,7 +30,7 @@ class GenericStore:
     """A resource type of which only the record exists."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], Kept] = {}
+        self._kept: dict[tuple[str, str], Kept] = kept("stored resources", {})
 
     def kept(self, region: str, resource_type: str) -> Kept:
         """The resources of a type by physical id: properties and attributes together."""

@@ -16,8 +16,9 @@ from trainium_local.resources.registry import (
     Request,
     ResourceType,
 )
+from trainium_local.state.kept import kept
 
-_mailboxes: dict[str, Mailbox] = {}
+_mailboxes: dict[str, Mailbox] = kept("wait condition handles", {})
 _POLL = 0.2
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from trainium_core.facts import facts
+from trainium_local.state.kept import kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class VcpuQuota:
     applied: float
 
 
-_chosen: dict[str, float] = {}
+_chosen: dict[str, float] = kept("quotas", {})
 
 
 def choose(values: Mapping[str, float]) -> None:

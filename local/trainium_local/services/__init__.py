@@ -16,6 +16,7 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.awslambda.models import LambdaFunction
 from moto.budgets.responses import BudgetsResponse
 from moto.cloudwatch.responses import CloudWatchResponse
+from moto.core.responses import BaseResponse
 from moto.ec2.models.amis import AmiBackend
 from moto.ec2.models.elastic_network_interfaces import Attachment
 from moto.ec2.models.instances import Instance, InstanceBackend
@@ -34,6 +35,7 @@ from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
 
 from trainium_local import access
+from trainium_local.permissions import enforcement
 from trainium_local.seeds import public_images
 from trainium_local.services import (
     auto_scaling,
@@ -75,6 +77,7 @@ class Replaced:
 
 
 REPLACED = (
+    Replaced(BaseResponse, "setup_class", enforcement.setup_class, "evaluates only a part of IAM policies"),
     Replaced(EC2Response, "create_placement_group", placement_groups.create_placement_group, "absent"),
     Replaced(EC2Response, "describe_placement_groups", placement_groups.describe_placement_groups, "absent"),
     Replaced(EC2Response, "delete_placement_group", placement_groups.delete_placement_group, "absent"),

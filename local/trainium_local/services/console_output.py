@@ -6,10 +6,12 @@ from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 from moto.ec2.utils import Base64EncodedString
 
+from trainium_local.state.kept import kept
+
 LONGEST = 65_536
 """Characters that EC2 keeps, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
 
-_said: dict[str, str] = {}
+_said: dict[str, str] = kept("console outputs", {})
 
 
 def say(instance_id: str, text: str) -> None:

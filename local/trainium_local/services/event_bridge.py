@@ -12,6 +12,7 @@ from typing import Any
 
 from moto.events.models import Rule, events_backends
 
+from trainium_local.permissions import enforcement
 from trainium_local.services import lambda_process
 
 Event = dict[str, Any]
@@ -58,7 +59,7 @@ def send_to_targets(rule: Any, original_event: Event, transform_input: bool = Tr
         return
     functions = [target for target in rule.targets if ":lambda:" in target["Arn"]]
     for target in functions:
-        threading.Thread(target=_call, args=(target["Arn"], original_event), daemon=True).start()
+        threading.Thread(target=_call, args=(target["Arn"], rule.arn, original_event), daemon=True).start()
     others = copy(rule)
     others.targets = [target for target in rule.targets if target not in functions]
     if others.targets:
@@ -94,13 +95,14 @@ def _deliver(account_id: str, region: str, event: Event) -> None:
             rule.send_to_targets(event, transform_input=False)
 
 
-def _call(arn: str, event: Event) -> None:
+def _call(arn: str, rule_arn: str, event: Event) -> None:
     from moto.awslambda.utils import get_backend
 
     _, _, _, region, account_id, *_ = arn.split(":")
     try:
         function = get_backend(account_id, region).get_function(arn)
-    except Exception as error:  # gone meanwhile: on AWS the event is dropped as well
+        enforcement.refuse_invocation(function, "events.amazonaws.com", rule_arn)
+    except Exception as error:  # gone meanwhile, or not permitted: on AWS the event is dropped as well
         print(f"EventBridge: {arn}: {error}", flush=True)
         return
     lambda_process.run(function, event)

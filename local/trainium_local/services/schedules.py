@@ -15,6 +15,7 @@ from typing import Any
 from moto.scheduler.models import scheduler_backends
 
 from trainium_local import clock
+from trainium_local.permissions import enforcement
 from trainium_local.services import lambda_process
 
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -88,7 +89,8 @@ def _run(schedule: Any) -> None:
         return
     try:
         function = get_backend(account_id, region).get_function(arn)
-    except Exception as error:  # gone meanwhile: on AWS the call fails as well
+        enforcement.refuse_schedule(schedule, arn)
+    except Exception as error:  # gone meanwhile, or not permitted: on AWS the call fails as well
         print(f"schedule {schedule.name}: {arn}: {error}", flush=True)
         return
     lambda_process.run(function, json.loads(schedule.target.get("Input") or "{}"))

@@ -1,0 +1,170 @@
+"""No request is answered that whoever signed it has no permission for. The owner of the server may do everything."""
+
+from typing import Any
+
+from moto.core.exceptions import ServiceException
+from moto.core.parse import XFormedDict
+from moto.core.responses import ActionResult, BaseResponse
+from moto.core.utils import get_service_model
+from moto.sts.models import sts_backends
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response
+
+from trainium_local import access
+from trainium_local.access import CALLER, Caller
+from trainium_local.permissions.policies import Access, allows, refusal
+from trainium_local.permissions.principals import Principal, principal, role_principal, trusts
+from trainium_local.permissions.requests import Request, accesses
+from trainium_local.signatures import Credentials
+
+_enforced: list[bool] = [False]
+_role_credentials: dict[str, Credentials] = {}
+_moto_setup_class: Any = BaseResponse.setup_class
+
+
+class DeniedError(ServiceException):
+    """The message is AWS's."""
+
+
+def enforce() -> None:
+    """From now on; until then everybody may do everything."""
+    _enforced[:] = [True]
+
+
+def setup_class(response: Any, *args: Any, **more: Any) -> None:
+    """What moto does first with every request, and then the question whether it is allowed."""
+    _moto_setup_class(response, *args, **more)
+    caller = response.normalized_request.environ.get(CALLER)
+    operation = response._get_action() if _enforced[0] and caller else None
+    if not operation:
+        return
+    model: Any = get_service_model(response.boto3_service_name)
+    request = Request(
+        signing_name=model.signing_name,
+        operation=operation,
+        parameters=_parameters(response),
+        members=frozenset(getattr(model.operation_model(operation).input_shape, "members", ())),
+        region=response.region,
+        account=response.current_account,
+    )
+    try:
+        _refuse(request, caller)
+    except DeniedError as denied:
+        denied.code = "AccessDeniedException" if "json" in str(model.protocol) else "AccessDenied"
+        if request.prefix == "ec2":
+            denied.code = "UnauthorizedOperation"
+            denied.message = f"You are not authorized to perform this operation. {denied.message}"
+        _, headers, body = response.serialized(ActionResult(denied))
+        raise HTTPException(response=Response(body, 403, headers)) from None
+
+
+def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> Credentials | None:
+    """With which credentials CloudFormation works: the role's, else the caller's; None for the owner's.
+
+    Raises DeniedError if CloudFormation may not assume the role.
+    """
+    if not _enforced[0] or (caller.is_owner and not role_arn):
+        return None
+    backends: Any = sts_backends
+    if not role_arn:
+        session = next(
+            one
+            for account in backends.values()
+            for one in account["aws"].assumed_roles
+            if one.access_key_id == caller.access_key_id
+        )
+        return Credentials(
+            access_key_id=session.access_key_id,
+            secret_access_key=session.secret_access_key,
+            session_token=session.session_token,
+        )
+    if not trusts(role_arn, frozenset({"cloudformation.amazonaws.com"}), {}):
+        raise DeniedError(f"Role {role_arn} is invalid or cannot be assumed")
+    known = _role_credentials.get(role_arn)
+    if known is None or access.secret_of(known.access_key_id) is None:
+        known = _role_credentials[role_arn] = access.role_credentials(
+            role_arn, session="AWSCloudFormation", region=region
+        )
+    return known
+
+
+def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:
+    """Raise DeniedError unless whoever has the credentials may call the function."""
+    who = credentials and principal(credentials.access_key_id, function.account_id)
+    if who:
+        _refuse_unless_one(who, [_access("lambda:InvokeFunction", function.function_arn, who.keys)])
+
+
+def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
+    """Raise DeniedError unless the policy of the function lets the service call it on behalf of the source."""
+    keys = {"aws:sourcearn": [source_arn], "aws:sourceaccount": [function.account_id]}
+    invoke = _access("lambda:InvokeFunction", function.function_arn, keys)
+    if _enforced[0] and not allows(function.policy.statements if function.policy else (), invoke, {service, "*"}):
+        raise DeniedError(
+            f"{service} is not authorized to perform: {invoke.action} on resource: {invoke.resource} "
+            f"because no resource-based policy allows the {invoke.action} action"
+        )
+
+
+def refuse_schedule(schedule: Any, function_arn: str) -> None:
+    """Raise DeniedError unless EventBridge Scheduler may assume the role of the schedule, and that may call."""
+    role_arn, service = schedule.target["RoleArn"], "scheduler.amazonaws.com"
+    group = schedule.arn.rpartition("/")[0].replace(":schedule/", ":schedule-group/")
+    keys = {"aws:sourcearn": [group], "aws:sourceaccount": [role_arn.split(":")[4]]}
+    if _enforced[0] and not trusts(role_arn, frozenset({service}), keys):
+        raise DeniedError(f"{service} is not authorized to perform: sts:AssumeRole on resource: {role_arn}")
+    if _enforced[0]:
+        who = role_principal(role_arn, schedule.name)
+        _refuse_unless_one(who, [_access("lambda:InvokeFunction", function_arn, who.keys)])
+
+
+def _refuse(request: Request, caller: Caller) -> None:
+    who = None if caller.is_owner else principal(caller.access_key_id, request.account)
+    trusted = False
+    if (request.prefix, request.operation) == ("sts", "AssumeRole"):
+        trusted = _trusted_by_name(request, who)
+    if who and not trusted and request.operation != "GetCallerIdentity":
+        for alternatives in accesses(request, who.keys):
+            _refuse_unless_one(who, alternatives)
+
+
+def _trusted_by_name(request: Request, who: Principal | None) -> bool:
+    """Whether the role that is to be assumed names the principal, which then needs no permission of its own.
+
+    Raises DeniedError if the role does not let it in at all.
+    """
+    arn, external = str(request.parameters["RoleArn"]), request.parameters.get("ExternalId")
+    account = frozenset({request.account, f"arn:aws:iam::{request.account}:root"})
+    keys = {**(who.keys if who else {}), "sts:externalid": [external] if external else []}
+    if who and trusts(arn, who.names, keys):
+        return True
+    if trusts(arn, account, keys):
+        return False
+    name = who.arn if who else f"arn:aws:iam::{request.account}:root"
+    raise DeniedError(f"User: {name} is not authorized to perform: sts:AssumeRole on resource: {arn}")
+
+
+def _refuse_unless_one(who: Principal, alternatives: list[Access]) -> None:
+    reasons = [refusal(who.policies, one) for one in alternatives]
+    if None not in reasons:
+        asked = alternatives[0]
+        resource = f'"{asked.resource}"' if asked.action.startswith("s3:") else asked.resource or "*"
+        raise DeniedError(
+            f"User: {who.arn} is not authorized to perform: {asked.action} on resource: {resource} {reasons[0]}"
+        )
+
+
+def _access(action: str, resource: str, keys: Any) -> Access:
+    return Access(action=action, resource=resource, context=lambda key: keys.get(key, []))
+
+
+def _parameters(response: Any) -> dict[str, Any]:
+    """Parsed by botocore's model, which moto does for some services only."""
+    before = vars(response).get("params")
+    try:
+        response.parse_parameters(response.normalized_request)
+    except Exception:  # what cannot be parsed is for the service to refuse
+        return {}
+    found = response.params
+    response.params = before
+    return found.original_dict() if isinstance(found, XFormedDict) else dict(found)

@@ -1,0 +1,132 @@
+"""What IAM policies say of an action on a resource (IAM User Guide, Policy evaluation logic). Knows nothing of moto.
+
+Not all of a request is known here. A `*` in the resource asked about stands for its unknown part, and a condition key
+may have no known value. Where that matters, a statement that allows is believed, and one that denies is not.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+Statement = Mapping[str, Any]
+Context = Callable[[str], Sequence[str] | None]
+"""The values of a condition key (in lower case): none if the request has none, None if they are not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """One action on one resource. resource: an ARN; empty for an action on no resource, which only `*` allows."""
+
+    action: str
+    resource: str
+    context: Context
+
+
+@cache
+def statements(document: str) -> tuple[Statement, ...]:
+    """The statements of a policy document."""
+    return tuple(as_list(json.loads(document)["Statement"]))
+
+
+def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str | None:
+    """Why the access is denied, in AWS's words; None if policies of every kind, e.g. `session policy`, allow it."""
+    said = {kind: _effects(found, access) for kind, found in policies.items()}
+    for kind in said:
+        if "Deny" in said[kind]:
+            return f"with an explicit deny in a{'n' * kind.startswith('i')} {kind}"
+    silent = next((kind for kind in said if "Allow" not in said[kind]), None)
+    return silent and f"because no {silent} allows the {access.action} action"
+
+
+def allows(policy: Iterable[Statement], access: Access, principals: set[str]) -> bool:
+    """Whether a resource-based policy lets in somebody who goes by these names: ARNs, account, service, `*`."""
+    return _effects((one for one in policy if _principals(one) & principals), access) == {"Allow"}
+
+
+def as_list(value: Any) -> list[Any]:
+    """JSON policies leave out the brackets of a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def _principals(statement: Statement) -> set[str]:
+    given = statement.get("Principal", [])
+    return {name for kind in (given.values() if isinstance(given, Mapping) else [given]) for name in as_list(kind)}
+
+
+def _effects(found: Iterable[Statement], access: Access) -> set[str]:
+    return {statement["Effect"] for statement in found if _applies(statement, access)}
+
+
+def _applies(statement: Statement, access: Access) -> bool:
+    believed = statement["Effect"] == "Allow"
+
+    def is_about(element: str, asked: str, *, ignore_case: bool = False) -> bool:
+        opposite = f"Not{element}" in statement
+        patterns = as_list(statement.get(f"Not{element}" if opposite else element, "*"))
+        if ignore_case:
+            patterns, asked = [pattern.lower() for pattern in patterns], asked.lower()
+        fits = _may_fit if believed != opposite else _fits
+        return any(fits(pattern, asked) for pattern in patterns) != opposite
+
+    if not is_about("Action", access.action, ignore_case=True) or not is_about("Resource", access.resource):
+        return False
+    return all(
+        (believed if holds is None else holds)
+        for test, wanted in (statement.get("Condition") or {}).items()
+        for key, values in wanted.items()
+        for holds in [_holds(test, [str(value) for value in as_list(values)], access.context(key.lower()))]
+    )
+
+
+def _holds(test: str, wanted: list[str], values: Sequence[str] | None) -> bool | None:
+    """Whether a condition holds, e.g. `ForAnyValue:StringNotLikeIfExists`; None if that is not known."""
+    quantifier, _, name = test.rpartition(":")
+    base = name.removesuffix("IfExists")
+    compare, negated = _COMPARISONS.get(base.replace("Not", "")), "Not" in base
+    if values is not None and base == "Null":
+        return (not values) == (wanted[0].lower() == "true")
+    if values is None or compare is None:
+        return None
+    if not values:
+        return base != name or negated or quantifier == "ForAllValues"
+    found = [any(compare(value, one) for one in wanted) != negated for value in values]
+    return any(found) if quantifier == "ForAnyValue" else all(found)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return _regex(pattern).fullmatch(text) is not None
+
+
+def _may_fit(pattern: str, text: str) -> bool:
+    """Whether the pattern fits something that the text, with its unknown parts, may be."""
+    pattern = re.sub(r"\$\{[^}]*\}", "*", pattern)  # of policy variables no value is known
+    return _overlap(pattern, text) if "*" in text else _fits(pattern, text)
+
+
+@lru_cache(maxsize=65536)
+def _overlap(pattern: str, text: str) -> bool:
+    if not pattern or not text:
+        return not (pattern + text).strip("*")
+    if pattern[0] == "*":
+        return _overlap(pattern[1:], text) or _overlap(pattern, text[1:])
+    if text[0] == "*":  # an id or a name, which is one part of an ARN
+        return _overlap(pattern, text[1:]) or (pattern[0] not in "/:" and _overlap(pattern[1:], text))
+    return pattern[0] in ("?", text[0]) and _overlap(pattern[1:], text[1:])
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+_COMPARISONS: dict[str, Callable[[str, str], bool]] = {
+    "StringEquals": lambda value, wanted: value == wanted,
+    "StringEqualsIgnoreCase": lambda value, wanted: value.lower() == wanted.lower(),
+    "StringLike": lambda value, wanted: _fits(wanted, value),
+    "ArnEquals": lambda value, wanted: _fits(wanted, value),
+    "ArnLike": lambda value, wanted: _fits(wanted, value),
+    "Bool": lambda value, wanted: value.lower() == wanted.lower(),
+}

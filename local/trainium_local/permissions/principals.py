@@ -1,0 +1,90 @@
+"""Who asks for a permission: role sessions and users of moto's IAM, with the policies that hold for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from moto.iam.models import iam_backends
+from moto.sts.models import sts_backends
+
+from trainium_local.permissions.policies import Access, Statement, allows, statements
+
+Keys = Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """policies: by their kind, as refusals name it. keys: condition keys. names: what resource policies may call it."""
+
+    arn: str
+    policies: Mapping[str, Sequence[Statement]]
+    keys: Keys
+    names: frozenset[str]
+
+
+def principal(access_key_id: str, account: str) -> Principal | None:
+    """Whose key it is; None for one that neither IAM nor STS gave out."""
+    backends: Any = sts_backends
+    session = backends[account]["aws"].get_assumed_role_from_access_key(access_key_id)
+    if session:
+        role = find_role(session.role_arn)
+        policies = _policies_of(role) | ({"session policy": statements(session.policy)} if session.policy else {})
+        tags = {f"aws:principaltag/{tag['Key'].lower()}": [tag["Value"]] for tag in (role.tags if role else None) or ()}
+        return _principal(session.arn, account, policies, tags | {"aws:principalarn": [session.role_arn]})
+    for user in list(_iam(account).users.values()):
+        if any(key.access_key_id == access_key_id for key in user.access_keys):
+            groups = _iam(account).get_groups_for_user(user.name)
+            found = [statement for one in (user, *groups) for statement in _identity_policies(one)]
+            return _principal(user.arn, account, {"identity-based policy": found}, {"aws:username": [user.name]})
+    return None
+
+
+def role_principal(role_arn: str, session: str) -> Principal:
+    """A service that uses a role."""
+    account, name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
+    arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
+    return _principal(arn, account, _policies_of(find_role(role_arn)), {"aws:principalarn": [role_arn]})
+
+
+def find_role(role_arn: str) -> Any | None:
+    roles = list(_iam(role_arn.split(":")[4]).roles.values())
+    return next((role for role in roles if role.arn == role_arn), None)
+
+
+def trusts(role_arn: str, names: frozenset[str], keys: Keys) -> bool:
+    """Whether the role lets somebody of these names assume it."""
+    role = find_role(role_arn)
+    access = Access(action="sts:AssumeRole", resource="", context=lambda key: keys.get(key, []))
+    return role is not None and allows(statements(role.assume_role_policy_document), access, {*names, "*"})
+
+
+def names_of_account(account: str) -> frozenset[str]:
+    """How policies call everybody of an account."""
+    return frozenset({account, f"arn:aws:iam::{account}:root"})
+
+
+def _principal(arn: str, account: str, policies: Mapping[str, Sequence[Statement]], keys: Keys) -> Principal:
+    keys = {"aws:principalarn": [arn], "aws:principalaccount": [account], **keys}
+    return Principal(arn=arn, policies=policies, keys=keys, names=frozenset({arn, *keys["aws:principalarn"]}))
+
+
+def _policies_of(role: Any | None) -> dict[str, Sequence[Statement]]:
+    found: dict[str, Sequence[Statement]] = {"identity-based policy": _identity_policies(role) if role else ()}
+    if role and role.permissions_boundary_arn:
+        boundary = _iam(role.account_id).managed_policies.get(role.permissions_boundary_arn)
+        found["permissions boundary"] = _default_version(boundary) if boundary else ()
+    return found
+
+
+def _identity_policies(owner: Any) -> list[Statement]:
+    inline = [statement for document in owner.policies.values() for statement in statements(document)]
+    return inline + [statement for one in owner.managed_policies.values() for statement in _default_version(one)]
+
+
+def _default_version(policy: Any) -> Sequence[Statement]:
+    return statements(next(version.document for version in policy.versions if version.is_default))
+
+
+def _iam(account: str) -> Any:
+    backends: Any = iam_backends
+    return backends[account]["aws"]

@@ -1,0 +1,222 @@
+"""What a request asks for, in IAM's terms: actions, the ARNs that they are on, and the values of condition keys.
+
+Which types of resources an action can be on, and how their ARNs look, is in the data that cfn-lint brings from the
+Service Authorization Reference. It does not say which of several types a request must name: all that are named count,
+and if none is, a permission for any of them will do.
+"""
+
+import json
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Formatter
+from typing import Any
+
+from moto.autoscaling.models import autoscaling_backends
+from moto.ec2 import ec2_backends
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE
+from moto.iam.models import iam_backends
+
+from trainium_local.permissions.policies import Access, Context
+
+Values = list[tuple[str, str]]
+_SUFFIX = re.compile(r"(identifier|arn|id|name|url)?s?$")
+_OF_ANY_TYPE = {"", "resource"}  # parameters such as Name, Id, ResourceArn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A call of an API. signing_name: the service it is signed for; members: the parameters that it could have had."""
+
+    signing_name: str
+    operation: str
+    parameters: Mapping[str, Any]
+    members: frozenset[str]
+    region: str
+    account: str
+
+    @property
+    def prefix(self) -> str:
+        """What the actions of the service begin with."""
+        return _facts()["prefixes"].get(self.signing_name, self.signing_name)
+
+
+def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
+    """All that the request takes; of each list, one is enough. caller: condition keys that say who asks."""
+    values = list(_values(request.parameters))
+
+    def access(action: str, arn: str, **more: str) -> Access:
+        keys = {key.replace("_", ":"): [value] for key, value in more.items()}
+        return Access(action=action, resource=arn, context=_context(request, arn, values, {**caller, **keys}))
+
+    name = _facts()["actions"].get(request.prefix, {}).get(request.operation, request.operation)
+    versioned = request.prefix == "s3" and name in ("GetObject", "DeleteObject") and "VersionId" in dict(values)
+    action = f"{request.prefix}:{name}{'Version' * versioned}"
+    named, unnamed = _arns(request, name, values)
+    yield from ([access(action, arn)] for arn in named)
+    if not named:
+        yield [access(action, arn) for arn in unnamed]
+    if source := dict(values).get("CopySource"):
+        yield [access("s3:GetObject", f"arn:aws:s3:::{source.lstrip('/').partition('?')[0]}")]
+    if request.prefix == "ec2" and request.operation != "CreateLaunchTemplate":
+        for given in request.parameters.get("TagSpecifications") or ():
+            arn = f"arn:aws:ec2:{request.region}:{request.account}:{given.get('ResourceType')}/*"
+            yield [access("ec2:CreateTags", arn, ec2_createaction=request.operation)]
+    for role, service in _passed_roles(request, values):
+        yield [access("iam:PassRole", role, iam_passedtoservice=service)]
+
+
+def _arns(request: Request, action: str, values: Values) -> tuple[list[str], list[str]]:
+    """The ARNs that the request names; and one for each type of resource that it could be on, all but the type open."""
+    data = _reference().get(request.prefix, {"Actions": {}})
+    if action.lower() not in data["Actions"]:
+        return [], ["*"]
+    types: list[str] = data["Actions"][action.lower()].get("Resources", [])
+    named, unnamed = list[str](), list[str]()
+    for kind in types:
+        for form in data["Resources"].get(kind.lower(), {}).get("ARNFormats", []):
+            start = form.removesuffix(".*").replace("${Partition}", "aws").replace("${Region}", request.region)
+            start = start.replace("${Account}", request.account)
+            unnamed.append(start + re.sub(r"\{\w+\}", "*", _end_of(request, kind) or "*"))
+            for end in _ends(request, kind, values, alone=len(types) == 1):
+                if end.startswith("arn:"):
+                    named += [end] if end.startswith(start) else []
+                else:
+                    named.append(start + (end.lstrip("/") if start.endswith("/") else end))
+    return list(dict.fromkeys(named)), unnamed or [""]
+
+
+def _end_of(request: Request, kind: str) -> str | None:
+    return _facts()["ends"].get(request.prefix, {}).get(kind)
+
+
+def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
+    """How the ARNs of this type end that the request names, or all of such an ARN."""
+    form = _end_of(request, kind)
+    lowered = {key.lower(): value for key, value in values}
+    if form:
+        main = next(reversed([name for _, name, _, _ in Formatter().parse(form) if name]))
+        for value in [value for key, value in values if key.lower().removesuffix("s") == main]:
+            known = defaultdict[str, str](lambda: "*", {**lowered, main: value})
+            yield value if value.startswith("arn:") else form.format_map(known)
+        return
+    for key, value in values:
+        stem = _SUFFIX.sub("", key.lower())
+        if value.startswith("arn:"):
+            yield value
+        elif request.prefix == "ec2":
+            # Such as i-0123456789abcdef0: the type stands in the id.
+            if EC2_PREFIX_TO_RESOURCE.get(value.rpartition("-")[0]) == kind:
+                yield value
+        elif stem == re.sub(r"\W", "", kind.lower()) or (alone and stem in _OF_ANY_TYPE):
+            yield value.rpartition("/")[2] if key.lower().endswith("url") else value
+
+
+def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]:
+    """Roles that the request gives to a service, and its name."""
+    if request.prefix == "sts":
+        return
+    service = _facts()["passed_to"].get(request.prefix, request.prefix)
+    if request.prefix != "iam":
+        for key, value in values:
+            if key.lower().endswith(("role", "rolearn")) and ":role/" in value:
+                yield value, f"{service}.amazonaws.com"
+    profile = request.parameters.get("IamInstanceProfile")
+    if request.operation == "AddRoleToInstanceProfile":
+        yield f"arn:aws:iam::{request.account}:role/{request.parameters['RoleName']}", "ec2.amazonaws.com"
+    elif profile:
+        names = {str(value).rpartition("/")[2] for _, value in _values({"Name": profile})}
+        backends: Any = iam_backends
+        for known in list(backends[request.account]["aws"].instance_profiles.values()):
+            if known.name in names:
+                yield from ((role.arn, "ec2.amazonaws.com") for role in known.roles)
+
+
+def _context(request: Request, arn: str, values: Values, known: Mapping[str, list[str]]) -> Context:
+    tags = dict(_tags(request.parameters))
+
+    def find(key: str) -> list[str] | None:
+        service, _, name = key.partition(":")
+        if key in known:
+            return known[key]
+        if key == "aws:requestedregion":
+            return [request.region]
+        if key == "aws:securetransport":
+            return ["true"]  # plain HTTP stands for it here
+        if key == "aws:tagkeys":
+            return list(tags) or [value for key, value in values if key == "TagKeys"]
+        if name.startswith("requesttag/"):
+            return _value_of(tags, name)
+        if name.startswith("resourcetag/"):
+            on_resource = _tags_of_resource(arn)
+            return None if on_resource is None else _value_of(on_resource, name)
+        if service != request.prefix or name not in {member.lower() for member in request.members}:
+            return None
+        return [value for key, value in values if key.lower() == name]
+
+    return find
+
+
+def _value_of(tags: Mapping[str, str], key: str) -> list[str]:
+    wanted = key.partition("/")[2]
+    return [value for name, value in tags.items() if name.lower() == wanted]
+
+
+def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The tags in a request, as pairs in a list, as a map, or in TagSpecifications."""
+    if isinstance(value, list):
+        for item in value:
+            if "Key" in item or "key" in item or "TagKey" in item:
+                given = {name.lower().removeprefix("tag"): one for name, one in item.items()}
+                yield given["key"], str(given.get("value", ""))
+            else:
+                yield from _tags(item.get("Tags") or [], "Tags")
+    elif isinstance(value, Mapping) and key.lower() == "tags":
+        yield from ((name, str(one)) for name, one in value.items())
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            if name.lower() in ("tags", "tagspecifications"):
+                yield from _tags(one, name)
+
+
+def _tags_of_resource(arn: str) -> dict[str, str] | None:
+    """What an EC2 resource or an Auto Scaling group is tagged with; None where nobody has looked."""
+    _, _, service, region, account, *_ = f"{arn}:::::".split(":")
+    name = arn.rpartition("/")[2]
+    backends: Any = ec2_backends if service == "ec2" else autoscaling_backends
+    if service not in ("ec2", "autoscaling") or not account or "*" in name:
+        return None
+    if service == "ec2":
+        return dict(backends[account][region].tags.get(name, {}))
+    group = backends[account][region].autoscaling_groups.get(name)
+    return {tag["key"]: tag["value"] for tag in _lowered(group.tags)} if group else None
+
+
+def _lowered(tags: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key.lower(): value for key, value in tag.items()} for tag in tags]
+
+
+def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every scalar in the parameters, with the name of its parameter."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _values(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values(item, key)
+    elif isinstance(value, str | int | float):
+        yield key, str(value)
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    return tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())
+
+
+@cache
+def _reference() -> dict[str, Any]:
+    return json.loads((files("cfnlint") / "data" / "AdditionalSpecs" / "Policies.json").read_text())

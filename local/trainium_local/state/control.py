@@ -1,0 +1,109 @@
+"""GET and PUT of the whole state, at a moment in which nothing else goes on."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from trainium_local.cloudformation.stack import _regions
+from trainium_local.services import schedules
+from trainium_local.state import STATE_PATH, snapshot
+
+PATIENCE = 10.0
+"""Seconds to wait for what goes on, such as a node that boots or a function."""
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_IN_PROGRESS = tuple(f"{verb}_IN_PROGRESS" for verb in ("CREATE", "UPDATE", "DELETE", "ROLLBACK", "CLEANUP", "IMPORT"))
+_IDLE = ("MainThread", "schedules", "process_request_thread")
+
+
+class BusyError(Exception):
+    """The message says what goes on."""
+
+
+class _Gate:
+    """Counts the requests that go on, and keeps others waiting while it is closed."""
+
+    def __init__(self) -> None:
+        self._changed, self._closed, self.requests = threading.Condition(), False, 0
+
+    @contextmanager
+    def request(self) -> Generator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self.requests += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.requests -= 1
+
+    @contextmanager
+    def closed(self) -> Generator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self._closed = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._closed = False
+                self._changed.notify_all()
+
+
+def with_state(application: WsgiApp) -> WsgiApp:
+    """Answer STATE_PATH in front of an application. Whoever may PUT there may run code: let only the owner through."""
+    gate = _Gate()
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != STATE_PATH:
+            with gate.request():
+                return application(environ, start_response)
+        given = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        status, body = "200 OK", b""
+        try:
+            with _quiet(gate):
+                if environ["REQUEST_METHOD"] == "PUT":
+                    snapshot.load(given)
+                else:
+                    body = snapshot.take()
+        except BusyError as error:
+            status, body = "409 Conflict", str(error).encode()
+        except Exception as error:
+            status, body = "500 Internal Server Error", f"the state cannot be saved or loaded: {error!r}".encode()
+        start_response(status, [("Content-Type", "application/octet-stream"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return answer
+
+
+@contextmanager
+def _quiet(gate: _Gate) -> Generator[None]:
+    """A time in which no request, schedule, function or stack goes on. Raises BusyError if there is none soon."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with gate.closed():
+            # Not waited for: a function that a schedule has called may itself wait for the gate.
+            no_schedule = schedules._one_at_a_time.acquire(blocking=False)
+            try:
+                stacks, busy = _stacks_in_progress(), _others_in_progress(gate)
+                if no_schedule and not stacks and not busy:
+                    yield
+                    return
+            finally:
+                if no_schedule:
+                    schedules._one_at_a_time.release()
+        if stacks or time.monotonic() > deadline:
+            raise BusyError(f"Not while something is in progress: {', '.join(stacks or busy)}. Try again later.")
+        time.sleep(0.05)
+
+
+def _stacks_in_progress() -> list[str]:
+    stacks = [stack for region in _regions.values() for stack in region.stacks]
+    return [f"stack {stack.name} is {stack.status}" for stack in stacks if stack.status.endswith(_IN_PROGRESS)]
+
+
+def _others_in_progress(gate: _Gate) -> list[str]:
+    threads = [thread.name for thread in threading.enumerate() if not any(name in thread.name for name in _IDLE)]
+    return [*threads, f"{gate.requests} requests"] if gate.requests else threads
