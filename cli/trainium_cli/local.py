@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from trainium_cli.local_report import health_table
+from trainium_cli.local_score_command import score
 from trainium_cli.mistakes import mistake
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
@@ -65,6 +66,9 @@ def local() -> None:
         raise click.ClickException(
             "the embedded AWS is not installed. Install it with: pip install 'trainium-cdk[local]'"
         )
+
+
+local.add_command(score)
 
 
 def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
