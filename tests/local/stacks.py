@@ -11,6 +11,7 @@ from tests.local.conftest import EmbeddedAws
 Template = dict[str, Any]
 
 ENDS = ("_COMPLETE", "_FAILED")
+CAPABILITIES = ["CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 
 
 def template(resources: dict[str, Any], **sections: Any) -> Template:
@@ -53,6 +54,7 @@ class Stacks:
 
     def create(self, wanted: Template, **arguments: Any) -> str:
         name = f"t-{uuid.uuid4().hex[:8]}"
+        arguments = {"Capabilities": CAPABILITIES, **arguments}
         self.api.create_stack(StackName=name, TemplateBody=json.dumps(wanted), **arguments)
         return name
 
@@ -62,6 +64,7 @@ class Stacks:
         return name
 
     def update(self, name: str, wanted: Template, **arguments: Any) -> str:
+        arguments = {"Capabilities": CAPABILITIES, **arguments}
         self.api.update_stack(StackName=name, TemplateBody=json.dumps(wanted), **arguments)
         return self.settled(name)
 
@@ -116,6 +119,9 @@ class Stacks:
         """The value of an SSM parameter of the stack."""
         parameter_name = self.physical_id(name, logical_id)
         return self.aws.client("ssm").get_parameter(Name=parameter_name)["Parameter"]["Value"]
+
+    def summary(self, wanted: Template) -> dict[str, Any]:
+        return self.api.get_template_summary(TemplateBody=json.dumps(wanted))
 
     def change_set(self, name: str, wanted: Template, **arguments: Any) -> dict[str, Any]:
         arguments = {"ChangeSetName": "look", "ChangeSetType": "UPDATE", **arguments}

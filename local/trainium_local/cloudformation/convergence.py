@@ -12,6 +12,7 @@ from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, ma
 from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.parameters import refuse_absent
 from trainium_local.cloudformation.rollback import turn
 from trainium_local.cloudformation.stack import (
     Cancellation,
@@ -46,6 +47,7 @@ class Convergence:
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment, *, may_replace: bool = True) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
+        stack.capabilities = deployment.capabilities
         self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources, stack.region))
         self._may_replace = may_replace
         self._failed = list[tuple[str, str]]()
@@ -56,6 +58,7 @@ class Convergence:
 
         After a failure nothing is begun, and what still waits is cancelled.
         """
+        refuse_absent(self._deployment.template, self._deployment.parameters, self._stack.region)
         self._stack.cancelled = Cancellation(whole=self._stack.cancelled)
         template = self._deployment.template
         wanted = {name: template.resources[name] for name in template.order if self._wanted(name)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from trainium_local.cloudformation import capabilities, dry_run
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
 from trainium_local.cloudformation.parameters import resolve
@@ -13,13 +14,43 @@ from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties, WithLiveAttributes
+from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 
-def prepare(region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str]) -> Deployment:
-    """Raises ValidationError for all that can be refused before anything is touched."""
+def prepare(
+    region: Region,
+    body: str,
+    given: Mapping[str, str],
+    tags: Mapping[str, str],
+    acknowledged: Collection[str],
+    *,
+    expands: bool = True,
+) -> Deployment:
+    """Raises ValidationError for all that can be refused before anything is touched.
+
+    `acknowledged` are the caller's capabilities; `expands`: the caller has not reviewed what transforms make of it.
+    """
     template = Template.parse(body)
     check(template, region.name)
-    return Deployment(template=template, parameters=resolve(template, given, region.name), tags=dict(tags))
+    capabilities.check(template, acknowledged, expands=expands)
+    parameters = resolve(template, given, region.name)
+    values = {name: parameter.value for name, parameter in parameters.items()}
+    values |= pseudo_parameters(region) | dict.fromkeys(("AWS::StackId", "AWS::StackName"), KNOWN_AFTER_APPLY)
+    template = template.with_parameters(values)
+    check(template, region.name)
+    dry_run.check(template, values, region.name)
+    return Deployment(template=template, parameters=parameters, tags=dict(tags), capabilities=frozenset(acknowledged))
+
+
+def pseudo_parameters(region: Region) -> dict[str, Any]:
+    """Those that are the same for all stacks of the region."""
+    return {
+        "AWS::AccountId": region.account,
+        "AWS::NotificationARNs": [],
+        "AWS::Partition": "aws",
+        "AWS::Region": region.name,
+        "AWS::URLSuffix": "amazonaws.com",
+    }
 
 
 class ExistingResources:
@@ -60,14 +91,10 @@ class ExistingResources:
 
 def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
     """Resolves the deployment's values for the stack."""
-    pseudo = {
-        "AWS::AccountId": stack.account,
+    pseudo = pseudo_parameters(region) | {
         "AWS::NotificationARNs": stack.settings.get("NotificationARNs") or [],
-        "AWS::Partition": "aws",
-        "AWS::Region": stack.region,
         "AWS::StackId": stack.stack_id,
         "AWS::StackName": stack.name,
-        "AWS::URLSuffix": "amazonaws.com",
     }
     return Resolver(
         template=deployment.template,

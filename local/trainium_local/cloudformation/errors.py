@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from moto.core.exceptions import ServiceException
 
 
 class ValidationError(ServiceException):
     code = "ValidationError"
+
+
+class InsufficientCapabilitiesError(ServiceException):
+    code = "InsufficientCapabilitiesException"
 
 
 class AlreadyExistsError(ServiceException):
@@ -23,6 +29,14 @@ class InvalidChangeSetStatusError(ServiceException):
 
 class InvalidActionError(ServiceException):
     code = "InvalidAction"
+
+
+def unresolved(names: Iterable[str], section: str) -> ValidationError:
+    """The answer about references to what is not there."""
+    return ValidationError(
+        f"Template format error: Unresolved resource dependencies [{', '.join(names)}] in the {section} block of the "
+        "template"
+    )
 
 
 def no_such_stack(name: str) -> ValidationError:

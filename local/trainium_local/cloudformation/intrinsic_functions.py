@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import boto3
+
+from trainium_local.cloudformation import parameters
 from trainium_local.cloudformation.dynamic_references import with_parameters
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
@@ -72,8 +75,6 @@ class Resolver:
                     return _LAZY[name](self, argument)
                 if name in _EAGER:
                     return self._apply(name, self._resolve(argument))
-                if name.startswith("Fn::"):
-                    raise ValidationError(f"Template error: the function {name} is not known here")
             items = {key: self._resolve(item) for key, item in value.items()}
             return {key: item for key, item in items.items() if item is not _NO_VALUE}
         return with_parameters(value, self.region) if isinstance(value, str) else value
@@ -83,10 +84,8 @@ class Resolver:
             return KNOWN_AFTER_APPLY
         try:
             return _EAGER[name](self, argument)
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise ValidationError(
-                f"Template error: {name} cannot be applied to {json.dumps(argument)}: {error}"
-            ) from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValidationError(f"Template error: {name} cannot be applied to {argument}: {error}") from error
 
     def ref(self, name: str) -> Any:
         if name == "AWS::NoValue":
@@ -118,19 +117,38 @@ class Resolver:
 
         return with_parameters(_SUBSTITUTION.sub(replace, text), self.region)
 
-    def zones(self, region: str) -> list[str]:
+    def zones(self, region: Any) -> list[str]:
+        if not isinstance(region, str | None):
+            raise ValidationError("Template error: every Fn::GetAZs object must have a String-typed value.")
+        if region and region not in boto3.Session().get_available_regions("ec2"):
+            return []  # as CloudFormation does
         found = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
         return [zone["ZoneName"] for zone in found]
 
     def find_in_map(self, argument: list[Any]) -> Any:
         found: Any = self.template.mappings
-        for key in argument[:3]:
+        for key in map(_text, argument[:3]):
             if key not in found:
                 if len(argument) > 3:
                     return argument[3]["DefaultValue"]
                 raise ValidationError(f"Template error: Unable to get mapping for {'::'.join(map(str, argument[:3]))}")
             found = found[key]
         return found
+
+    def select(self, argument: list[Any]) -> Any:
+        index, items = argument
+        if not isinstance(items, list) or not str(index).isdecimal():
+            raise ValidationError(
+                "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
+            )
+        if int(index) >= len(items):
+            raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
+        return items[int(index)]
+
+    def values_of_type(self, kind: str) -> list[str]:
+        """The values of all parameters of a type, for Fn::RefAll."""
+        names = [name for name, declared in self.template.parameters.items() if declared["Type"] == kind]
+        return [value for name in names for value in parameters.listed(self.parameters[name])]
 
     def imported(self, name: str) -> str:
         if name not in self.exports:
@@ -171,6 +189,11 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::And": lambda _, argument: all(argument),
     "Fn::Base64": lambda _, argument: base64.b64encode(_text(argument).encode()).decode(),
     "Fn::Cidr": lambda _, argument: _subnets(argument),
+    "Fn::Contains": lambda _, argument: _text(argument[1]) in map(_text, argument[0]),
+    "Fn::EachMemberEquals": lambda _, argument: all(_text(item) == _text(argument[1]) for item in argument[0]),
+    "Fn::EachMemberIn": lambda _, argument: (
+        {_text(item) for item in argument[0]} <= {_text(item) for item in argument[1]}
+    ),
     "Fn::Equals": lambda _, argument: _text(argument[0]) == _text(argument[1]),
     "Fn::FindInMap": Resolver.find_in_map,
     "Fn::GetAZs": Resolver.zones,
@@ -182,7 +205,11 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::Length": lambda _, argument: len(argument),
     "Fn::Not": lambda _, argument: not argument[0],
     "Fn::Or": lambda _, argument: any(argument),
-    "Fn::Select": lambda _, argument: argument[1][int(argument[0])],
+    "Fn::RefAll": Resolver.values_of_type,
+    "Fn::Select": Resolver.select,
     "Fn::Split": lambda _, argument: argument[1].split(argument[0]),
+    # attributes of what a parameter names are not looked up: an assertion that asks for one is taken to hold
+    "Fn::ValueOf": lambda _, _argument: KNOWN_AFTER_APPLY,
+    "Fn::ValueOfAll": lambda _, _argument: KNOWN_AFTER_APPLY,
     "Fn::ToJsonString": lambda _, argument: json.dumps(argument, separators=(",", ":")),
 }

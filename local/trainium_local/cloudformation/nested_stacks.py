@@ -62,7 +62,7 @@ def _deployment(region: Region, request: Request) -> Deployment:
         for name, value in (request.properties.get("Parameters") or {}).items()
     }
     tags = {tag["Key"]: tag["Value"] for tag in request.properties.get("Tags") or []}
-    return prepare(region, body, given, tags)
+    return prepare(region, body, given, tags, region.get(request.stack_id).capabilities)
 
 
 def _succeeded(stack: Stack, done: str, reason: str | None) -> Provisioned:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import regex
 from botocore.exceptions import ClientError
 
 from trainium_local.cloudformation.errors import ValidationError
@@ -31,21 +32,21 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     strange = sorted(given.keys() - template.parameters.keys())
     if strange:
         raise ValidationError(f"Parameters: [{', '.join(strange)}] do not exist in the template")
-    texts: dict[str, str | None] = {
-        name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
-    }
-    missing = [name for name, text in texts.items() if text is None]
+    asked = {name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()}
+    missing = [name for name, value in asked.items() if value is None]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
+    texts = {name: _text(value) for name, value in asked.items()}
     for name, declaration in template.parameters.items():
-        _check_constraints(name, str(texts[name]), declaration)
+        _check_constraints(name, texts[name], declaration)
     stored = _fetch(
-        {str(texts[name]) for name, declaration in template.parameters.items() if _is_stored(declaration)}, region
+        {texts[name]: "List" in one["Type"] for name, one in template.parameters.items() if _is_stored(one)},
+        region,
     )
     return {
         name: Parameter(
-            given=str(texts[name]),
-            value=_value(stored.get(str(texts[name]), str(texts[name])), declaration["Type"]),
+            given=texts[name],
+            value=_value(stored.get(texts[name], texts[name]), declaration["Type"]),
             secret=str(declaration.get("NoEcho")).lower() == "true",
             from_parameter_store=_is_stored(declaration),
         )
@@ -53,49 +54,124 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     }
 
 
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _is_stored(declaration: Mapping[str, Any]) -> bool:
     return declaration["Type"].startswith(_FROM_PARAMETER_STORE)
 
 
 def _check_constraints(name: str, text: str, declaration: Mapping[str, Any]) -> None:
-    allowed = [str(choice) for choice in declaration.get("AllowedValues", ())]
-    pattern = declaration.get("AllowedPattern")
-    if allowed and text not in allowed:
-        hint = schemas.did_you_mean(text, allowed)
-        problem = f"must be one of AllowedValues: {', '.join(allowed)}; got '{text}'{hint}"
-    elif pattern and re.fullmatch(pattern, text) is None:
-        problem = declaration.get("ConstraintDescription") or f"must match pattern {pattern}, got '{text}'"
-    elif declaration["Type"] == "Number" and re.fullmatch(r"-?\d+(\.\d+)?", text) is None:
-        problem = f"must be a number, got '{text}'"
-    else:
-        broken = next((limit for limit in _LIMITS if limit in declaration and _breaks(limit, text, declaration)), None)
-        problem = broken and f"must keep to {broken} {declaration[broken]}, got '{text}'"
-    if problem:
-        raise ValidationError(f"Parameter '{name}' {problem}")
+    for value in listed(text if _is_stored(declaration) else _value(text, declaration["Type"])):
+        is_number = _NUMBER.fullmatch(value) is not None
+        if "Number" in declaration["Type"] and not is_number:
+            raise ValidationError(f"Parameter '{name}' must be a number.")
+        for constraint, (holds, words) in _CONSTRAINTS.items():
+            limit = declaration.get(constraint)
+            if limit is None or (constraint.endswith("Value") and not is_number) or holds(value, limit):
+                continue
+            if "ConstraintDescription" in declaration:
+                words = f"Parameter {name} failed to satisfy constraint: {declaration['ConstraintDescription']}"
+                raise ValidationError(words)
+            hint = schemas.did_you_mean(value, limit) if isinstance(limit, list) else ""
+            limit = ", ".join(map(_text, limit)) if isinstance(limit, list) else limit
+            raise ValidationError(f"Parameter '{name}' {words.format(limit)}{hint}")
 
 
-_LIMITS = ("MinLength", "MaxLength", "MinValue", "MaxValue")
+def _matches(value: str, pattern: str) -> bool:
+    try:
+        return regex.fullmatch(str(pattern), value) is not None
+    except regex.error as error:
+        raise ValidationError(f"Template format error: AllowedPattern {pattern} is not a valid pattern") from error
 
 
-def _breaks(limit: str, text: str, declaration: Mapping[str, Any]) -> bool:
-    size, bound = len(text) if limit.endswith("Length") else float(text), float(declaration[limit])
-    return size < bound if limit.startswith("Min") else size > bound
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+#: Constraint -> whether a value keeps to it, and AWS's words if not. Limits of numbers are not for text.
+_CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
+    "AllowedValues": (lambda value, limit: value in map(_text, limit), "must be one of AllowedValues: {}"),
+    "AllowedPattern": (_matches, "must match pattern {}"),
+    "MinLength": (lambda value, limit: len(value) >= int(limit), "must contain at least {} characters"),
+    "MaxLength": (lambda value, limit: len(value) <= int(limit), "must contain at most {} characters"),
+    "MinValue": (lambda value, limit: float(value) >= float(limit), "must be a number not less than {}"),
+    "MaxValue": (lambda value, limit: float(value) <= float(limit), "must be a number not greater than {}"),
+}
+
+#: AWS-specific types -> the call that shows whether there is such a thing, and the argument for its name.
+_SHOWN_BY = {
+    "AWS::EC2::AvailabilityZone::Name": ("ec2", "DescribeAvailabilityZones", "ZoneNames"),
+    "AWS::EC2::Image::Id": ("ec2", "DescribeImages", "ImageIds"),
+    "AWS::EC2::Instance::Id": ("ec2", "DescribeInstances", "InstanceIds"),
+    "AWS::EC2::KeyPair::KeyName": ("ec2", "DescribeKeyPairs", "KeyNames"),
+    "AWS::EC2::SecurityGroup::GroupName": ("ec2", "DescribeSecurityGroups", "GroupNames"),
+    "AWS::EC2::SecurityGroup::Id": ("ec2", "DescribeSecurityGroups", "GroupIds"),
+    "AWS::EC2::Subnet::Id": ("ec2", "DescribeSubnets", "SubnetIds"),
+    "AWS::EC2::VPC::Id": ("ec2", "DescribeVpcs", "VpcIds"),
+    "AWS::EC2::Volume::Id": ("ec2", "DescribeVolumes", "VolumeIds"),
+    "AWS::Route53::HostedZone::Id": ("route53", "GetHostedZone", "Id"),
+    "AWS::SSM::Parameter::Name": ("ssm", "GetParameter", "Name"),
+}
 
 
-def _fetch(names: set[str], region: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in sorted(names):
+def refuse_absent(template: Template, parameters: Mapping[str, Parameter], region: str) -> None:
+    """Raise ValidationError for values of AWS-specific types that the account does not have.
+
+    CloudFormation takes such a request, and the stack fails before its first resource.
+    """
+    absent = [
+        f"parameter value {value} for parameter name {name} does not exist"
+        for name, declaration in template.parameters.items()
+        for value in listed(parameters[name].value)
+        if (kind := _specific_type(declaration["Type"])) is not None and not _exists(kind, value, region)
+    ]
+    if absent:
+        raise ValidationError(f"Parameter validation failed: {', '.join(absent)}.")
+
+
+def _exists(kind: str, name: str, region: str) -> bool:
+    service, action, argument = _SHOWN_BY[kind]
+    try:
+        answer = api.call(service, action, region, {argument: [name] if argument.endswith("s") else name})
+    except ClientError:
+        return False
+    found = [part for part in answer.values() if isinstance(part, list)]
+    return all(found)
+
+
+def _specific_type(declared: str) -> str | None:
+    return next((kind for kind in _SHOWN_BY if kind in declared), None)
+
+
+def listed(value: Any) -> list[str]:
+    """A parameter's values, however many its type allows."""
+    return value if isinstance(value, list) else [value]
+
+
+def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
+    """The values of SSM parameters. `listed`: their names, and whether the template wants a list of each."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in sorted(listed):
         try:
-            found[name] = api.call("ssm", "GetParameter", region, {"Name": name})["Parameter"]["Value"]
+            found[name] = api.call("ssm", "GetParameter", region, {"Name": name})["Parameter"]
         except ClientError as error:
             if not api.says_gone(error):
                 raise
-    absent = sorted(names - found.keys())
+    absent = sorted(listed.keys() - found.keys())
     if absent:
         raise ValidationError(f"Unable to fetch parameters [{','.join(absent)}] from parameter store for this account.")
-    return found
+    secret = [name for name, one in found.items() if one["Type"] == "SecureString"]
+    if secret:
+        raise ValidationError(
+            f"Parameters [{','.join(secret)}] referenced by template have types not supported by CloudFormation."
+        )
+    other = [name for name, one in found.items() if (one["Type"] == "StringList") is not listed[name]]
+    if other:
+        raise ValidationError(
+            f"Types for SSM parameters [{','.join(other)}] defined in CFN template and SSM are incompatible"
+        )
+    return {name: one["Value"] for name, one in found.items()}
 
 
 def _value(text: str, declared_type: str) -> Any:
-    is_list = "List<" in declared_type or declared_type == "CommaDelimitedList"
+    is_list = "List" in declared_type
     return [item.strip() for item in text.split(",")] if is_list else text

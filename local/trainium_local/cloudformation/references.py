@@ -12,10 +12,11 @@ _SUBSTITUTION = re.compile(r"\$\{([^!}][^}]*)\}")
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt."""
+    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt, `variable` within Fn::Sub."""
 
     name: str
     attribute: str | None = None
+    variable: bool = False
 
 
 def references(value: Any) -> Iterator[Reference]:
@@ -25,7 +26,9 @@ def references(value: Any) -> Iterator[Reference]:
             yield from references(item)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key == "Ref" and isinstance(item, str):
+            if len(value) > 1:
+                yield from references(item)
+            elif key == "Ref" and isinstance(item, str):
                 yield Reference(name=item)
             elif key == "Fn::GetAtt":
                 name, _, attribute = item.partition(".") if isinstance(item, str) else (item[0], ".", item[1])
@@ -53,4 +56,4 @@ def _substitutions(argument: Any) -> Iterator[Reference]:
     for expression in _SUBSTITUTION.findall(text):
         name, _, attribute = expression.strip().partition(".")
         if expression not in given:
-            yield Reference(name=name, attribute=attribute or None)
+            yield Reference(name=name, attribute=attribute or None, variable=True)

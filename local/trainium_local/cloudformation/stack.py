@@ -97,6 +97,7 @@ class Deployment:
     parameters: Mapping[str, Parameter]
     tags: Mapping[str, str]
     imports: Mapping[str, str] = field(default_factory=dict[str, str])
+    capabilities: frozenset[str] = frozenset()
 
     @property
     def given_parameters(self) -> dict[str, str]:
@@ -135,6 +136,7 @@ class Stack:
     resources: dict[str, StackResource] = field(default_factory=dict[str, StackResource])
     outputs: list[Output] = field(default_factory=list[Output])
     imports: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list[Event])
     created: datetime = field(default_factory=clock.now)
     updated: datetime | None = None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 import yaml
+from cfnlint.template.transforms._language_extensions import language_extension
 
+from trainium_local.cloudformation import template_structure
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.references import depends_on, needed_by
 
@@ -24,14 +28,16 @@ class Template:
 
     @classmethod
     def parse(cls, body: str) -> Template:
-        """Raises ValidationError for text that is no template."""
-        try:
-            document = json.loads(body)
-        except ValueError:
-            document = _parse_yaml(body)
-        if not isinstance(document, dict) or not document.get("Resources"):
-            raise ValidationError("Template format error: At least one Resources member must be defined.")
-        return cls(body, document)
+        """Raises ValidationError for text that has not the structure of a template."""
+        return cls(body, _checked(body))
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Template:
+        """The template as AWS::LanguageExtensions makes it for the values of its parameters."""
+        if not self.transforms:
+            return self
+        document = _expanded(_parse(self.body), values)
+        template_structure.check(document)
+        return Template(self.body, document)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -40,6 +46,14 @@ class Template:
     @property
     def conditions(self) -> dict[str, Any]:
         return self.document.get("Conditions") or {}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        return self.document.get("Rules") or {}
+
+    @property
+    def transforms(self) -> list[Any]:
+        return _transforms(self.document)
 
     @property
     def mappings(self) -> dict[str, Any]:
@@ -73,12 +87,58 @@ class Template:
         return (needed_by(resource) & self.resources.keys()) | depends_on(resource)
 
 
+@lru_cache(maxsize=32)  # a deployment asks several times for the same
+def _checked(body: str) -> dict[str, Any]:
+    document = _parse(body)
+    if isinstance(document, dict) and _transforms(document):
+        if _transforms(document) != ["AWS::LanguageExtensions"]:
+            raise ValidationError(f"The embedded AWS does not expand the transforms {_transforms(document)}")
+        document = _expanded(document, {})
+    template_structure.check(document)
+    return document
+
+
+def _expanded(document: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The loops of AWS::LanguageExtensions written out, by cfn-lint; values of parameters go before their defaults."""
+    declared = document.get("Parameters", {})
+    if isinstance(declared, dict) and all(isinstance(one, dict) for one in declared.values()):
+        texts = {name: ",".join(one) if isinstance(one, list) else str(one) for name, one in values.items()}
+        given = {name: {**one, **({"Default": texts[name]} if name in texts else {})} for name, one in declared.items()}
+        document = {**document, "Parameters": given}
+    cfn = SimpleNamespace(template=document, regions=[values.get("AWS::Region", "us-east-1")], filename="")
+    problems, expanded = language_extension(cfn)
+    if expanded is None:
+        raise ValidationError(f"Template error: {problems[0].message}")
+    return {**expanded, **({"Parameters": declared} if declared else {})}
+
+
+def _transforms(document: dict[str, Any]) -> list[Any]:
+    named = document.get("Transform") or []
+    return named if isinstance(named, list) else [named]
+
+
 class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's short forms, in which a date stays text."""
+    """YAML with CloudFormation's short forms, in which dates and keys stay text, and without aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise ValidationError("Template error: YAML aliases are not allowed in CloudFormation templates")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
+        if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+            raise ValidationError("Template format error: YAML keys must be strings")
+        return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
+_TYPES = ("bool", "float", "int", "map", "null", "seq", "str")  # CloudFormation leaves out binary, omap, pairs, set, …
+_Loader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+    if tag is None or tag.rpartition(":")[2] in _TYPES
+}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in _TYPES]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
@@ -96,8 +156,17 @@ def _short_form(loader: Any, suffix: str, node: Any) -> Json:
 _Loader.add_multi_constructor("!", _short_form)
 
 
-def _parse_yaml(body: str) -> Json:
+def _parse(body: str) -> Json:
+    form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:
-        return yaml.load(body, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ValidationError(f"Template format error: {error}") from error
+        return json.loads(body) if form == "JSON" else yaml.load(body, Loader=_Loader)
+    except json.JSONDecodeError as error:
+        line, column = error.lineno, error.colno
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    except (yaml.YAMLError, ValueError):
+        line, column = 1, 1
+    except RecursionError as error:
+        raise ValidationError("Template format error: unsupported structure.") from error
+    raise ValidationError(f"Template format error: {form} not well-formed. (line {line}, column {column})")

@@ -1,95 +1,116 @@
-"""What CloudFormation refuses in a template before it touches anything."""
+"""What CloudFormation refuses in a template of sound structure before it touches anything."""
 
 from __future__ import annotations
 
-from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.references import references
+import re
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from trainium_local.cloudformation.errors import ValidationError, unresolved
+from trainium_local.cloudformation.references import Reference, references
 from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.template_structure import functions
 from trainium_local.resources import registry, schemas
 
-_SECTIONS = frozenset(
-    [
-        "AWSTemplateFormatVersion",
-        "Description",
-        "Metadata",
-        "Parameters",
-        "Rules",
-        "Mappings",
-        "Conditions",
-        "Transform",
-        "Resources",
-        "Outputs",
-    ]
-)
-_RESOURCE_KEYS = frozenset(
-    [
-        "Type",
-        "Properties",
-        "DependsOn",
-        "Condition",
-        "Metadata",
-        "DeletionPolicy",
-        "UpdateReplacePolicy",
-        "CreationPolicy",
-        "UpdatePolicy",
-    ]
-)
 _PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
     for name in ["AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix"]
 )
-_EXPANDED_HERE = {"AWS::LanguageExtensions"}
+_VARIABLE = re.compile(r"[A-Za-z0-9_.:]+")
 
 
 def check(template: Template, region: str) -> None:
     """Refuse what cannot be deployed: raises ValidationError."""
-    _check_structure(template)
     types = sorted({resource["Type"] for resource in template.resources.values()})
     unknown = [name for name in types if registry.find(name, region) is None]
     if unknown:
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
+    twice = sorted(template.resources.keys() & template.parameters.keys())
+    if twice:
+        raise ValidationError(
+            f"Template format error: Duplicate logical names [{', '.join(twice)}] among resources and parameters"
+        )
+    _check_conditions(template)
     _check_references(template, region)
     _ = template.order
 
 
-def _check_structure(template: Template) -> None:
-    strange = sorted(template.document.keys() - _SECTIONS)
-    if strange:
-        raise ValidationError(f"Invalid template property or properties [{', '.join(strange)}]")
-    transforms = template.document.get("Transform") or []
-    if set([transforms] if isinstance(transforms, str) else transforms) - _EXPANDED_HERE:
-        raise ValidationError(f"The embedded AWS expands no transforms, the template asks for {transforms}")
-    for name, resource in template.resources.items():
-        if "Type" not in resource:
-            raise ValidationError(f"Template format error: [/Resources/{name}] has no Type")
-        strange = sorted(resource.keys() - _RESOURCE_KEYS)
-        if strange:
-            hint = schemas.did_you_mean(strange[0], _RESOURCE_KEYS)
-            raise ValidationError(f"Invalid template resource property '{strange[0]}' of {name}{hint}")
+def _check_conditions(template: Template) -> None:
+    for section, parts in (("Resources", template.resources), ("Outputs", template.outputs)):
+        asked = {part["Condition"] for part in parts.values() if "Condition" in part} - template.conditions.keys()
+        if asked:
+            raise _unresolved_condition(sorted(asked), section)
+        for name, argument in functions(parts):
+            if name == "Fn::If" and argument[0] not in template.conditions:
+                raise ValidationError(f"Template error: unresolved condition dependency {argument[0]} in Fn::If")
+    resources = {one.name for one in references(template.conditions)} - template.parameters.keys() - _PSEUDO_PARAMETERS
+    if resources:
+        raise ValidationError(
+            f"Template format error: Unresolved dependencies [{', '.join(sorted(resources))}]. "
+            "Cannot reference resources in the Conditions block of the template"
+        )
+    needs = {name: set(_named_conditions(value)) for name, value in template.conditions.items()}
+    unknown = sorted(set[str]().union(*needs.values()) - needs.keys())
+    if unknown:
+        raise _unresolved_condition(unknown, "Conditions")
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        names = ", ".join(sorted(set(error.args[1])))
+        raise ValidationError(f"Template format error: Circular dependency between conditions: [{names}]") from error
+
+
+def _unresolved_condition(names: Iterable[str], section: str) -> ValidationError:
+    listed = ", ".join(names)
+    return ValidationError(
+        f"Template format error: Unresolved condition dependency {listed} in the {section} block of the template"
+    )
+
+
+def _named_conditions(value: Any) -> Iterable[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _named_conditions(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Condition" and not isinstance(item, str):
+                raise ValidationError("Template format error: Every Condition member must be a string.")
+            yield from [item] if key == "Condition" else _named_conditions(item)
 
 
 def _check_references(template: Template, region: str) -> None:
-    places = [part.get("Properties") for part in template.resources.values()]
-    places += [part.get("Value") for part in template.outputs.values()]
-    found = [reference for place in places for reference in references(place)]
-    known = template.resources.keys() | template.parameters.keys() | _PSEUDO_PARAMETERS
-    unresolved = {reference.name for reference in found} - known
-    unresolved |= {need for name in template.resources for need in template.needs(name)} - template.resources.keys()
-    if unresolved:
-        names = ", ".join(f"{name}{schemas.did_you_mean(name, known)}" for name in sorted(unresolved))
-        raise ValidationError(
-            f"Template format error: Unresolved resource dependencies [{names}] in the Resources block of the template"
-        )
-    asked = {
-        part["Condition"] for part in (*template.resources.values(), *template.outputs.values()) if "Condition" in part
-    }
-    if asked - template.conditions.keys():
-        raise ValidationError(
-            f"Template format error: Unresolved conditions {sorted(asked - template.conditions.keys())}"
-        )
-    for reference in found:
+    in_resources = [one for part in template.resources.values() for one in references(part.get("Properties"))]
+    in_outputs = [one for part in template.outputs.values() for one in references([part["Value"], part.get("Export")])]
+    needs = {Reference(name=need) for name in template.resources for need in template.needs(name)}
+    parameters = template.parameters.keys() | _PSEUDO_PARAMETERS
+    for section, found in (("Resources", in_resources), ("Outputs", in_outputs)):
+        _check_variables(found)
+        _refuse_unresolved(found, template.resources.keys() | parameters, section)
+    _refuse_unresolved(needs, template.resources.keys(), "Resources")
+    for reference in (*in_resources, *in_outputs):
         if reference.attribute is not None:
             _check_attribute(template, reference.name, reference.attribute, region)
+    for name, argument in functions([template.conditions, template.resources, template.outputs]):
+        if name == "Fn::FindInMap" and isinstance(argument[0], str) and argument[0] not in template.mappings:
+            raise ValidationError(
+                f"Template error: Mapping named '{argument[0]}' is not present in the 'Mappings' section of template."
+            )
+
+
+def _check_variables(found: Iterable[Reference]) -> None:
+    names = (f"{one.name}.{one.attribute}" if one.attribute else one.name for one in found if one.variable)
+    if not all(_VARIABLE.fullmatch(name) for name in names):
+        raise ValidationError(
+            "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, underscores, "
+            "periods, and colons"
+        )
+
+
+def _refuse_unresolved(found: Iterable[Reference], known: Iterable[str], section: str) -> None:
+    names = sorted({one.name for one in found} - set(known))
+    if names:
+        raise unresolved([f"{name}{schemas.did_you_mean(name, known)}" for name in names], section)
 
 
 def _check_attribute(template: Template, name: str, attribute: str, region: str) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlparse
 from botocore.exceptions import ClientError
 
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.template_structure import check_request
 from trainium_local.resources import api
 
 _PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
@@ -22,6 +23,10 @@ def fetch(url: str, region: str) -> str:
     else:
         bucket, key = re.split(r"\.s3[.-]|\.localhost", host)[0], path
     try:
-        return api.call("s3", "GetObject", region, {"Bucket": bucket, "Key": key})["Body"].read().decode()
+        text = api.call("s3", "GetObject", region, {"Bucket": bucket, "Key": key})["Body"].read().decode()
+        check_request(TemplateObject=text)
+        return text
+    except UnicodeDecodeError as error:
+        raise ValidationError("Template format error: unsupported structure.") from error
     except ClientError as error:
         raise ValidationError(f"S3 error: {error.response['Error'].get('Message', error)} ({bucket}/{key})") from error

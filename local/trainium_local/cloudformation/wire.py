@@ -7,7 +7,15 @@ from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
-from trainium_local.cloudformation import change_sets, drift, signals, stack_operations, template_source, views
+from trainium_local.cloudformation import (
+    capabilities,
+    change_sets,
+    drift,
+    signals,
+    stack_operations,
+    template_source,
+    views,
+)
 from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
@@ -24,6 +32,7 @@ from trainium_local.cloudformation.stack import Deployment, Region, Stack, Stack
 from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
+from trainium_local.cloudformation.template_structure import check_request
 from trainium_local.state.kept import kept
 
 _change_sets: dict[str, ChangeSet] = kept("change sets", {})
@@ -59,21 +68,32 @@ class CloudFormationResponse(BaseResponse):
             return template_source.fetch(self._get_param("TemplateURL"), self.region)
         if self._get_bool_param("UsePreviousTemplate") and stack is not None and stack.deployment is not None:
             return stack.deployment.template.body
-        return self._get_param("TemplateBody") or ""
+        body = self._get_param("TemplateBody") or ""
+        check_request(TemplateBody=body)
+        return body
 
     def _deployment(self, stack: Stack | None) -> Deployment:
         """What the request wants the stack to be; what it leaves open stays as it is."""
         old = stack.deployment if stack is not None else None
         given: dict[str, str] = {}
         for parameter in self._get_param("Parameters") or []:
-            name = parameter["ParameterKey"]
+            name, value = parameter["ParameterKey"], parameter.get("ParameterValue", "")
             if not parameter.get("UsePreviousValue"):
-                given[name] = parameter.get("ParameterValue", "")
-            elif old is not None and name in old.parameters:
+                given[name] = value
+            elif value or old is None or name not in old.parameters:
+                wrong = "and non empty value for a parameter" if value else "for a parameter key not in the previous"
+                raise ValidationError(
+                    f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true {wrong}"
+                    f"{'' if value else ' template'}"
+                )
+            else:
                 given[name] = old.parameters[name].given  # the name of an SSM parameter, not what it held
         tags = self._get_param("Tags")
         wanted = {tag["Key"]: tag["Value"] for tag in tags} if tags is not None else dict(old.tags if old else {})
-        return prepare(self._region, self._template_body(stack), given, wanted)
+        check_request(Parameters=given, Tags=wanted)
+        acknowledged = self._get_param("Capabilities") or []
+        expands = self._get_action() != "CreateChangeSet"  # a change set is there to be read first
+        return prepare(self._region, self._template_body(stack), given, wanted, acknowledged, expands=expands)
 
     def _on_failure(self, asked: str | None = None) -> OnFailure:
         default = "DO_NOTHING" if self._get_bool_param("DisableRollback", False) else "ROLLBACK"
@@ -89,6 +109,7 @@ class CloudFormationResponse(BaseResponse):
 
     def create_stack(self) -> ActionResult:
         name = self._get_param("StackName")
+        check_request(StackName=name)
         self._refuse_existing(name)
         deployment = self._deployment(None)
         stack = self._region.new_stack(name)
@@ -198,6 +219,7 @@ class CloudFormationResponse(BaseResponse):
             {
                 "Parameters": views.declarations(template),
                 "Description": template.document.get("Description"),
+                **capabilities.view(template),
                 "ResourceTypes": sorted({resource["Type"] for resource in template.resources.values()}),
                 "Version": str(template.document.get("AWSTemplateFormatVersion", "")) or None,
                 "ResourceIdentifierSummaries": views.resource_identifiers(template, self.region),
@@ -208,7 +230,7 @@ class CloudFormationResponse(BaseResponse):
         template = Template.parse(self._template_body(None))
         check(template, self.region)
         described = {"Parameters": views.declarations(template), "Description": template.document.get("Description")}
-        return ActionResult(described)
+        return ActionResult({**described, **capabilities.view(template)})
 
     def _summarised(self, stack: Stack | None) -> Template:
         if stack is not None and stack.deployment is not None:
@@ -279,6 +301,7 @@ class CloudFormationResponse(BaseResponse):
         if change_set_type == "CREATE":
             self._refuse_existing(stack_name, but_in="REVIEW_IN_PROGRESS")
         name = self._get_param("ChangeSetName")
+        check_request(ChangeSetName=name, **({"StackName": stack_name} if stack is None else {}))
         if stack is not None and _find(stack, name):
             raise AlreadyExistsError(f"ChangeSet {name} already exists")
         deployment = self._deployment(stack)

@@ -6,16 +6,17 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
+from cfnlint.helpers import ensure_list
+from cfnlint.jsonschema import CfnTemplateValidator
+from cfnlint.jsonschema._filter import FunctionFilter
 from cfnlint.schema import ResourceNotFoundError
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 #: Stands in a property whose value is known only once another resource exists. CloudFormation's own words.
 KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
-
-_JSON_NAMES = {dict: "JSONObject", list: "JSONArray", str: "String", bool: "Boolean", int: "Number", float: "Number"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +72,14 @@ class Schema:
         return "array" not in str(self._follow(self._document["properties"][self.tag_property]).get("type"))
 
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
-        """All that is wrong with the properties, in their order. A value that is not known yet is not judged."""
-        return list(self._check({**self._document, "type": "object"}, properties, ""))
+        """What is wrong with the properties, as cfn-lint's validator sees it; what is not known yet is not judged."""
+        errors = self._validator.iter_errors(properties)
+        found = [problem for error in errors if not error.unknown for problem in _problems(error, [])]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def _validator(self) -> Any:
+        return validator({**self._document, "type": "object"}, strict_types=False)  # CloudFormation converts scalars
 
     def _paths(self, keyword: str) -> list[list[str]]:
         pointers: list[str] = self._document.get(keyword) or []
@@ -85,33 +92,6 @@ class Schema:
                 target = target[step]
             schema = target
         return schema
-
-    def _check(self, schema: dict[str, Any], value: Any, path: str) -> Iterator[Problem]:
-        schema = self._follow(schema)
-        if isinstance(value, str) and (KNOWN_AFTER_APPLY in value or "{{resolve:" in value):
-            return
-        if not _has_type(schema.get("type"), value):
-            yield Problem(path=path, message=f"expected type: {_expected(schema['type'])}, found: {_found(value)}")
-        elif isinstance(value, dict):
-            yield from self._check_object(schema, value, path)
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                yield from self._check(schema.get("items", {}), item, f"{path}/{index}")
-        else:
-            yield from _check_scalar(schema, value, path)
-
-    def _check_object(self, schema: dict[str, Any], value: dict[str, Any], path: str) -> Iterator[Problem]:
-        known: dict[str, Any] = schema.get("properties", {})
-        for key in schema.get("required", ()):
-            if key not in value:
-                yield Problem(path=path, message=f"required key [{key}] not found")
-        for message in _broken_relations(schema, value):
-            yield Problem(path=path, message=message)
-        for key, item in value.items():
-            if key in known:
-                yield from self._check(known[key], item, f"{path}/{key}")
-            elif schema.get("additionalProperties") is False and not schema.get("patternProperties"):
-                yield Problem(path=path, message=f"extraneous key [{key}] is not permitted{did_you_mean(key, known)}")
 
 
 def _part(properties: Any, path: list[str]) -> Any:
@@ -148,63 +128,68 @@ def find(resource_type: str, region: str) -> Schema | None:
         return None
 
 
-def _has_type(expected: Any, value: Any) -> bool:
-    """CloudFormation turns scalars into one another, but never a scalar into a list or an object."""
-    names: list[str] = [expected] if isinstance(expected, str) else (expected or [])
-    if not names:
-        return True
-    if isinstance(value, dict):
-        return "object" in names
-    if isinstance(value, list):
-        return "array" in names
-    text = str(value)
-    return (
-        "string" in names
-        or ("boolean" in names and text.lower() in ("true", "false"))
-        or (bool({"integer", "number"} & set(names)) and re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None)
+class _KnownValues(FunctionFilter):
+    """Validates each value as it is; functions are resolved already, but for references to secrets."""
+
+    def filter(self, validator: Any, instance: Any, schema: Any) -> Iterator[tuple[Any, dict[str, Any], Any]]:
+        unknown = isinstance(instance, str) and (KNOWN_AFTER_APPLY in instance or "{{resolve:" in instance)
+        yield instance, {"cfnUnresolved": True} if unknown else schema, validator
+
+
+_Validator: Any = CfnTemplateValidator({}).extend(function_filter=_KnownValues())
+
+
+def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
+    """cfn-lint's validator of a JSON schema, for values without functions. Without strict types "1" is a number too."""
+    made = _Validator(schema=schema)
+    return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
+
+
+#: What CloudFormation says of a violated keyword. Source: aws-cloudformation/cloudformation-resource-schema,
+#: ValidationException.java, and the everit library below it (2026-11-22). It hides a message with a value of the user's
+#: behind _SCRUBBED, to which the limit is added here. The last three keywords are cfn-lint's own.
+_WORDS = {
+    "type": "expected type: {expected}, found: {found}",
+    "required": "required key [{names[0]}] not found",
+    "additionalProperties": "extraneous key [{names[0]}] is not permitted{hint}",
+    "minLength": "expected minLength: {limit}, actual: {size}",
+    "maxLength": "expected maxLength: {limit}, actual: {size}",
+    "minItems": "expected minimum item count: {limit}, found: {size}",
+    "maxItems": "expected maximum item count: {limit}, found: {size}",
+    "minProperties": "minimum size: [{limit}], found: [{size}]",
+    "maxProperties": "maximum size: [{limit}], found: [{size}]",
+    "uniqueItems": "array items are not unique",
+    "dependentRequired": "property [{names[0]}] is required",
+    "dependencies": "property [{names[0]}] is required",
+    "anyOf": "#: no subschema matched out of the total {size_of_limit} subschemas",
+    "oneOf": "#: not exactly 1 subschema matches out of {size_of_limit}",
+    "dependentExcluded": "[{names[1]}] and [{names[0]}] exclude each other",
+    "requiredXor": "exactly one of {limit} is required",
+    "requiredOr": "at least one of {limit} is required",
+}
+_SCRUBBED = "failed validation constraint for keyword [{keyword}] ({limit})"
+_NAMES_LAST_STEP = ("additionalProperties", "dependentExcluded")  # where cfn-lint's path goes on to the wrong key
+_NAMES = {
+    **{"object": "JSONObject", "array": "JSONArray", "dict": "JSONObject", "list": "JSONArray", "str": "String"},
+    **{"bool": "Boolean", "int": "Number", "float": "Number", "NoneType": "Null"},
+}
+
+
+def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
+    """A violation and then what lies behind it."""
+    keyword, limit, value = error.validator, error.validator_value, error.instance
+    path, names = [*parent, *map(str, error.path)], re.findall("'([^']*)'", error.message)
+    message = _WORDS.get(keyword, _SCRUBBED).format(
+        keyword=keyword or "false",
+        limit=re.sub(r"['\"]", "", str(limit)),
+        size_of_limit=len(ensure_list(limit)),
+        size=len(value) if isinstance(value, str | list | dict) else 0,
+        expected=" or ".join(_NAMES.get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
+        found=_NAMES[type(value).__name__],
+        names=names,
+        hint=did_you_mean(path[-1], error.schema.get("properties", ())) if keyword == "additionalProperties" else "",
     )
-
-
-def _expected(names: Any) -> str:
-    readable = {"object": "JSONObject", "array": "JSONArray"}
-    return " or ".join(readable.get(name, name.capitalize()) for name in ([names] if isinstance(names, str) else names))
-
-
-def _found(value: Any) -> str:
-    return _JSON_NAMES.get(type(value), type(value).__name__)
-
-
-def _check_scalar(schema: dict[str, Any], value: Any, path: str) -> Iterator[Problem]:
-    text = str(value)
-    allowed = [str(choice) for choice in schema.get("enum", ())]
-    if allowed and text not in allowed and text.lower() not in ("true", "false"):
-        yield Problem(path=path, message=f"{text} is not a valid enum value, allowed: {', '.join(allowed)}")
-    if isinstance(value, str) and "pattern" in schema and not _matches(schema["pattern"], value):
-        yield Problem(path=path, message=f"{text} does not match pattern {schema['pattern']}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if value < schema.get("minimum", value):
-            yield Problem(path=path, message=f"{text} is less than the minimum {schema['minimum']}")
-        if value > schema.get("maximum", value):
-            yield Problem(path=path, message=f"{text} is more than the maximum {schema['maximum']}")
-
-
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    except re.error:  # some patterns are in Java's dialect
-        return True
-
-
-def _broken_relations(schema: dict[str, Any], value: dict[str, Any]) -> Iterator[str]:
-    for keyword, fits in (("requiredXor", lambda n: n == 1), ("requiredOr", lambda n: n >= 1)):  # pyright: ignore
-        names = schema.get(keyword)
-        if names and not fits(sum(name in value for name in names)):
-            yield f"{'exactly' if keyword == 'requiredXor' else 'at least'} one of [{', '.join(names)}] is required"
-    for key, others in schema.get("dependentRequired", {}).items():
-        missing = [other for other in others if key in value and other not in value]
-        if missing:
-            yield f"[{key}] also needs [{', '.join(missing)}]"
-    for key, others in schema.get("dependentExcluded", {}).items():
-        for other in others:
-            if key in value and other in value and key < other:
-                yield f"[{key}] and [{other}] exclude each other"
+    path = path[:-1] if keyword in _NAMES_LAST_STEP else path
+    yield Problem(path="".join(f"/{step}" for step in path), message=message)
+    for cause in error.context:
+        yield from _problems(cause, path)

@@ -1,0 +1,100 @@
+"""A template's values as far as they are known before anything exists: what cannot be resolved is refused at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_local.cloudformation.errors import ValidationError, unresolved
+from trainium_local.cloudformation.intrinsic_functions import Resolver
+from trainium_local.cloudformation.template import Template
+from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
+
+# "{" and "}" for what is not known yet
+_EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")
+
+
+class _Unknown(dict[str, str]):
+    """Exports, each of which may be there once it is needed."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> str:
+        return KNOWN_AFTER_APPLY
+
+
+class _DryRun:
+    """Resources before they exist."""
+
+    def __init__(self, template: Template, parameters: Mapping[str, Any], region: str) -> None:
+        self._template = template
+        self.section = "Resources"
+        self.resolver = Resolver(
+            template=template,
+            parameters=parameters,
+            lookup=self,
+            exports=_Unknown(),
+            stack_output=lambda _region, _stack, _name: KNOWN_AFTER_APPLY,
+            region=region,
+        )
+
+    def ref(self, logical_id: str) -> str:
+        if not self.stands(self._template.resources[logical_id]):
+            raise unresolved([logical_id], self.section)
+        return KNOWN_AFTER_APPLY
+
+    def attribute(self, logical_id: str, name: str) -> str:  # noqa: ARG002
+        return self.ref(logical_id)
+
+    def stands(self, part: Mapping[str, Any]) -> bool:
+        return self.resolver.condition(part.get("Condition"))
+
+    def resolve(self, value: Any) -> Any:
+        return self.resolver.resolve(_without_dynamic_references(value))
+
+
+def check(template: Template, parameters: Mapping[str, Any], region: str) -> None:
+    """Raise ValidationError for assertions of Rules that do not hold and for functions that cannot be applied.
+
+    `parameters` has the pseudo parameters too.
+    """
+    run = _DryRun(template, parameters, region)
+    failed = [
+        str(assertion.get("AssertDescription", f"an assertion of {name} does not hold"))
+        for name, rule in template.rules.items()
+        if "RuleCondition" not in rule or run.resolve(rule["RuleCondition"])
+        for assertion in rule["Assertions"]
+        if not run.resolve(assertion["Assert"])
+    ]
+    if failed:
+        raise ValidationError(f"Rule assertions failed: {'; '.join(failed)}")
+    for name in template.conditions:
+        run.resolver.condition(name)
+    for resource in filter(run.stands, template.resources.values()):
+        run.resolve(resource.get("Properties"))
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if isinstance(resource.get(policy), dict):
+                if not template.transforms:
+                    raise ValidationError(f"Template format error: Every {policy} member must be a string.")
+                resource[policy] = run.resolve(resource[policy])
+    run.section = "Outputs"
+    for key, output in template.outputs.items():
+        if not run.stands(output):
+            continue
+        if isinstance(run.resolve(output["Value"]), list | dict):
+            raise ValidationError("Template format error: Every Value member must be a string.")
+        if "Export" in output and not _EXPORT_NAME.fullmatch(str(run.resolve(output["Export"]["Name"]))):
+            raise ValidationError(
+                f"Template format error: Output {key} is malformed. The Name field of every Export member must be "
+                "specified and consist only of alphanumeric characters, colons, or hyphens."
+            )
+
+
+def _without_dynamic_references(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_dynamic_references(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_dynamic_references(item) for key, item in value.items()}
+    return KNOWN_AFTER_APPLY if isinstance(value, str) and "{{resolve:" in value else value
