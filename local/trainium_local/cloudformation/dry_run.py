@@ -41,7 +41,8 @@ class _DryRun:
         )
 
     def ref(self, logical_id: str) -> str:
-        if not self.stands(self._template.resources[logical_id]):
+        resource = self._template.resources.get(logical_id)
+        if resource is None or not self.stands(resource):
             raise unresolved([logical_id], self.section)
         return KNOWN_AFTER_APPLY
 

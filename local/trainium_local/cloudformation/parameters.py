@@ -32,7 +32,9 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     strange = sorted(given.keys() - template.parameters.keys())
     if strange:
         raise ValidationError(f"Parameters: [{', '.join(strange)}] do not exist in the template")
-    asked = {name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()}
+    asked: dict[str, str | None] = {
+        name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
+    }
     missing = [name for name, value in asked.items() if value is None]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")

@@ -1,0 +1,113 @@
+"""Whatever a template looks like, it is taken or refused in CloudFormation's words, and never breaks the server."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.local.stacks import parameter
+from trainium_local.cloudformation import dry_run
+from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.template_checks import check
+from trainium_local.resources import generic, registry
+
+SOUND: dict[str, Any] = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Description": "all that a template may have",
+    "Parameters": {"Env": {"Type": "String", "AllowedValues": ["dev", "prod"], "Default": "dev", "NoEcho": True}},
+    "Rules": {"R": {"Assertions": [{"Assert": {"Fn::Contains": [["dev", "prod"], {"Ref": "Env"}]}}]}},
+    "Mappings": {"M": {"a": {"b": "c", "d": ["e"]}}},
+    "Conditions": {
+        "Dev": {"Fn::Equals": [{"Ref": "Env"}, "dev"]},
+        "Both": {"Fn::And": [{"Condition": "Dev"}, {"Fn::Not": [{"Condition": "Dev"}]}]},
+    },
+    "Resources": {
+        "A": parameter({"Fn::Join": ["-", [{"Ref": "AWS::Region"}, {"Fn::FindInMap": ["M", "a", "b"]}]]}),
+        "B": parameter(
+            {"Fn::Sub": ["${x}${A}", {"x": {"Fn::Select": [0, {"Fn::Split": [",", "a,b"]}]}}]},
+            DependsOn=["A"],
+            Condition="Dev",
+            DeletionPolicy="Retain",
+        ),
+        "C": parameter({"Fn::If": ["Dev", {"Fn::GetAtt": ["A", "Value"]}, {"Fn::Base64": "x"}]}),
+        "D": parameter({"Fn::Join": [",", {"Fn::Cidr": ["10.0.0.0/16", 2, 8]}]}),
+    },
+    "Outputs": {"O": {"Value": {"Fn::GetAtt": "A.Value"}, "Export": {"Name": "o"}}},
+}
+ANYTHING = st.sampled_from(
+    [None, [], {}, "", "x", 0, -1, 1.5, True, [1], {"a": "b"}, {"Ref": "A"}, {"Ref": []}, {"Fn::GetAtt": "x"}, [[None]]]
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _types() -> None:
+    registry.register_fallback(generic.STORE)
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, part in parts:
+        yield (*path, step)
+        yield from paths(part, (*path, step))
+
+
+PATHS = list(paths(SOUND))
+
+
+def deploy(body: str) -> None:
+    """All that CloudFormation does with a template before anything is created."""
+    template = Template.parse(body)
+    check(template, "us-west-2")
+    dry_run.check(template, {"Env": "dev", "AWS::Region": "us-west-2"}, "us-west-2")
+
+
+def changed(path: tuple[Any, ...], change: str, value: Any) -> dict[str, Any]:
+    document = json.loads(json.dumps(SOUND))
+    place: Any = document
+    for step in path[:-1]:
+        place = place[step]
+    if change == "delete":
+        del place[path[-1]]
+    elif change == "wrap":
+        place[path[-1]] = {"Fn::Sub": place[path[-1]]}
+    else:
+        place[path[-1]] = value
+    return document
+
+
+def test_the_sound_template_is_taken() -> None:
+    deploy(json.dumps(SOUND))
+
+
+@given(st.sampled_from(PATHS), st.sampled_from(["delete", "wrap", "replace", "replace", "replace"]), ANYTHING)
+def test_a_changed_template_is_taken_or_refused(path: tuple[Any, ...], change: str, value: Any) -> None:
+    with contextlib.suppress(ValidationError):
+        deploy(json.dumps(changed(path, change, value)))
+
+
+@given(st.text(alphabet='{}[]",:&*!<-? \n\tab1.0\x00é', max_size=60))
+def test_any_text_is_taken_or_refused(body: str) -> None:
+    with pytest.raises(ValidationError):
+        deploy(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("", "unsupported structure"),
+        ('{"Resources": {},}', "JSON not well-formed. (line 1, column"),
+        ("a:\n\t- b", "YAML not well-formed. (line 2, column 1)"),
+        ("A: &a {}\nB: *a", "YAML aliases are not allowed in CloudFormation templates"),
+        ("[" * 100_000, "unsupported structure"),
+        ("Resources: {X: {Type: 'AWS::SNS::Topic', Properties: }}", "'null' values are not allowed in templates"),
+    ],
+)
+def test_text_that_is_no_template_is_refused_in_awss_words(body: str, words: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        deploy(body)
+    assert words in str(refusal.value.message)
