@@ -8,6 +8,7 @@ from trainium_local.resources import (
     autoscaling,
     cloud_control,
     custom_resource,
+    derived_types,
     ec2_compute,
     ec2_network,
     ec2_security_groups,
@@ -17,6 +18,7 @@ from trainium_local.resources import (
     lambda_function,
     operations,
     registry,
+    route53,
     s3,
     storage,
     wait_condition,
@@ -33,6 +35,7 @@ _FAMILIES = (
     iam,
     lambda_function,
     operations,
+    route53,
     s3,
     storage,
     wait_condition,
@@ -42,6 +45,8 @@ _FAMILIES = (
 def install(connection: Connection) -> None:
     """Register all types; they are provisioned through the API at the other end of `connection`."""
     api.connect(connection)
+    for resource_type, provisioner in derived_types.types().items():
+        registry.register(resource_type, provisioner)
     for family in _FAMILIES:
         for resource_type, provisioner in family.TYPES.items():
             registry.register(resource_type, provisioner)

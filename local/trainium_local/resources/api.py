@@ -14,7 +14,8 @@ from typing import Any
 from boto3.session import Session
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
+from botocore.handlers import base64_encode_user_data
 from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
 
@@ -25,7 +26,7 @@ _connection: list[Connection] = []
 _acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
 _lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
 
-_GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
+_GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
 
 
 def connect(connection: Connection) -> None:
@@ -68,7 +69,11 @@ def client(service: str, region: str) -> Any:
 @cache
 def _client(service: str, region: str, credentials: Credentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
-    return _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
+    api = _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
+    for operation in ("ec2.RunInstances", "autoscaling.CreateLaunchConfiguration"):
+        # templates give user data in base64 already
+        api.meta.events.unregister(f"before-parameter-build.{operation}", base64_encode_user_data)
+    return api
 
 
 @cache
@@ -99,6 +104,13 @@ def says_gone(error: ClientError) -> bool:
     return bool(_GONE.search(error.response.get("Error", {}).get("Code", "")))
 
 
+def is_shortcoming(error: BaseException) -> bool:
+    """Whether a call failed for what the embedded AWS lacks, and not for what the service does not allow."""
+    if isinstance(error, ClientError):
+        return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
+    return isinstance(error, ParamValidationError | ResponseParserError | LookupError | TypeError | ValueError)
+
+
 def words(error: Exception) -> str:
     """The reason of a failure as an event shows it."""
     if isinstance(error, ResponseParserError):
@@ -115,8 +127,12 @@ def words(error: Exception) -> str:
 def _convert(shape: Any, value: Any) -> Any:
     kind = shape.type_name
     if kind == "structure":
+        if isinstance(value, list) and {"Items", "Quantity"} <= set(shape.members):
+            value = {"Items": value, "Quantity": len(value)}
         return _convert_structure(shape, json.loads(value) if isinstance(value, str) else value)
     if kind == "list":
+        if isinstance(value, dict) and shape.member.type_name == "structure" and "tag" in shape.member.name.lower():
+            value = [{"Key": key, "Value": item} for key, item in value.items()]
         return [_convert(shape.member, item) for item in (value if isinstance(value, list) else [value])]
     if kind == "map":
         pairs = {tag["Key"]: tag["Value"] for tag in value} if isinstance(value, list) else value
@@ -135,6 +151,8 @@ def _convert(shape: Any, value: Any) -> Any:
 def _convert_structure(shape: Any, value: dict[str, Any] | list[dict[str, Any]]) -> dict[str, Any]:
     members = {name.lower(): name for name in shape.members}
     given = value if isinstance(value, dict) else {}
+    if "tagkey" in members and "Key" in given:
+        given = {"TagKey": given["Key"], "TagValue": given["Value"]}
     return {
         members[key.lower()]: _convert(shape.members[members[key.lower()]], item)
         for key, item in given.items()

@@ -2,8 +2,8 @@
 
 Texts such as "{id}", "{answer[Vpc][VpcId]}" or "{properties[GroupName]}" are filled in from the resource: its physical
 id, its `name` (given or generated), what the create call answered, its properties, attributes, account and region.
-Properties go into the calls under their own names, but for those `renamed`; `adapt` puts others, named in `adapted`,
-into the API's form.
+Properties go into the calls under their own names, but for those `renamed`, with dots where an argument lies inside of
+another ("Attributes.VisibilityTimeout"); `adapt` puts others, named in `adapted`, into the API's form.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class ApiResource:
     adapt: Callable[[Properties], Properties] = lambda properties: properties
     adapted: frozenset[str] = frozenset()
     renamed: Texts = field(default_factory=dict[str, str])
+    id_prefix: str = ""
     name_property: str = ""
     name_limit: int = 128
     lowercase_name: bool = False
@@ -63,37 +64,51 @@ class ApiResource:
     ec2_tag_type: str = ""
 
     def create(self, request: Request) -> Provisioned:
-        generated = request.generated_name(self.name_limit)
-        name = self.given_name(request) or (generated.lower() if self.lowercase_name else generated)
-        facts = _facts(request) | {"name": name}
+        facts = facts_of(request) | {"name": self.given_name(request) or self.generated_name(request)}
         answer = api.call(self.service, self.create_call, request.region, self._create_arguments(request, facts))
         facts |= {"answer": answer}
-        created = Provisioned(physical_id=_fill(self.physical_id, facts), note=self._note(request))
+        created = Provisioned(
+            physical_id=fill(self.physical_id, facts).removeprefix(self.id_prefix), note=self._note(request)
+        )
         try:
             facts |= {"id": created.physical_id}
-            created.attributes |= {key: _fill(text, facts) for key, text in self.attributes.items()}
+            created.attributes |= self._create_attributes(facts)
             self._apply_settings(request, created, None)
             self.after_create(request, created, answer)
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
         return created
 
+    def _create_attributes(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: fill(text, facts) for key, text in self.attributes.items()}
+
+    def generated_name(self, request: Request) -> str:
+        """The name of a resource that the template does not name."""
+        generated = request.generated_name(self.name_limit)
+        return generated.lower() if self.lowercase_name else generated
+
     def given_name(self, request: Request) -> str:
         """The name in the properties; empty when they give none."""
         return str(request.properties.get(self.name_property) or "") if self.name_property else ""
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = self._arguments(request) | _fill(self.arguments, facts)
+        arguments = self._arguments(request)
+        for path, text in self.arguments.items():
+            _put(arguments, path, fill(text, facts))
         if self.name_property:
             arguments[self.name_property] = facts["name"]
+            _put(arguments, self.renamed.get(self.name_property, self.name_property), facts["name"])
         if self.ec2_tag_type and request.properties.get("Tags"):
             tags = request.properties["Tags"]
             arguments["TagSpecifications"] = [{"ResourceType": self.ec2_tag_type, "Tags": tags}]
         return arguments
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        adapted = self.adapt(dict(request.properties))
-        return adapted | {new: adapted[old] for old, new in self.renamed.items() if old in adapted}
+        arguments = self.adapt(dict(request.properties))
+        for old, new in self.renamed.items():
+            if old in arguments:
+                _put(arguments, new, arguments[old])
+        return arguments
 
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
         """What a type needs beyond its table row."""
@@ -105,16 +120,16 @@ class ApiResource:
         rest = changed - {setting.property_name for setting in (*self.settings, *self.empty_before_delete)} - {tags}
         if rest and not self.update_call:
             raise NeedsReplacementError
-        facts = _facts(request, current)
+        facts = facts_of(request, current)
         if rest:
-            arguments = self._arguments(request) | _fill(self.update_arguments, facts)
+            arguments = self._arguments(request) | fill(self.update_arguments, facts)
             arguments |= self._identity(request, current)
             api.call(self.service, self.update_call, request.region, arguments)
         self._apply_settings(request, current, previous)
         if tags in changed:
             self._change_tags(request, current, previous.get(tags), new.get(tags))
         from_properties = {key: text for key, text in self.attributes.items() if "{properties" in text}
-        attributes = {**current.attributes, **_fill(from_properties, facts)}
+        attributes = {**current.attributes, **fill(from_properties, facts)}
         return Provisioned(physical_id=current.physical_id, attributes=attributes, note=self._note(request))
 
     def delete(self, request: Request, current: Provisioned) -> None:
@@ -132,7 +147,7 @@ class ApiResource:
                     raise
 
     def _identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        return _fill(self.identified_by, _facts(request, current))
+        return fill(self.identified_by, facts_of(request, current))
 
     def _apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
         """Make the calls of the properties that have their own; `previous` is None when the resource is new."""
@@ -163,7 +178,7 @@ class ApiResource:
     def _change_tags(self, request: Request, current: Provisioned, old: Any, new: Any) -> None:
         tagging, before, after = self.tagging, _as_map(old), _as_map(new)
         assert tagging is not None
-        identity = _fill(tagging.identified_by, _facts(request, current))
+        identity = fill(tagging.identified_by, facts_of(request, current))
         gone, changed = before.keys() - after.keys(), {k: v for k, v in after.items() if before.get(k) != v}
         if gone and tagging.keys:
             api.call(self.service, tagging.untag, request.region, identity | {tagging.keys: sorted(gone)})
@@ -174,6 +189,13 @@ class ApiResource:
             # the key of a pair is Key, key or TagKey; only those that the service's shape knows are sent
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
             api.call(self.service, tagging.tag, request.region, identity | {tagging.tags: pairs})
+
+
+def _put(arguments: dict[str, Any], path: str, value: Any) -> None:
+    *outer, last = path.split(".")
+    for step in outer:
+        arguments = arguments.setdefault(step, {})
+    arguments[last] = value
 
 
 def _as_map(tags: Any) -> dict[str, str]:
@@ -187,18 +209,20 @@ class _Known(dict[str, Any]):
         return ""
 
 
-def _facts(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
+def facts_of(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
+    """What the texts of a row may name."""
     known = {"account": request.account, "region": request.region, "properties": _Known(request.properties)}
     if current is not None:
         known |= {"id": current.physical_id, "attributes": current.attributes}
     return known
 
 
-def _fill(text: Any, facts: Mapping[str, Any]) -> Any:
+def fill(text: Any, facts: Mapping[str, Any]) -> Any:
+    """The text, or the texts in a map or list, with the facts in their places. Raises KeyError if one is not there."""
     if isinstance(text, str):
         return text.format_map(facts)
     if isinstance(text, Mapping):
-        return {key: _fill(item, facts) for key, item in text.items()}
+        return {key: fill(item, facts) for key, item in text.items()}
     if isinstance(text, list):
-        return [_fill(item, facts) for item in text]
+        return [fill(item, facts) for item in text]
     return text

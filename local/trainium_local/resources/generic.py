@@ -47,7 +47,7 @@ class GenericStore:
         # AWS names what is not named
         kind = request.resource_type.rsplit("::", 1)[-1]
         names = {"Name", f"{kind}Name"} & schema.properties - request.properties.keys()
-        attributes = {path: _made_up(path, request, name) for path in (*schema.attributes, *names)}
+        attributes = {path: made_up(path, request, name) for path in (*schema.attributes, *names)}
         identifiers = {path: request.properties.get(path) or attributes.get(path) for path in schema.primary_identifier}
         attributes |= {path: value or name for path, value in identifiers.items() if path not in request.properties}
         physical_id = "|".join(str(value or name) for value in identifiers.values()) or name
@@ -70,7 +70,8 @@ class GenericStore:
         self.kept(request.region, request.resource_type).pop(current.physical_id, None)
 
 
-def _made_up(path: str, request: Request, name: str) -> Any:
+def made_up(path: str, request: Request, name: str) -> Any:
+    """An attribute's value in the type's form."""
     schema = schemas.find(request.resource_type, request.region)
     value = _in_common_form(path, request, name)
     if schema is None:

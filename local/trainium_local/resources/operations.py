@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource, Tagging
 from trainium_local.resources.registry import Actual, Properties, Provisioned, Request, ResourceType
@@ -18,14 +20,37 @@ class _Topic(ApiResource):
             api.call("sns", "Subscribe", request.region, {"TopicArn": created.physical_id, **subscription})
 
 
-class _TopicPolicy(ApiResource):
+class _TopicPolicy:
     """A policy set on each of its topics; no call creates or deletes the policy itself."""
 
     def create(self, request: Request) -> Provisioned:
-        for topic in request.properties["Topics"]:
-            policy = {"AttributeName": "Policy", "AttributeValue": request.properties["PolicyDocument"]}
-            api.call("sns", "SetTopicAttributes", request.region, {"TopicArn": topic, **policy})
+        self._set(request, request.properties["PolicyDocument"])
         return Provisioned(physical_id=request.generated_name(), attributes={"Id": request.logical_id})
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        self._set(request, request.properties["PolicyDocument"])
+        return current
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        """The topics keep their policies; most go with the stack."""
+
+    def _set(self, request: Request, policy: Any) -> None:
+        for topic in request.properties["Topics"]:
+            arguments = {"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": policy}
+            api.call("sns", "SetTopicAttributes", request.region, arguments)
+
+
+class _QueuePolicy(_TopicPolicy):
+    def delete(self, request: Request, current: Provisioned) -> None:
+        try:
+            self._set(request, "")
+        except ClientError as error:
+            if not api.says_gone(error):
+                raise
+
+    def _set(self, request: Request, policy: Any) -> None:
+        for queue in request.properties["Queues"]:
+            api.call("sqs", "SetQueueAttributes", request.region, {"QueueUrl": queue, "Attributes": {"Policy": policy}})
 
 
 class _LogGroup(ApiResource):
@@ -176,7 +201,8 @@ TYPES: dict[str, ResourceType] = {
         delete_call="Unsubscribe",
         identified_by={"SubscriptionArn": "{id}"},
     ),
-    "AWS::SNS::TopicPolicy": _TopicPolicy(service="sns", create_call="", physical_id=""),
+    "AWS::SNS::TopicPolicy": _TopicPolicy(),
+    "AWS::SQS::QueuePolicy": _QueuePolicy(),
     "AWS::CloudWatch::Alarm": ApiResource(
         service="cloudwatch",
         create_call="PutMetricAlarm",

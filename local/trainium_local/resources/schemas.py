@@ -34,11 +34,11 @@ class Schema:
     """One resource type's schema."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self._document = document
+        self.document = document
 
     @property
     def properties(self) -> frozenset[str]:
-        return frozenset(self._document["properties"])
+        return frozenset(self.document["properties"])
 
     @property
     def attributes(self) -> list[str]:
@@ -47,7 +47,7 @@ class Schema:
 
     def definition(self, path: str) -> dict[str, Any]:
         """What the schema says of a property, nested ones dotted; nothing if it has none of the name."""
-        schema: dict[str, Any] = self._document
+        schema: dict[str, Any] = self.document
         for step in path.split("."):
             schema = self._follow(self._follow(schema).get("properties", {}).get(step, {}))
         return schema
@@ -64,12 +64,12 @@ class Schema:
     @property
     def tag_property(self) -> str | None:
         """The property that holds the tags, None if the type takes none."""
-        name = str(self._document.get("tagging", {}).get("tagProperty", "")).removeprefix("/properties/")
+        name = str(self.document.get("tagging", {}).get("tagProperty", "")).removeprefix("/properties/")
         return name if name in self.properties else ("Tags" if "Tags" in self.properties else None)
 
     @property
     def tags_are_a_map(self) -> bool:
-        return "array" not in str(self._follow(self._document["properties"][self.tag_property]).get("type"))
+        return "array" not in str(self._follow(self.document["properties"][self.tag_property]).get("type"))
 
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
         """What is wrong with the properties, as cfn-lint's validator sees it; what is not known yet is not judged."""
@@ -79,15 +79,29 @@ class Schema:
 
     @cached_property
     def _validator(self) -> Any:
-        return validator({**self._document, "type": "object"}, strict_types=False)  # CloudFormation converts scalars
+        return validator({**self.document, "type": "object"}, strict_types=False)  # CloudFormation converts scalars
+
+    def spelled(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """What a service shows of a resource, under the schema's names; what the schema does not know is left out."""
+        return self._spell(self.document, shown)
+
+    def _spell(self, schema: dict[str, Any], value: Any) -> Any:
+        schema = self._follow(schema)
+        if isinstance(value, list):
+            return [self._spell(schema.get("items", {}), item) for item in value]
+        if not isinstance(value, dict) or "properties" not in schema:
+            return value
+        known = {name.lower(): name for name in schema["properties"]}
+        found = {known[key.lower()]: item for key, item in value.items() if key.lower() in known}
+        return {name: self._spell(schema["properties"][name], item) for name, item in found.items()}
 
     def _paths(self, keyword: str) -> list[list[str]]:
-        pointers: list[str] = self._document.get(keyword) or []
+        pointers: list[str] = self.document.get(keyword) or []
         return [pointer.removeprefix("/properties/").split("/") for pointer in pointers]
 
     def _follow(self, schema: dict[str, Any]) -> dict[str, Any]:
         while schema.get("$ref", "").startswith("#/"):
-            target: Any = self._document
+            target: Any = self.document
             for step in schema["$ref"].removeprefix("#/").split("/"):
                 target = target[step]
             schema = target

@@ -139,6 +139,7 @@ REPLACED = (
     Replaced(
         AutoScalingResponse, "describe_scaling_activities", auto_scaling.describe_scaling_activities, "always empty"
     ),
+    Replaced(AutoScalingResponse, "put_scaling_policy", auto_scaling.put_scaling_policy, "answers without the ARN"),
     Replaced(
         AutoScalingBackend,
         "set_instance_health",

@@ -14,6 +14,7 @@ from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import ASG_NAME_TAG, AutoScalingBackend, FakeAutoScalingGroup, InstanceState
+from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
@@ -27,6 +28,7 @@ REFUSED_AT_LAUNCH = re.compile(
 
 _moto_launch_template: Any = InstanceState.launch_template
 _moto_create_auto_scaling_group: Any = AutoScalingBackend.create_auto_scaling_group
+_moto_put_scaling_policy: Any = AutoScalingResponse.put_scaling_policy
 _moto_set_desired_capacity: Any = FakeAutoScalingGroup.set_desired_capacity
 _listeners: list[Callable[[Any], None]] = []
 
@@ -177,3 +179,8 @@ def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
         }
         | outcome
     )
+
+
+def put_scaling_policy(response: AutoScalingResponse) -> ActionResult:
+    """PutScalingPolicy, with the policy's ARN."""
+    return ActionResult({"PolicyARN": _moto_put_scaling_policy(response).result["PolicyArn"]})
