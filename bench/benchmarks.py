@@ -8,6 +8,7 @@ from statistics import median
 
 from bench.preflight import preflight_over_regions
 from bench.result import Result
+from bench.stacks import many_stacks
 from bench.timing import CannotMeasureError, Command, medians, seconds
 from demo.private_aws import PrivateAws
 from trainium_core.naming import STACK_NAME
@@ -84,7 +85,7 @@ def deployment(aws: PrivateAws) -> Iterator[Result]:
         )
 
 
-ALL = (size_of_the_template, start_of_the_command, synthesis, preflight_over_regions, deployment)
+ALL = (size_of_the_template, start_of_the_command, synthesis, preflight_over_regions, deployment, many_stacks)
 
 
 def _cdk(*arguments: str, folder: Path) -> Command:

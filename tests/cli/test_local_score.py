@@ -40,6 +40,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def test_files_that_are_no_templates_are_passed_over(tmp_path: Path) -> None:
     write(tmp_path, a_dot_yaml=TOPIC, b_dot_yaml="Resources: [", c_dot_json='{"Resources": {"X": 1}}', d_dot_yaml="- x")
+    write(tmp_path, e_dot_json='{"Resources": [1]}')
     corpus = read_corpus(tmp_path)
     assert ([one.name for one in corpus.templates], corpus.left_out) == (["a.yaml"], {})
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ DOCKER = re.compile(
     r"DockerImage|from_asset_image|from_image_asset|ContainerImage\.from_asset|bundling|aws_lambda_python"
 )
 Named = TypeVar("Named")
-OTHER_ACCOUNT = re.compile(r"account\s*=\s*[\"']\d{12}")
+OTHER_ACCOUNT = re.compile(r"account\s*=\s*[\"']\w")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def _document(path: Path) -> Template | list[WrongDeployment] | None:
             return [WrongDeployment(**case) for case in yaml.safe_load(text)]
         template = Template.parse(text)
         types = [one["Type"] for name, one in template.resources.items() if not name.startswith("Fn::")]
-    except (ValidationError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
+    except (ValidationError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError, KeyError):
         return None
     return template if any("::" in str(one) for one in types) else None
 
@@ -201,7 +201,9 @@ def _installed(requirement: str) -> bool:
     if name is None or not name[1] or name[1].startswith("-") or NOT_NEEDED_TO_SYNTHESISE.match(name[1]):
         return True
     try:
-        distribution(name[1])
+        found = version(name[1])
     except PackageNotFoundError:
         return False
-    return True
+    below, exactly = re.search(r"<\s*(\d+)", requirement), re.search(r"==\s*([\w.]+)", requirement)
+    too_new = below is not None and int(found.split(".")[0]) >= int(below[1])
+    return not too_new and (exactly is None or exactly[1] == found)

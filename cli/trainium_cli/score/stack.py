@@ -10,7 +10,7 @@ from trainium_cli.score.outcome import FailedError
 from trainium_local.environment import HOST
 
 LARGEST_BODY = 51_200
-POLL_SECONDS = 0.1
+FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.01, 0.2
 
 
 class Stack:
@@ -45,11 +45,12 @@ class Stack:
         return [one for page in pages for one in page["StackResourceSummaries"]]
 
     def _wait_for(self, wanted: str) -> None:
-        deadline = time.monotonic() + self._limit
+        deadline, pause = time.monotonic() + self._limit, FIRST_POLL_SECONDS
         while (status := self._status()).endswith("_IN_PROGRESS"):
             if time.monotonic() > deadline:
                 raise FailedError(f"still {status} after {self._limit:.0f} s")
-            time.sleep(POLL_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_POLL_SECONDS)
         if status != wanted:
             raise FailedError(f"{status}: {self._reasons()}")
 

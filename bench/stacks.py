@@ -1,0 +1,54 @@
+"""A hundred small stacks, against plain moto, which checks nothing."""
+
+import json
+from collections.abc import Iterator
+from statistics import median
+
+from bench.result import Result
+from bench.timing import seconds
+from demo.private_aws import PrivateAws
+from trainium_cli.score.account import Account, embedded_aws, plain_moto
+from trainium_cli.score.stack import Stack
+
+STACKS = 100
+RUNS = 3
+TEMPLATE = json.dumps(
+    {
+        "Resources": {
+            "Topic": {"Type": "AWS::SNS::Topic"},
+            "Queue": {"Type": "AWS::SQS::Queue"},
+            "Setting": {
+                "Type": "AWS::SSM::Parameter",
+                "Properties": {"Type": "String", "Value": {"Fn::Sub": "${Topic} ${Queue}"}},
+            },
+        }
+    }
+)
+
+
+def many_stacks(_aws: PrivateAws) -> Iterator[Result]:
+    """Each on a server of its own, in turn, so that a busy moment hits both."""
+    ours, plain = Account(embedded_aws), Account(plain_moto)
+    try:
+        taken = [
+            (seconds(lambda: _create_and_delete(ours)), seconds(lambda: _create_and_delete(plain)))
+            for _ in range(RUNS + 1)
+        ]
+    finally:
+        ours.stop()
+        plain.stop()
+    took, least = (median(times) for times in zip(*taken[1:], strict=True))
+    yield Result(
+        name=f"{STACKS} stacks of three resources, created and deleted one after the other / by plain moto",
+        value=took / least,
+        aim=5,
+        found=f"{took:.1f} s / {least:.1f} s",
+        method=f"medians of {RUNS} runs each, in turn, after one that is not counted",
+    )
+
+
+def _create_and_delete(account: Account) -> None:
+    for number in range(STACKS):
+        stack = Stack(account, f"stack-{number}", limit=60, parameters={}, capabilities=())
+        stack.create(TEMPLATE)
+        stack.delete()
