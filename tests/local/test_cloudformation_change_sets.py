@@ -92,6 +92,14 @@ def test_invalid_properties_fail_it_all_at_once_with_path_and_reason(stacks: Sta
     }
 
 
+def test_values_that_are_not_known_yet_are_not_taken_for_the_same(stacks: Stacks) -> None:
+    topics = {name: {"Type": "AWS::SNS::Topic"} for name in ("One", "Other")}
+    both = [{"Ref": "One"}, {"Ref": "Other"}]
+    balancer = {"Type": "AWS::ElasticLoadBalancingV2::LoadBalancer", "Properties": {"Subnets": both}}
+    made = stacks.change_set("not-known-yet", template({**topics, "Balancer": balancer}), ChangeSetType="CREATE")
+    assert made["Status"] == "CREATE_COMPLETE", made["StatusReason"]
+
+
 def test_one_name_serves_every_stack(stacks: Stacks) -> None:
     first, second = (stacks.deploy(template({"M": parameter("old")})) for _ in range(2))
     for name, value in ((first, "one"), (second, "two")):

@@ -146,8 +146,14 @@ class _KnownValues(FunctionFilter):
     """Validates each value as it is; functions are resolved already, but for references to secrets."""
 
     def filter(self, validator: Any, instance: Any, schema: Any) -> Iterator[tuple[Any, dict[str, Any], Any]]:
-        unknown = isinstance(instance, str) and (KNOWN_AFTER_APPLY in instance or "{{resolve:" in instance)
-        yield instance, {"cfnUnresolved": True} if unknown else schema, validator
+        if isinstance(instance, str) and (KNOWN_AFTER_APPLY in instance or "{{resolve:" in instance):
+            schema = {"cfnUnresolved": True}
+        elif isinstance(instance, list) and KNOWN_AFTER_APPLY in str(instance):
+            # two values that are not known yet look alike, and need not be
+            schema = {
+                keyword: limit for keyword, limit in schema.items() if keyword not in ("uniqueItems", "uniqueKeys")
+            }
+        yield instance, schema, validator
 
 
 _Validator: Any = CfnTemplateValidator({}).extend(function_filter=_KnownValues())
