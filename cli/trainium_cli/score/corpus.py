@@ -150,7 +150,7 @@ def _template_needs(template: Template) -> str:
     text = str(template.document)
     resources = [one for name, one in template.resources.items() if not name.startswith("Fn::")]
     types = {str(one.get("Type")) for one in resources}
-    if "'Fn::Rain::" in text:
+    if "Rain::" in text:
         return "a preprocessor"
     if re.search(r"'(ami|vpc|subnet|sg)-[0-9a-f]{8,17}'", str({**template.document, "Parameters": None})):
         return "identifiers of one account"

@@ -141,4 +141,5 @@ def _stack(account: Account, wrong: WrongDeployment, limit: float) -> Generator[
 
 
 def _stack_name(name: str) -> str:
-    return "score-" + re.sub(r"[^A-Za-z0-9]+", "-", name)[-60:].strip("-")
+    """Short, as people choose names: templates put it before the names of what they make."""
+    return "score-" + re.sub(r"[^A-Za-z0-9]+", "-", name.rpartition(".")[0] or name)[-14:].strip("-")
