@@ -7,15 +7,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
-from trainium_local.cloudformation import (
-    capabilities,
-    change_sets,
-    drift,
-    signals,
-    stack_operations,
-    template_source,
-    views,
-)
+from trainium_local.cloudformation import capabilities, change_sets, drift, signals, stack_operations, template_source, views
 from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
