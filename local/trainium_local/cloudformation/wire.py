@@ -7,7 +7,15 @@ from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
-from trainium_local.cloudformation import capabilities, change_sets, drift, signals, stack_operations, template_source, views
+from trainium_local.cloudformation import (
+    capabilities,
+    change_sets,
+    drift,
+    signals,
+    stack_operations,
+    template_source,
+    views,
+)
 from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
@@ -298,7 +306,9 @@ class CloudFormationResponse(BaseResponse):
             raise AlreadyExistsError(f"ChangeSet {name} already exists")
         deployment = self._deployment(stack)
         if change_set_type == "IMPORT":
-            deployment = replace(deployment, imports=_identifiers(self._get_param("ResourcesToImport") or []))
+            wanted = self._get_param("ResourcesToImport") or []
+            imports = {one["LogicalResourceId"]: "|".join(one["ResourceIdentifier"].values()) for one in wanted}
+            deployment = replace(deployment, imports=imports)
         if stack is None:
             stack = self._region.new_stack(stack_name)
             stack.record("REVIEW_IN_PROGRESS", "User Initiated")
@@ -349,15 +359,12 @@ class CloudFormationResponse(BaseResponse):
             )
         stack, on_failure = change_set.stack, self._on_failure(change_set.settings["OnStackFailure"])
         stack.settings |= {name: value for name, value in change_set.settings.items() if value is not None}
-        for other in _active(stack):
-            if other is not change_set:
-                _change_sets.pop(other.change_set_id, None)
+        for other in [one for one in _active(stack) if one is not change_set]:
+            _change_sets.pop(other.change_set_id, None)
         change_set.execution = "EXECUTE_IN_PROGRESS"
-        verb = change_set.change_set_type
+        deployment, verb = change_set.deployment, change_set.change_set_type
         try:
-            stack_operations.deploy(
-                self._region, stack, change_set.deployment, on_failure, verb, then=change_set.executed
-            )
+            stack_operations.deploy(self._region, stack, deployment, on_failure, verb, then=change_set.executed)
         except ValidationError:
             change_set.execution = None
             raise
@@ -386,10 +393,6 @@ def _active(stack: Stack) -> list[ChangeSet]:
     """The change sets of a stack but for those that were executed, which only their ids find."""
     done = ("EXECUTE_COMPLETE", "EXECUTE_FAILED")
     return [one for one in list(_change_sets.values()) if one.stack is stack and one.execution not in done]
-
-
-def _identifiers(wanted: list[dict[str, Any]]) -> dict[str, str]:
-    return {one["LogicalResourceId"]: "|".join(one["ResourceIdentifier"].values()) for one in wanted}
 
 
 def _resources(stack: Stack) -> list[StackResource]:
