@@ -35,7 +35,7 @@ class Template:
         """The template as AWS::LanguageExtensions makes it for the values of its parameters."""
         if not self.transforms:
             return self
-        document = _expanded(_parse(self.body), values)
+        document = _expanded(read(self.body), values)
         template_structure.check(document)
         return Template(self.body, document)
 
@@ -89,7 +89,7 @@ class Template:
 
 @lru_cache(maxsize=32)  # a deployment asks several times for the same
 def _checked(body: str) -> dict[str, Any]:
-    document = _parse(body)
+    document = read(body)
     if isinstance(document, dict) and _transforms(document):
         if _transforms(document) != ["AWS::LanguageExtensions"]:
             raise ValidationError(f"The embedded AWS does not expand the transforms {_transforms(document)}")
@@ -156,7 +156,8 @@ def _short_form(loader: Any, suffix: str, node: Any) -> Json:
 _Loader.add_multi_constructor("!", _short_form)
 
 
-def _parse(body: str) -> Json:
+def read(body: str) -> Json:
+    """The JSON or YAML of a template, its structure unchecked. Raises ValidationError for text that is neither."""
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:
         return json.loads(body) if form == "JSON" else yaml.load(body, Loader=_Loader)
