@@ -55,7 +55,7 @@ class _Attempt:
                 except ClientError as error:
                     status, reason = "REFUSED", str(error)
                 else:
-                    reason = self._stacks.failures(name)
+                    reason = self._stacks.failures(name) or self._stacks.reasons(name)
                 if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
                     assert number == len(templates) - 1, f"the first template failed: {status} {reason}"
                     assert "the embedded AWS failed" not in reason, reason

@@ -212,6 +212,7 @@ class Convergence:
         except NeedsReplacementError:
             if not self._may_replace:
                 raise ProvisioningError(_NO_REPLACEMENT) from None
+            _check_name(before, properties, self._stack.region)
             self._create(before.logical_id, definition, properties, before)
         except Exception:
             self._took(before, after)  # it may have changed half of it: to be taken back too
@@ -245,6 +246,17 @@ def _check(logical_id: str, resource_type: str, properties: Properties, region: 
 def _waits(definition: Mapping[str, Any], region: str) -> bool:
     provisioner = registry.find(definition["Type"], region)
     return signals.policy(definition) is not None or (provisioner is not None and registry.waits(provisioner))
+
+
+def _check_name(before: StackResource, properties: Properties, region: str) -> None:
+    """Raise ProvisioningError if the resource's replacement is to have its name."""
+    schema = schemas.find(before.resource_type, region)
+    names = schema.primary_identifier if schema else []
+    if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
+        raise ProvisioningError(
+            "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
+            f"{before.physical_id} and update the stack again."
+        )
 
 
 def _is_replaced(resource_type: str, region: str, old: Properties, new: Properties) -> bool:

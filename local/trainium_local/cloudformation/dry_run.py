@@ -81,16 +81,26 @@ def check(template: Template, parameters: Mapping[str, Any], region: str) -> Non
                     raise ValidationError(f"Template format error: Every {policy} member must be a string.")
                 resource[policy] = run.resolve(resource[policy])
     run.section = "Outputs"
+    exports = set[str]()
     for key, output in template.outputs.items():
         if not run.stands(output):
             continue
         if isinstance(run.resolve(output["Value"]), list | dict):
             raise ValidationError("Template format error: Every Value member must be a string.")
-        if "Export" in output and not _EXPORT_NAME.fullmatch(str(run.resolve(output["Export"]["Name"]))):
+        if "Export" not in output:
+            continue
+        export = str(run.resolve(output["Export"]["Name"]))
+        if not _EXPORT_NAME.fullmatch(export):
             raise ValidationError(
                 f"Template format error: Output {key} is malformed. The Name field of every Export member must be "
                 "specified and consist only of alphanumeric characters, colons, or hyphens."
             )
+        if export in exports:
+            raise ValidationError(
+                f"Template format error: The Outputs section contains duplicate Export names: [{export}]. Specify a "
+                "unique name for each export."
+            )
+        exports.add(export)
 
 
 def _without_dynamic_references(value: Any) -> Any:

@@ -73,7 +73,7 @@ class Template:
         waiting = {name: self.needs(name) for name in self.resources}
         ordered: list[str] = []
         while waiting:
-            ready = [name for name, needs in waiting.items() if not needs & waiting.keys() - {name}]
+            ready = [name for name, needs in waiting.items() if not needs & waiting.keys()]
             if not ready:
                 raise ValidationError(f"Circular dependency between resources: [{', '.join(sorted(waiting))}]")
             ordered += ready

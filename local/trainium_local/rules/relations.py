@@ -1,26 +1,67 @@
-"""Relations between the properties of a resource, as JSON schemas; cfn-lint's own are checked with the schema."""
+"""Relations between the properties of a resource and what they refer to; cfn-lint's own are checked with the schema.
 
+A relation is a JSON schema that the properties must match, or a JMESPath expression that must not be true of them.
+"""
+
+import re
 from collections import defaultdict
 from functools import cache
+from ipaddress import ip_network
 from typing import Any
 
+import jmespath
 from cfnlint.jsonschema import StandardValidator
+from jmespath import functions
 
+from trainium_local.rules import references
 from trainium_local.rules.rule import FACTS, Place, Properties, refusal
 
 
-def check(resource_type: str, properties: Properties, _place: Place) -> None:
+def check(resource_type: str, properties: Properties, place: Place) -> None:
     """Raise Refused for the first relation that does not hold."""
-    for fact, validator in _relations().get(resource_type, ()):
-        if not validator.is_valid(properties):
-            raise refusal(
-                fact, resource_type.split("::")[1], message=fact["message"].format_map(defaultdict(str, properties))
-            )
+    facts = [*_relations()[resource_type], *_relations()["*"]]
+    seen = {**properties, "ec2": _ec2(properties, place)} if any("unless" in fact for fact, _ in facts) else properties
+    for fact, validator in facts:
+        found = jmespath.search(fact["unless"], seen, _OPTIONS) if "unless" in fact else None
+        if found or not validator.is_valid(properties):
+            words = fact["message"].format_map(defaultdict(str, {**seen, "found": found}))
+            raise refusal(fact, resource_type.split("::")[1], message=words)
 
 
 @cache
 def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
     found: dict[str, list[tuple[dict[str, Any], Any]]] = defaultdict(list)
     for fact in FACTS["relation"]:
-        found[fact["type"]].append((fact, StandardValidator(schema=fact["schema"])))
+        found[fact["type"]].append((fact, StandardValidator(schema=fact.get("schema", {}))))
     return found
+
+
+def _ec2(properties: Properties, place: Place) -> dict[str, Any]:
+    """By kind, the `shown` attributes of EC2's resources that are named, and of their VPCs; VPCs with `gateways`."""
+    gateways = references.known("ec2", FACTS["reference"]["igw"], place)
+    found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
+    named = {identifier for identifier, _ in references.identifiers(properties)}
+    for kind, fact in reversed(FACTS["reference"].items()):  # the VPCs last
+        things = [one for one in references.known("ec2", fact, place) if "shown" in fact and one[0] in named]
+        found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
+        named |= {one["vpc"] for one in found[kind] if one.get("vpc")}
+    return found
+
+
+class _Functions(functions.Functions):
+    """What JMESPath lacks."""
+
+    @functions.signature({"types": ["array"]})
+    def _func_distinct(self, values: list[Any]) -> list[Any]:
+        return list(dict.fromkeys(values))
+
+    @functions.signature({"types": ["string"]}, {"types": ["array"]})
+    def _func_overlaps(self, block: str, others: list[str]) -> bool:
+        return any(ip_network(block).overlaps(ip_network(other)) for other in others)
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})
+    def _func_matches(self, text: str, pattern: str) -> bool:
+        return re.search(pattern, text) is not None
+
+
+_OPTIONS = jmespath.Options(custom_functions=_Functions())

@@ -47,11 +47,35 @@ def create_auto_scaling_group(backend: Any, name: str, *arguments: Any, **named:
     if configuration and configuration not in backend.launch_configurations:
         raise ValidationError(f"Launch configuration name not found - Launch configuration {configuration} not found")
     try:
-        return _moto_create_auto_scaling_group(backend, name, *arguments, **named)
+        group = _moto_create_auto_scaling_group(backend, name, *arguments, **named)
+        _check_launch_template(group)
+        return group
     except Exception:
         if name in backend.autoscaling_groups:
             backend.delete_auto_scaling_group(name)
         raise
+
+
+def _check_launch_template(group: Any) -> None:
+    """Raise ValidationError for what no instance could be launched with, even if the group is to have none yet."""
+    template = group.ec2_launch_template
+    if not template:
+        return
+    data, ec2 = template.get_version(group.launch_template_version).data, group.autoscaling_backend.ec2_backend
+    groups = data.get("SecurityGroupIds") or []
+    networks = {ec2.get_security_group_from_id(one).vpc_id for one in groups}
+    subnets = (group.vpc_zone_identifier or "").split(",")
+    elsewhere = groups and subnets[0] and networks != {ec2.get_subnet(subnets[0]).vpc_id}
+    for words, wrong in (
+        ("The request must contain the parameter ImageId", not data.get("ImageId")),
+        (
+            "When a network interface is provided, the security groups must be a part of it.",
+            groups and data.get("NetworkInterfaces"),
+        ),
+        (f"Security group and subnet ({groups}, {subnets}) belong to different networks.", elsewhere),
+    ):
+        if wrong:
+            raise ValidationError(f"You must use a valid fully-formed launch template. {words}")
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:

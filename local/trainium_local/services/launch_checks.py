@@ -20,7 +20,7 @@ EFA = ("efa", "efa-only")
 def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     """Raise Refused when AWS would not launch this."""
     _image(backend, request)
-    _instance_type(request)
+    _instance_type(backend, request)
     _zone(backend, request)
     _interfaces(request)
     _placement_group(backend, request)
@@ -37,9 +37,18 @@ def _image(backend: Any, request: LaunchRequest) -> None:
         raise Refused("InvalidAMIID.NotFound", f"The image id '[{request.image_id}]' does not exist")
 
 
-def _instance_type(request: LaunchRequest) -> None:
+def _instance_type(backend: Any, request: LaunchRequest) -> None:
     if request.instance_type not in INSTANCE_TYPES:
         raise Refused("InvalidParameterValue", f"Invalid value '{request.instance_type}' for InstanceType.")
+    possible = INSTANCE_TYPES[request.instance_type]["ProcessorInfo"]["SupportedArchitectures"]
+    architecture = backend.amis[request.image_id].architecture
+    if architecture not in possible:
+        raise Refused(
+            "InvalidParameterValue",
+            f"The architecture '{','.join(possible)}' of the specified instance type does not match the architecture "
+            f"'{architecture}' of the specified AMI. Specify an instance type and an AMI that have matching "
+            "architectures, and try again.",
+        )
 
 
 def _zone(backend: Any, request: LaunchRequest) -> None:
