@@ -42,7 +42,7 @@ LISTS = (
     ("rds", "describe_db_clusters", "DBClusters[].DBClusterIdentifier"),
     ("efs", "describe_file_systems", "FileSystems[].FileSystemId"),
     ("fsx", "describe_file_systems", "FileSystems[].FileSystemId"),
-    ("ecs", "list_clusters", "clusterArns"),
+    ("ecs", "list_task_definitions", "taskDefinitionArns"),
     ("eks", "list_clusters", "clusters"),
     ("batch", "describe_compute_environments", "computeEnvironments[].computeEnvironmentName"),
     ("sagemaker", "list_clusters", "ClusterSummaries[].ClusterName"),

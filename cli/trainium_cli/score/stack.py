@@ -60,7 +60,12 @@ class Stack:
     def _reasons(self) -> str:
         pages = self._api.get_paginator("describe_stack_events").paginate(StackName=self.id)
         events = [event for page in pages for event in page["StackEvents"]]
-        failed = [event for event in reversed(events) if event["ResourceStatus"].endswith("_FAILED")]
+        failed = [
+            event
+            for event in reversed(events)
+            if event["ResourceStatus"].endswith(("_FAILED", "ROLLBACK_IN_PROGRESS"))
+            and event.get("ResourceStatusReason")
+        ]
         return "\n".join(
             f"{one['LogicalResourceId']} ({one['ResourceType']}): {one.get('ResourceStatusReason', '')}"
             for one in failed or events[-1:]

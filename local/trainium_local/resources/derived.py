@@ -50,8 +50,10 @@ class DerivedResource(ApiResource):
             return dataclasses.replace(stored, note=f"{stored.note} The call failed: {api.words(error)}")
 
     def generated_name(self, request: Request) -> str:
-        """As super() does, but in a form that the schema allows."""
+        """As super() does, but in a form that the schema allows; a FIFO queue or topic has its ending."""
         name = super().generated_name(request)
+        if any(str(request.properties.get(kind)).lower() == "true" for kind in ("FifoQueue", "FifoTopic")):
+            return f"{name}.fifo"
         schema = schemas.find(request.resource_type, request.region)
         assert schema is not None, "derived from its schema"
         forms = [name, name.lower(), name.replace("-", "_"), name.replace("-", ""), name.replace("-", "").lower()]
@@ -60,7 +62,8 @@ class DerivedResource(ApiResource):
         return next((form for form in forms if not any(one.startswith(place) for one in problems[form])), name)
 
     def _create_attributes(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        return _filled(self.attributes, facts)
+        named = {self.name_property: facts["name"]} if self.name_property else {}  # such as QueueName
+        return named | _filled(self.attributes, facts)
 
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
         schema = schemas.find(request.resource_type, request.region)
