@@ -57,7 +57,7 @@ def test_a_server_that_is_not_on_loopback_is_refused(
         quotas={},
         fail_nodes=0,
         stand_in_nodes=True,
-        iam="off",
+        iam="ignored",
         log="",
         created=(),
         schema_only="",
