@@ -16,6 +16,9 @@ from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties, WithLiveAttributes
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
+_OF_THE_STACK = ("AWS::NotificationARNs", "AWS::StackId", "AWS::StackName")
+"""Pseudo parameters that are not known before the stack is."""
+
 
 def prepare(
     region: Region,
@@ -35,7 +38,7 @@ def prepare(
     capabilities.check(template, acknowledged, expands=expands)
     parameters = resolve(template, given, region.name)
     values = {name: parameter.value for name, parameter in parameters.items()}
-    values |= pseudo_parameters(region) | dict.fromkeys(("AWS::StackId", "AWS::StackName"), KNOWN_AFTER_APPLY)
+    values |= pseudo_parameters(region) | dict.fromkeys(_OF_THE_STACK, KNOWN_AFTER_APPLY)
     template = template.with_parameters(values)
     check(template, region.name)
     dry_run.check(template, values, region.name)
@@ -46,7 +49,6 @@ def pseudo_parameters(region: Region) -> dict[str, Any]:
     """Those that are the same for all stacks of the region."""
     return {
         "AWS::AccountId": region.account,
-        "AWS::NotificationARNs": [],
         "AWS::Partition": "aws",
         "AWS::Region": region.name,
         "AWS::URLSuffix": "amazonaws.com",
