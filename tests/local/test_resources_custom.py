@@ -145,7 +145,7 @@ def test_others_are_served_while_one_waits_and_deleting_the_stack_ends_the_wait(
     name = f"waiting-{time.monotonic_ns()}"
     wanted = custom('if event["RequestType"] == "Delete": answer(event)')
     client = stacks.api
-    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE")
+    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE", Capabilities=["CAPABILITY_IAM"])
 
     waiting = threading.Thread(target=lambda: client.execute_change_set(ChangeSetName=change_set["ChangeSetId"]))
     waiting.start()
@@ -295,7 +295,7 @@ def test_a_wait_condition_takes_signals_by_put(stacks: Stacks) -> None:
     condition = {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "H"}, "Timeout": "60"}}
     wanted = template({"H": handle, "W": condition}, Outputs={"D": {"Value": {"Fn::GetAtt": ["W", "Data"]}}})
     name = f"signalled-{time.monotonic_ns()}"
-    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE")
+    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE", Capabilities=["CAPABILITY_IAM"])
     executing = threading.Thread(target=lambda: stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"]))
     executing.start()
     while ("W", "CREATE_IN_PROGRESS") not in stacks.events(name):

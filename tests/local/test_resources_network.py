@@ -130,7 +130,7 @@ def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
 def test_a_nat_gateway_with_an_unknown_address_is_refused_and_leaves_nothing(stacks: Stacks) -> None:
     before = left(stacks)
     gateway = resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId="eipalloc-0123456789abcdef0")
-    name = stacks.create(template(network(N=gateway)))
+    name = stacks.create(template(public(N2={**gateway, "DependsOn": "N"})))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert "The allocation ID 'eipalloc-0123456789abcdef0' does not exist" in stacks.failures(name)
     assert left(stacks) == before

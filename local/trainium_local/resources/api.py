@@ -79,7 +79,7 @@ def _client(service: str, region: str, credentials: Credentials) -> Any:
 @cache
 def services() -> list[str]:
     """The names of all services that botocore knows."""
-    return _session().get_available_services()
+    return _session(_connection[0].credentials).get_available_services()
 
 
 def argument_names(service: str, operation: str, region: str) -> set[str]:
