@@ -99,7 +99,7 @@ def one_of_each() -> Template:
             "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
             "Placement": {"Type": "AWS::EC2::PlacementGroup", "Properties": {"Strategy": "cluster"}},
             "Bucket": {"Type": "AWS::S3::Bucket"},
-            "Key": {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": {"Version": "2012-10-17", "Statement": []}}},
+            "Key": {"Type": "AWS::KMS::Key"},
             "Stored": {"Type": "AWS::CodeStarConnections::Connection", "Properties": {"ConnectionName": "c"}},
             "Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
             "Parameter": parameter("1"),
