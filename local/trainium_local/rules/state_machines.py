@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -66,5 +67,7 @@ def _targets(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _validator() -> Any:
-    schema = load_resource("cfnlint.data.schemas.other.step_functions", "statemachine.json")
+    schema = deepcopy(load_resource("cfnlint.data.schemas.other.step_functions", "statemachine.json"))
+    # Amazon States Language, https://states-language.net/spec.html#succeed-state: it may select its input and output.
+    schema["definitions"]["succeed"]["properties"] |= {"InputPath": {}, "OutputPath": {}}
     return StandardValidator(schema=schema, resolver=RefResolver.from_schema(schema, store={"definition": schema}))
