@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 
 from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
 from trainium_core.adapters.audit.listing import AwsResourceLister, Listing, Place
-from trainium_core.audit.resource import Look, Resource, arn_type
+from trainium_core.audit.resource import Resource, ResourceLister, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
 from trainium_runtime.aws_service import Clients
@@ -32,7 +32,7 @@ def clients() -> Clients:
 
 
 @contextmanager
-def stubbed(listing: Listing) -> Iterator[tuple[Look, Stubber]]:
+def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
     with Stubber(clients().client(listing.service, listing.endpoint_region or PLACE.region)) as stub:
         yield AwsResourceLister(listing, PLACE, clients()), stub
 
