@@ -15,11 +15,11 @@ from trainium_cli.terminal import console, pairs
 from trainium_core.account import Identity
 from trainium_core.account.capacity import BlockOffering, Capacity
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.capacity_purchase import AwsCapacityPurchase, NotSoldError, SaleUnknownError
+from trainium_core.adapters.capacity_purchase import AwsCapacityPurchase, SaleUnknownError
 from trainium_core.capacity import CapacityOption
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.pilot_clock import stops_before_block_end
 
 
@@ -98,7 +98,7 @@ def _types_the_price(offering: BlockOffering) -> bool:
 def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
     try:
         bought = AwsCapacityPurchase(plan.region).buy(offering.offering_id)
-    except NotSoldError as error:
+    except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was bought: {error}")
     except SaleUnknownError as error:
         _end(

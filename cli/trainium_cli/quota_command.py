@@ -11,12 +11,12 @@ from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.sagemaker_quota_command import sagemaker
 from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests, RequestRefusedError
+from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.plan import Plan
 from trainium_core.preflight.quota_check import check_quota
 from trainium_core.quota import quota_need
 from trainium_runtime.answer import Answer
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.quota import QuotaRequest, QuotaState
 from trainium_runtime.quota_check import SERVICE, judge_quota, look_at_quota, plain
 

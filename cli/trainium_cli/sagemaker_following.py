@@ -7,9 +7,9 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.sagemaker_report import log_text, state_line
-from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine, TrainingJobControl
+from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_core.sagemaker.follow import JobFollower
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 Wish = Literal["stop", "leave", "follow"]
 
@@ -78,7 +78,7 @@ def _stop(name: str, control: TrainingJobControl) -> None:
     try:
         control.stop(name)
         click.echo(f"Asked SageMaker to stop {name}; it saves what it has.", err=True)
-    except JobRefusedError as error:
+    except RequestRefusedError as error:
         click.echo(f"It was not stopped: {error}", err=True)
 
 

@@ -17,7 +17,7 @@ from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
+from trainium_core.account.training_jobs import JobUnknownError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.plan import Plan
@@ -29,7 +29,7 @@ from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import checked_request, packed_job
 from trainium_core.sagemaker.source_package import SourcePackage, pack_source
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 @click.command()
@@ -140,7 +140,7 @@ def _end_unready(findings: Sequence[Finding], *, as_json: bool) -> NoReturn:
 def _upload(plan: Plan, job: TrainingJob, package: SourcePackage) -> None:
     try:
         AwsTrainingJobControl(plan.region).upload(job.source_url, package.files)
-    except JobRefusedError as error:
+    except RequestRefusedError as error:
         click.echo(f"The source was not uploaded: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY) from error
 
@@ -152,7 +152,7 @@ def _start(
     try:
         control.upload(job.source_url, package.files)
         control.start(request)
-    except JobRefusedError as error:
+    except RequestRefusedError as error:
         if as_json:
             print_json({"started": False, "reason": str(error)})
         click.echo(f"Nothing was started: {error}", err=True)

@@ -10,8 +10,8 @@ from trainium_cli.sagemaker_describe_command import known_job
 from trainium_cli.sagemaker_job_options import read_job_plan
 from trainium_cli.sagemaker_report import state_rows
 from trainium_cli.terminal import console, pairs
-from trainium_core.account.training_jobs import JobRefusedError
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_runtime.errors import RequestRefusedError
 
 
 @click.command()
@@ -38,7 +38,7 @@ def stop(name: str, overrides: tuple[str, ...], cdk_json: Path | None, yes: bool
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         control.stop(name)
-    except JobRefusedError as error:
+    except RequestRefusedError as error:
         click.echo(f"It was not stopped: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY) from error
     click.echo(f"Asked SageMaker to stop {name}. `trn sagemaker describe {name}` tells when it has.")

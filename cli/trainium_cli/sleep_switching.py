@@ -15,7 +15,6 @@ from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
 from trainium_core.account.sleep import SleepAccount, SleepState
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import RequestRefusedError
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.adapters.sleep_control import AwsSleepControl
 from trainium_core.cost import estimate
@@ -28,7 +27,7 @@ from trainium_core.stack_following import follow
 from trainium_core.teardown.notice import GiveNotice
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 from trainium_runtime.pilot_end import utc_text
 

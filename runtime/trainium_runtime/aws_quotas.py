@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric, family_of

@@ -1,4 +1,4 @@
-"""How AWS is asked: with which clients, for how long, how often, and what becomes of an error."""
+"""How AWS is asked: with which clients, for how long and how often."""
 
 import gc
 from collections.abc import Generator
@@ -9,18 +9,9 @@ from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    CredentialRetrievalError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
-)
-from botocore.parsers import ResponseParserError
+from botocore.exceptions import BotoCoreError
 
+from trainium_runtime.aws_errors import WITHOUT_CREDENTIALS
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 CONNECT_SECONDS = 3
@@ -32,27 +23,6 @@ CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
 )
 """How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
-
-DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
-"""403 is the answer to a HEAD request, which has no text."""
-
-_NOT_ADMITTED = (
-    "AuthFailure",
-    "InvalidClientTokenId",
-    "OptInRequired",
-    "UnrecognizedClientException",
-)
-"""What services answer alike to keys that are not valid and to a region that the account has not enabled."""
-_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
-
-_WITHOUT_CREDENTIALS = (
-    CredentialRetrievalError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
-)
 
 
 class Clients:
@@ -79,7 +49,7 @@ class Clients:
         try:
             self._session = self._session or boto3.Session()
             return self._session.client(service, region_name=region, config=CLIENT_CONFIG)
-        except _WITHOUT_CREDENTIALS as error:
+        except WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error
         except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
             raise UnavailableError(str(error)) from error
@@ -106,42 +76,6 @@ def _no_garbage_collection() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-@contextmanager
-def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn what can go wrong into UnavailableError, and an error that says `absent` into an end of the block."""
-    try:
-        yield
-    except ClientError as error:
-        code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-        if any(sign in f"{code} {message}" for sign in absent):
-            return
-        raise UnavailableError(_refusal(code, message, permission)) from error
-    except _WITHOUT_CREDENTIALS as error:
-        raise NotSignedInError(str(error)) from error
-    except BotoCoreError as error:
-        raise UnavailableError(str(error)) from error
-    except ResponseParserError as error:  # such as a proxy's page in place of an answer
-        raise UnavailableError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}") from error
-    except LookupError as error:
-        raise UnavailableError(f"the answer to {permission} lacks {error}") from error
-
-
-def _refusal(code: str, message: str, permission: str) -> str:
-    if code in DENIED:
-        return f"not allowed to look: the permission {permission} is missing"
-    return answered(code, message)
-
-
-def answered(code: str, message: str) -> str:
-    """An error of AWS, with what it means to whoever is signed in."""
-    told = f"AWS answered {code}: {message}"
-    if code in _EXPIRED:
-        return f"{told}; sign in again"
-    if code in _NOT_ADMITTED:
-        return f"{told}; either the credentials are not valid, or the account has not enabled this region"
-    return told
 
 
 def is_aws(endpoint: str) -> bool:

@@ -1,4 +1,4 @@
-"""When a question gets no answer."""
+"""When a question gets no answer, or a request is not taken."""
 
 
 class UnavailableError(Exception):
@@ -7,3 +7,7 @@ class UnavailableError(Exception):
 
 class NotSignedInError(UnavailableError):
     """A question that was not even asked, since there are no credentials to ask with: every other fails alike."""
+
+
+class RequestRefusedError(Exception):
+    """AWS did not take a request; the message says why, and names the permission if one is missing."""

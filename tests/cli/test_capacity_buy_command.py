@@ -17,7 +17,8 @@ from tests.layout.repository import ROOT, python_files
 from trainium_cli import capacity_buy_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.adapters.capacity_purchase import Bought, NotSoldError, SaleUnknownError
+from trainium_core.adapters.capacity_purchase import Bought, SaleUnknownError
+from trainium_runtime.errors import RequestRefusedError
 
 BOUGHT = Bought(reservation_id="cr-0123456789abcdef0", state="payment-pending")
 OFFERING = replace(BLOCK, upfront_fee=Decimal("858.26"))
@@ -174,7 +175,7 @@ def test_the_price_of_now_counts_and_not_the_one_of_the_search(shop: Shop) -> No
 
 
 def test_a_refusal_of_aws_says_that_nothing_was_bought(shop: Shop) -> None:
-    shop.fails_with = NotSoldError("AWS answered InvalidParameterValue: gone")
+    shop.fails_with = RequestRefusedError("AWS answered InvalidParameterValue: gone")
     ended = shop.buy("y", "858.26")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was bought: AWS answered InvalidParameterValue: gone" in ended.stdout

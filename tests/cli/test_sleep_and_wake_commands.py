@@ -14,8 +14,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.account.sleep import SleepState
 from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import NodeGroup, RequestRefusedError
-from trainium_runtime.errors import UnavailableError
+from trainium_core.account.teardown import NodeGroup
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.roster import Notice
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_core.account.training_jobs import JobRefusedError, JobState, JobSummary, LogLine, LogPage
-from trainium_runtime.errors import UnavailableError
+from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NAME = "trn-pilot-train"
@@ -88,7 +88,7 @@ class FakeJobs:
 
     def _take_order(self) -> None:
         if self.refuses:
-            raise JobRefusedError(self.refuses)
+            raise RequestRefusedError(self.refuses)
 
 
 SILENCE = UnavailableError("no answer about the job")

@@ -9,14 +9,13 @@ from trainium_core.account.teardown import (
     LeftoverKind,
     MadeResource,
     NodeGroup,
-    RequestRefusedError,
     StackDescription,
     StackProgress,
     StoredBytes,
     Work,
 )
 from trainium_core.naming import STACK_NAME, TRAINING_STACK_NAME
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice
 

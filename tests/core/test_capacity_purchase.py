@@ -10,13 +10,8 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
-from trainium_core.adapters.capacity_purchase import (
-    ONCE,
-    AwsCapacityPurchase,
-    Bought,
-    NotSoldError,
-    SaleUnknownError,
-)
+from trainium_core.adapters.capacity_purchase import ONCE, AwsCapacityPurchase, Bought, SaleUnknownError
+from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -55,7 +50,7 @@ def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber)
 )
 def test_a_refusal_is_told(client: Any, ec2: Stubber, code: str, told: str) -> None:
     ec2.add_client_error("purchase_capacity_block", code, "it is sold")
-    with pytest.raises(NotSoldError, match=told):
+    with pytest.raises(RequestRefusedError, match=told):
         buy(client)
 
 

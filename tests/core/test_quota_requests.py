@@ -6,7 +6,8 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.fake_quotas import ON_DEMAND
-from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests, RequestRefusedError
+from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests
+from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.quota import QuotaRequest
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")

@@ -16,13 +16,13 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
-from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError, LogLine
+from trainium_core.account.training_jobs import JobUnknownError, LogLine
 from trainium_core.adapters import training_jobs
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
 from trainium_core.sagemaker.request import training_job_request
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -239,7 +239,7 @@ def test_equal_source_is_uploaded_once(aws: AwsTrainingJobControl) -> None:
 
 
 def test_a_bucket_that_is_not_there_takes_no_upload(aws: AwsTrainingJobControl) -> None:
-    with pytest.raises(JobRefusedError, match="NoSuchBucket"):
+    with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
         aws.upload("s3://no-such-bucket/x", {"a": b""})
 
 
@@ -267,7 +267,7 @@ def test_the_order_to_stop_names_the_job() -> None:
 def test_a_refusal_to_start_says_why(code: str, says: str) -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, "too many")
-    with pytest.raises(JobRefusedError, match=says):
+    with pytest.raises(RequestRefusedError, match=says):
         start(aws)
 
 
@@ -287,7 +287,7 @@ def test_a_page_in_place_of_an_answer_does_not_say_that_nothing_was_started() ->
 
 def test_an_endpoint_that_does_not_answer_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(JobRefusedError, match=r"127\.0\.0\.1:9"):
+    with pytest.raises(RequestRefusedError, match=r"127\.0\.0\.1:9"):
         start(AwsTrainingJobControl(REGION))
 
 

@@ -7,13 +7,13 @@ import pytest
 from tests.core.fake_jobs import COMPLETED, FAILED, NAME, SILENCE, STARTING, TRAINING, FakeJobs, line, state
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
-from trainium_core.account.training_jobs import JobRefusedError, JobState, LogLine
+from trainium_core.account.training_jobs import JobState, LogLine
 from trainium_core.sagemaker import follow
 from trainium_core.sagemaker.follow import POLL_SECONDS, UNANSWERED, JobFollower
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.run import run_training_job
 from trainium_core.sagemaker.source_package import SourcePackage, pack_source
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 PLAN = from_settings(nodes=2)
 
@@ -111,5 +111,5 @@ def test_a_job_against_the_rules_uploads_nothing(package: SourcePackage) -> None
 
 
 def test_a_refusal_of_aws_is_passed_on(package: SourcePackage) -> None:
-    with pytest.raises(JobRefusedError, match="no money"):
+    with pytest.raises(RequestRefusedError, match="no money"):
         run_training_job(PLAN, JOB, package, aws=FakeJobs(refuses="no money"))

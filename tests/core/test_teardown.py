@@ -23,10 +23,10 @@ from tests.core.fake_teardown import (
     leftover,
     training_stack,
 )
-from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, RequestRefusedError, Work
+from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, Work
 from trainium_core.naming import STACK_NAME
 from trainium_core.teardown import Outcome, scope_of, take_down, verdict
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 

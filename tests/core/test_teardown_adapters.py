@@ -10,10 +10,10 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.account.teardown import RequestRefusedError, StoredBytes, Work
+from trainium_core.account.teardown import StoredBytes, Work
 from trainium_core.adapters.teardown import AwsTeardown
 from trainium_core.naming import RECORDS_OUTPUT
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
 from trainium_runtime.node_store import NodeStore, StoredRoster
 from trainium_runtime.roster import Notice, Roster

@@ -7,10 +7,6 @@ from typing import Literal, Protocol
 from trainium_runtime.roster import Notice
 
 
-class RequestRefusedError(Exception):
-    """AWS did not take an order; the message says why, and names the permission if one is missing."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class MadeResource:
     """A resource that a stack has, or had. `kind` is its CloudFormation type.

@@ -83,7 +83,7 @@ class TrainingJobs(Protocol):
 
 
 class TrainingJobControl(TrainingJobs, Protocol):
-    """Starts and stops jobs. Every method raises JobRefusedError when AWS does not take the order."""
+    """Starts and stops jobs. Every method raises RequestRefusedError when AWS does not take the order."""
 
     def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
         """Put files below an S3 URL, but for those that are there already; how many were put."""
@@ -94,10 +94,6 @@ class TrainingJobControl(TrainingJobs, Protocol):
         ...
 
     def stop(self, name: str) -> None: ...
-
-
-class JobRefusedError(Exception):
-    """AWS did not take the order; the message says why, and names the permission if one is missing."""
 
 
 class JobUnknownError(Exception):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_core.account.teardown import RequestRefusedError
-from trainium_core.adapters.write_errors import write_errors
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import RequestRefusedError
 
 _NO_BUCKET = ("NoSuchBucket",)
 

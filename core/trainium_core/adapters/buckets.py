@@ -1,6 +1,7 @@
 """Asks S3 about buckets."""
 
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 
 
 class AwsBuckets(AwsService):

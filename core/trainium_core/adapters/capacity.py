@@ -9,7 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_core.account.capacity import BlockOffering, Reservation
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 

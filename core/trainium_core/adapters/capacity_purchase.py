@@ -5,18 +5,14 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from trainium_core.account.capacity import INSTANCE_PLATFORM
+from trainium_runtime.aws_errors import write_errors
+from trainium_runtime.errors import RequestRefusedError
 
 ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
 """A purchase has no token that tells a repetition from a second purchase: it is never sent twice."""
-
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
-
-
-class NotSoldError(Exception):
-    """AWS refused; nothing was bought."""
 
 
 class SaleUnknownError(Exception):
@@ -38,19 +34,19 @@ class AwsCapacityPurchase:
         self._client = client or boto3.Session().client("ec2", region_name=region, config=ONCE)
 
     def buy(self, offering_id: str) -> Bought:
-        """Raises NotSoldError, SaleUnknownError."""
+        """Raises RequestRefusedError, SaleUnknownError."""
         try:
-            answer = self._client.purchase_capacity_block(
-                CapacityBlockOfferingId=offering_id, InstancePlatform=INSTANCE_PLATFORM
-            )
-        except ClientError as error:
-            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise SaleUnknownError(f"AWS answered {code}: {message}") from error
-            if code in _DENIED:
-                raise NotSoldError("the permission ec2:PurchaseCapacityBlock is missing") from error
-            raise NotSoldError(f"AWS answered {code}: {message}") from error
-        except BotoCoreError as error:
-            raise SaleUnknownError(str(error)) from error
+            with write_errors("ec2:PurchaseCapacityBlock"):
+                answer = self._client.purchase_capacity_block(
+                    CapacityBlockOfferingId=offering_id, InstancePlatform=INSTANCE_PLATFORM
+                )
+        except RequestRefusedError as error:
+            if _may_have_been_sold(error.__cause__):
+                raise SaleUnknownError(str(error)) from error
+            raise
         bought = answer["CapacityReservation"]
         return Bought(reservation_id=bought["CapacityReservationId"], state=bought["State"])
+
+
+def _may_have_been_sold(cause: BaseException | None) -> bool:
+    return not isinstance(cause, ClientError) or cause.response["ResponseMetadata"]["HTTPStatusCode"] >= 500

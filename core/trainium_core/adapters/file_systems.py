@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainium_core.account.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 
 _ABSENT = ("FileSystemNotFound",)

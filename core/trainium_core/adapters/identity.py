@@ -1,7 +1,8 @@
 """Asks STS."""
 
 from trainium_core.account import Identity
-from trainium_runtime.aws_service import AwsService, is_aws, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService, is_aws
 
 
 class AwsIdentities(AwsService):

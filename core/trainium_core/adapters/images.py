@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from trainium_core.account import Image
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 
 
 class AwsImages(AwsService):

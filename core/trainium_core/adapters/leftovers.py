@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Leftover, LeftoverKind
-from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import HYPERPOD_LOGS
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 
 

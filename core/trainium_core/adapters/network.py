@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")

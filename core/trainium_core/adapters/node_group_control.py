@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trainium_core.account.teardown import NodeGroup
-from trainium_core.adapters.write_errors import write_errors
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
 
 _GROUP_TAG = "aws:autoscaling:groupName"
 _THERE = ("pending", "running", "shutting-down", "stopping", "stopped")

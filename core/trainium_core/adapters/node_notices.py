@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainium_core.account.teardown import RequestRefusedError
 from trainium_core.adapters.stacks import AwsStacks
-from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.roster import Notice, without
 

@@ -6,7 +6,7 @@ from typing import Any
 from trainium_core.account.nodes import DeployedNodes, NodeInstance
 from trainium_core.adapters.stacks import AwsStacks
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trainium_core.account.pilot import DeployedStack
 from trainium_core.adapters.images import AwsImages
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 
 
 class AwsPilotStacks(AwsImages):

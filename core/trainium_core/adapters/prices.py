@@ -7,7 +7,8 @@ from typing import Any
 from trainium_core.adapters.price_list import list_prices
 from trainium_core.price_products import Product, products
 from trainium_core.prices import SPOT, Price, PricedItem
-from trainium_runtime.aws_service import AwsService, is_aws, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService, is_aws
 from trainium_runtime.errors import UnavailableError
 
 PRICE_LIST_REGION = "us-east-1"

@@ -9,8 +9,9 @@ from trainium_core.account.sagemaker import Role
 from trainium_core.adapters.buckets import AwsBuckets
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
+from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_quotas import AwsQuotas
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_service import AwsService
 
 _NO_IMAGE = ("RepositoryNotFoundException",)
 

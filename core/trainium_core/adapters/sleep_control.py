@@ -8,10 +8,9 @@ from trainium_core.adapters.node_group_control import AwsNodeGroupControl
 from trainium_core.adapters.node_notices import AwsNodeNotices
 from trainium_core.adapters.stack_control import AwsStackControl
 from trainium_core.adapters.stack_events import AwsStackEvents
-from trainium_core.adapters.write_errors import write_errors
 from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT
 from trainium_core.teardown.scope import GROUP
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
 
 _CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
 from trainium_core.spending.node_runs import ScalingActivity
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from trainium_core.account.teardown import MadeResource, StackDescription, StackProgress
 from trainium_core.adapters.stack_template import AwsStackTemplates, TemplateResources, cluster_of
-from trainium_core.adapters.write_errors import write_errors
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors, write_errors
 
 _NO_STACK = ("does not exist",)
 _SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")

@@ -5,7 +5,8 @@ from itertools import takewhile
 from typing import Any
 
 from trainium_core.account.stack_events import StackEvent
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 
 
 class AwsStackEvents(AwsService):

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 
 
 class AwsStacks(AwsStackTemplates):

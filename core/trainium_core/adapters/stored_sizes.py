@@ -3,7 +3,8 @@
 from itertools import islice
 
 from trainium_core.account.teardown import StoredBytes
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 
 _PAGES = 50  # of a bucket's objects: 50,000, within some seconds
 _GIB = 1024**3

@@ -1,17 +1,15 @@
 """Starts and stops training jobs. Of this package, only `trn sagemaker` and run_training_job use it: it costs money."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from trainium_core.account.training_jobs import JobRefusedError, JobUnknownError
+from trainium_core.account.training_jobs import JobUnknownError
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
-from trainium_runtime.aws_service import DENIED
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.aws_errors import DENIED, write_errors
+from trainium_runtime.errors import RequestRefusedError
 
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 
@@ -33,7 +31,7 @@ class AwsTrainingJobControl(AwsTrainingJobs):
         try:
             with write_errors("sagemaker:CreateTrainingJob"):
                 self.client("sagemaker").create_training_job(**request)
-        except JobRefusedError as error:
+        except RequestRefusedError as error:
             if _may_have_been_taken(error.__cause__):
                 raise JobUnknownError(str(error)) from error
             raise
@@ -43,15 +41,10 @@ class AwsTrainingJobControl(AwsTrainingJobs):
             self.client("sagemaker").stop_training_job(TrainingJobName=name)
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
-        try:
+        # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it tells more.
+        with write_errors("s3:GetObject", absent=(*_ABSENT, *DENIED)):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
-        except ClientError as error:
-            # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it tells more.
-            if error.response["Error"]["Code"] in (*_ABSENT, *DENIED):
-                return False
-            raise JobRefusedError(_words(error)) from error
-        except BotoCoreError as error:
-            raise JobRefusedError(str(error)) from error
+        return False
 
 
 def _may_have_been_taken(cause: BaseException | None) -> bool:
@@ -60,24 +53,3 @@ def _may_have_been_taken(cause: BaseException | None) -> bool:
         status = cause.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or cause.response["Error"]["Code"] == "ResourceInUse"
     return isinstance(cause, ReadTimeoutError | ConnectionClosedError | ResponseParserError)
-
-
-@contextmanager
-def write_errors(permission: str) -> Generator[None]:
-    """Turn what can go wrong into JobRefusedError."""
-    try:
-        yield
-    except ClientError as error:
-        if error.response["Error"]["Code"] in DENIED:
-            told = error.response["Error"].get("Message", "")
-            raise JobRefusedError(f"not allowed: the permission {permission} is missing ({told})") from error
-        raise JobRefusedError(_words(error)) from error
-    except (BotoCoreError, UnavailableError) as error:
-        raise JobRefusedError(str(error)) from error
-    except ResponseParserError as error:
-        raise JobRefusedError(f"the answer is not AWS's: {str(error).splitlines()[0]}") from error
-
-
-def _words(error: Any) -> str:
-    told = error.response["Error"]
-    return f"AWS answered {told['Code']}: {told.get('Message', '')}"

@@ -7,7 +7,8 @@ from typing import Any
 
 from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
 from trainium_core.sagemaker.training_facts import training_facts
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 
 _LARGEST_PAGE = 100  # of ListTrainingJobs

@@ -1,6 +1,7 @@
 """Asks EC2 with which key new volumes are encrypted."""
 
-from trainium_runtime.aws_service import AwsService, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 
 _ALIAS_OF_AWS = "alias/aws/ebs"
 

@@ -29,7 +29,7 @@ def checked_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 def start_training_job(plan: Plan, job: TrainingJob, package: SourcePackage, aws: TrainingJobControl) -> TrainingJob:
     """Upload the package and start the job; the job as it was started.
 
-    Raises JobError, JobRefusedError, JobUnknownError.
+    Raises JobError, RequestRefusedError, JobUnknownError.
     """
     started = packed_job(job, package)
     request = checked_request(plan, started)
@@ -49,7 +49,7 @@ def run_training_job(
     """Start a job and wait for its end; `tell` is given each log line and each change of its state.
 
     aws: default the account whose credentials boto3 finds, in the plan's region.
-    Raises JobError, JobRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it goes on.
+    Raises JobError, RequestRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it runs.
     """
     if aws is None:
         from trainium_core.adapters.training_job_control import AwsTrainingJobControl

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import Buckets, NodeGroups, RequestRefusedError, RunningWork, Work
+from trainium_core.account.teardown import Buckets, NodeGroups, RunningWork, Work
 from trainium_core.teardown.scope import Scope, may_be_emptied
 from trainium_core.teardown.step import Progress, count
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _PATIENCE = 60
 """Looks at a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account.teardown import NoticeAccount, RequestRefusedError
+from trainium_core.account.teardown import NoticeAccount
 from trainium_core.teardown.step import Progress, count
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.roster import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainium_core.account.teardown import RequestRefusedError, TeardownAccount
+from trainium_core.account.teardown import TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
 from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.stacks_step import DeleteStacks
 from trainium_core.teardown.step import Progress, Step
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Seconds between two looks while AWS is at work: short at first, then longer, as it goes on."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import RequestRefusedError, StackDescription, StackProgress, Stacks
+from trainium_core.account.teardown import StackDescription, StackProgress, Stacks
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, Step, count
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _ATTEMPTS = 3
 _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS"

@@ -17,7 +17,8 @@ from trainium_core.adapters.audit.training import TRAINING
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.audit.resource import ResourceLister
-from trainium_runtime.aws_service import Clients, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.naming import CLUSTER_TAG
 
 LISTINGS: tuple[Listing, ...] = (

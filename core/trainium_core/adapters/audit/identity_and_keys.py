@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, tags_of
 from trainium_core.audit.resource import Charge, Resource
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 
 
 def _role(entry: Entry, _place: Place) -> Resource:

@@ -7,7 +7,8 @@ from typing import Any
 import jmespath
 
 from trainium_core.audit.resource import Resource
-from trainium_runtime.aws_service import Clients, read_errors
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 
 Entry = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, gib
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 
 PAGES = 50
 """Of 1000 versions each: a bucket with more is not counted to its end, and its price is unknown."""

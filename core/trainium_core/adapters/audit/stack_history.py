@@ -8,7 +8,7 @@ from typing import Any
 
 from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
 from trainium_core.audit.stack_record import StackRecord
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 
 _THREADS = 4

@@ -5,7 +5,7 @@ from typing import Any
 
 from trainium_core.adapters.audit.listing import Ask, Entry, Listing, Place, gib
 from trainium_core.audit.resource import FREE, Charge, Resource
-from trainium_runtime.aws_service import read_errors
+from trainium_runtime.aws_errors import read_errors
 
 _INSTANCES = Charge(unpriced="its instances")
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
