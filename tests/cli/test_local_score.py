@@ -103,6 +103,10 @@ def test_parameters_get_what_is_in_a_new_account() -> None:
         "Size": {"Type": "Number", "MinValue": 3},
         "Kind": {"Type": "String", "AllowedValues": ["one", "two"]},
         "Mail": {"Type": "String", "AllowedPattern": ".+@.+"},
+        "Key": {"Type": "AWS::EC2::KeyPair::KeyName", "Default": "somebodys"},
+        "Image": {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", "Default": "/aws/service/any"},
+        "PrimaryIp": {"Type": "String"},
+        "SecondaryIp": {"Type": "String"},
     }
     given_ = values(wanted, NEW_ACCOUNT)
     assert given_ == {
@@ -113,6 +117,9 @@ def test_parameters_get_what_is_in_a_new_account() -> None:
         "Size": "3",
         "Kind": "one",
         "Mail": "somebody@example.com",
+        "Key": NEW_ACCOUNT.key_pair,
+        "PrimaryIp": "172.31.0.18",
+        "SecondaryIp": "172.31.0.19",
     }
     assert set(given_["Both"].split(",")) == set(NEW_ACCOUNT.subnets)
 

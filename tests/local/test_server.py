@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from botocore.exceptions import ClientError
+
 from tests.local.conftest import EmbeddedAws
 from trainium_local.server import HEALTH_PATH
 
@@ -27,6 +30,16 @@ def test_health_says_what_is_created_and_what_is_only_stored(embedded_aws: Embed
 
 def test_no_setting_of_its_caller_makes_it_another_account(chosen_aws: EmbeddedAws) -> None:
     assert chosen_aws.client("sts").get_caller_identity()["Account"] == "123456789012"
+
+
+@pytest.mark.parametrize(("service", "action"), [("sagemaker", "list_spaces"), ("cloudformation", "list_stack_sets")])
+def test_an_action_that_it_lacks_is_refused_and_no_failure(
+    embedded_aws: EmbeddedAws, service: str, action: str
+) -> None:
+    with pytest.raises(ClientError, match="The embedded AWS does not know List") as refused:
+        getattr(embedded_aws.client(service), action)()
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
+    assert refused.value.response["ResponseMetadata"]["RetryAttempts"] == 0
 
 
 # In a process of their own: importing the table imports all of moto, installing it changes moto.

@@ -14,8 +14,6 @@ from trainium_cli.score.outcome import Outcome
 from trainium_cli.score.trials import go_through
 
 DEPLOYMENTS = read_corpus(Path(__file__).parent / "templates").templates
-NOT_YET = frozenset({"image_builder.yaml"})
-"""Templates that AWS takes and the embedded AWS does not yet."""
 
 LIMIT_SECONDS = 60
 THREADS = 4
@@ -32,7 +30,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(embedded_aws: EmbeddedAws) -> Run:
-    """All templates on one server, NOT_YET last, so that nobody looks at what those leave."""
+    """All templates on one server."""
     server = Server(connection=embedded_aws.connection, log=embedded_aws.log, created=None, stop=lambda: None)
     account = Account(lambda _: server)
     before, errors_before = inventory(account.client), account.internal_errors()
@@ -43,16 +41,13 @@ def run(embedded_aws: EmbeddedAws) -> Run:
         return deployment.name, came
 
     with ThreadPoolExecutor(THREADS) as pool:
-        outcomes = dict(pool.map(outcome, [one for one in DEPLOYMENTS if one.name not in NOT_YET]))
-        left_behind, errors = inventory(account.client) - before, account.internal_errors() - errors_before
-        outcomes |= dict(pool.map(outcome, [one for one in DEPLOYMENTS if one.name in NOT_YET]))
+        outcomes = dict(pool.map(outcome, DEPLOYMENTS))
+    left_behind, errors = inventory(account.client) - before, account.internal_errors() - errors_before
     return Run(outcomes=outcomes, left_behind=left_behind, internal_errors=errors)
 
 
 @pytest.mark.parametrize("name", [one.name for one in DEPLOYMENTS])
-def test_a_template_deploys_updates_and_goes(name: str, run: Run, request: pytest.FixtureRequest) -> None:
-    if name in NOT_YET:
-        request.applymarker(pytest.mark.xfail(reason="not yet", strict=True))
+def test_a_template_deploys_updates_and_goes(name: str, run: Run) -> None:
     outcome = run.outcomes[name]
     assert outcome.reason == ""
     assert (outcome.deployed, outcome.updated, outcome.deleted) == (True, True, True)
@@ -77,4 +72,3 @@ def test_what_is_left_behind_is_seen(embedded_aws: EmbeddedAws) -> None:
 
 def test_every_file_is_a_template_that_needs_nothing_else() -> None:
     assert {one.name for one in DEPLOYMENTS} == {path.name for path in (Path(__file__).parent / "templates").iterdir()}
-    assert {one.name for one in DEPLOYMENTS} >= NOT_YET

@@ -16,11 +16,14 @@ MADE_UP_ID = re.compile(
 )
 """Defaults such as vpc-12345678, which are in nobody's account."""
 
+EC2_TYPE = re.compile(r"(List<)?AWS::EC2::")
+"""Types of parameters that take only what exists."""
+
 TEXTS = (
     (r"e-?mail", "somebody@example.com"),
     (r"password", "Sc0re-Passw0rd"),
     (r"cidr|prefix", "10.9.0.0/16"),
-    (r"ip(v4)?(address)?(es)?\d*$|dnsserver", "10.9.0.10"),
+    (r"ip(v4)?(address)?(es)?\d*$|dnsserver", "172.31.0.{host}"),
     (r"ur[il]$|endpoint", "https://example.com/score"),
     (r"domain(name)?$|directoryname|dns", "score.example.com"),
     (r"instancetype", "t3.micro"),
@@ -29,7 +32,9 @@ TEXTS = (
     (r"", "score"),
 )
 """What a text parameter gets: of those whose expression is found in its name the first that it allows, else the first
-of all that it allows."""
+of all that it allows. The addresses are in the first subnet of a default VPC, a host for each parameter."""
+
+FIRST_HOST = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +80,7 @@ NEW_ACCOUNT = Existing(
 
 
 def values(parameters: Mapping[str, Any], existing: Existing) -> dict[str, str]:
-    """A value for every parameter without a default, and for one whose default names nothing in any account.
+    """A value for every parameter without a default, and for one whose default names nothing in a new account.
 
     Several parameters for one kind of thing get different ones, as far as there are. Raises LookupError for a
     parameter that no rule fits.
@@ -84,15 +89,18 @@ def values(parameters: Mapping[str, Any], existing: Existing) -> dict[str, str]:
     used: Counter[tuple[str, ...]] = Counter()
     for name, parameter in parameters.items():
         default, kind = str(parameter.get("Default", "")), str(parameter.get("Type"))
-        if "Default" in parameter and not MADE_UP_ID.match(default) and (default or "::" not in kind):
-            continue
         known = existing.of(name, kind)
-        given[name] = _value(name, parameter, known[used[known] % len(known) :] + known if known else ())
+        absent = EC2_TYPE.match(kind) and known and not {*default.split(",")} <= {*known}
+        usable = not MADE_UP_ID.match(default) and (default or "::" not in kind) and not absent
+        if "Default" in parameter and usable:
+            continue
+        candidates = known[used[known] % len(known) :] + known if known else ()
+        given[name] = _value(name, parameter, candidates, host=FIRST_HOST + len(given))
         used[known] += 1
     return given
 
 
-def _value(name: str, parameter: Mapping[str, Any], known: tuple[str, ...]) -> str:
+def _value(name: str, parameter: Mapping[str, Any], known: tuple[str, ...], *, host: int) -> str:
     kind = str(parameter.get("Type"))
     if parameter.get("AllowedValues"):
         return str(parameter["AllowedValues"][0])
@@ -104,7 +112,7 @@ def _value(name: str, parameter: Mapping[str, Any], known: tuple[str, ...]) -> s
     if "::" in kind or NAMES_SOMETHING.match(name) or "Default" in parameter:
         raise LookupError(f"{name}: names something that is not in a new account")
     matching = [text for pattern, text in TEXTS if re.search(pattern, name, re.IGNORECASE)]
-    for text in [*matching, *(text for _, text in TEXTS), ""]:
+    for text in (one.format(host=host) for one in [*matching, *(text for _, text in TEXTS), ""]):
         if _allows(parameter, text):
             return text
     raise LookupError(f"{name}: no value known that {parameter.get('AllowedPattern')} allows")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_local import rules
-from trainium_local.cloudformation import signals
+from trainium_local.cloudformation import signals, stack_policy
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
@@ -50,6 +50,7 @@ class Convergence:
         stack.capabilities = deployment.capabilities
         self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources, stack.region))
         self._may_replace = may_replace
+        self._policy = stack.policy_during_update or stack.policy
         self._failed = list[tuple[str, str]]()
         self._reason = ""
 
@@ -63,6 +64,12 @@ class Convergence:
         template = self._deployment.template
         wanted = {name: template.resources[name] for name in template.order if self._wanted(name)}
         needs = {name: template.needs(name) & wanted.keys() - {name} for name in wanted}
+        for name in sorted(self._stack.resources.keys() - wanted.keys()):
+            resource = self._stack.resources[name]
+            try:
+                stack_policy.refuse(self._policy, "Delete", resource)
+            except ValidationError as error:
+                self._fail(name, resource.resource_type, "UPDATE", str(error))
         work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name], self._stack.region))
         # not as they happened to be done: a rollback goes the same way back each time
         self._stack.steps.sort(
@@ -134,16 +141,19 @@ class Convergence:
             if not self._bring(logical_id, definition, verb, before):
                 return True
         except Exception as error:
-            cancelled = isinstance(error, CancelledError)
-            reason = f"Resource {_VERBS[verb]} cancelled" if cancelled else api.words(error)
-            self._event(logical_id, resource_type, f"{verb}_FAILED", self._stack.resources.get(logical_id), reason)
-            self._failed.append((logical_id, verb))
-            self._reason = self._reason or ("" if cancelled else reason)
-            self._stack.cancelled.set()
+            self._fail(logical_id, resource_type, verb, None if isinstance(error, CancelledError) else api.words(error))
             return False
         after = self._stack.resources[logical_id]
         self._event(logical_id, resource_type, f"{verb}_COMPLETE", after, after.provisioned.note)
         return True
+
+    def _fail(self, logical_id: str, resource_type: str, verb: str, reason: str | None) -> None:
+        """A resource failed, or was cancelled because another one did, and all that still waits is cancelled."""
+        said = reason or f"Resource {_VERBS[verb]} cancelled"
+        self._event(logical_id, resource_type, f"{verb}_FAILED", self._stack.resources.get(logical_id), said)
+        self._failed.append((logical_id, verb))
+        self._reason = self._reason or reason or ""
+        self._stack.cancelled.set()
 
     def _bring(self, logical_id: str, definition: Mapping[str, Any], verb: str, before: StackResource | None) -> bool:
         """False if there is nothing to do."""
@@ -205,13 +215,16 @@ class Convergence:
 
     def _update(self, before: StackResource, definition: Mapping[str, Any], properties: Properties) -> None:
         after = dataclasses.replace(before, definition=definition, properties=properties)
+        replaced = _is_replaced(before.resource_type, self._stack.region, before.properties, properties)
+        stack_policy.refuse(self._policy, "Replace" if replaced else "Modify", before)
         try:
-            if _is_replaced(before.resource_type, self._stack.region, before.properties, properties):
+            if replaced:
                 raise NeedsReplacementError
             turn(self._stack, before, after)
         except NeedsReplacementError:
             if not self._may_replace:
                 raise ProvisioningError(_NO_REPLACEMENT) from None
+            stack_policy.refuse(self._policy, "Replace", before)
             _check_name(before, properties, self._stack.region)
             self._create(before.logical_id, definition, properties, before)
         except Exception:

@@ -27,10 +27,6 @@ class InvalidChangeSetStatusError(ServiceException):
     code = "InvalidChangeSetStatus"
 
 
-class InvalidActionError(ServiceException):
-    code = "InvalidAction"
-
-
 def unresolved(names: Iterable[str], section: str) -> ValidationError:
     """The answer about references to what is not there."""
     return ValidationError(

@@ -142,6 +142,8 @@ class Stack:
     updated: datetime | None = None
     deleted: datetime | None = None
     termination_protection: bool = False
+    policy: str = ""
+    policy_during_update: str = ""
     parent_id: str | None = None
     root_id: str | None = None
     cancelled: Cancellation = field(default_factory=Cancellation)

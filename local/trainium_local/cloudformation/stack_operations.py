@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from trainium_local import clock
 from trainium_local.cloudformation.convergence import Convergence
@@ -70,8 +71,8 @@ def deploy(
         )
     minutes = stack.settings.get("TimeoutInMinutes") if verb == "CREATE" else None
     deadline = clock.now() + timedelta(minutes=minutes) if minutes else None
-    _begin(region, stack, *_ALLOWED[verb], f"{verb}_IN_PROGRESS", deadline)
-    start(stack, lambda: then(run(region, stack, deployment, on_failure, verb) is None))
+    begin = partial(_begin, stack, *_ALLOWED[verb], f"{verb}_IN_PROGRESS", deadline)
+    _start(region, stack, begin, lambda: then(run(region, stack, deployment, on_failure, verb) is None))
 
 
 def cancel_update(region: Region, stack: Stack) -> None:
@@ -87,9 +88,10 @@ def delete(region: Region, stack: Stack, *, retained: Collection[str] = (), forc
 
     `retained` resources are left standing, and with `force` those that cannot be deleted.
     """
-    with region.lock:
-        if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
-            return
+    if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
+        return
+
+    def begin() -> None:
         if (retained or force) and stack.status != "DELETE_FAILED":
             asked = "Specify a list of resources to retain" if retained else "Use the deletion mode FORCE_DELETE_STACK"
             raise ValidationError(
@@ -98,24 +100,21 @@ def delete(region: Region, stack: Stack, *, retained: Collection[str] = (), forc
             )
         _refuse_while_updated(stack)
         _refuse_if_needed_elsewhere(region, stack)
-        busy = stack.worker
         stack.cancelled.set()
         stack.record("DELETE_IN_PROGRESS", "User Initiated")
 
     def work() -> None:
-        if busy is not None:
-            busy.join()
         stack.cancelled = Cancellation()
         run_delete(stack, retained=retained, force=force)
 
-    start(stack, work)
+    _start(region, stack, begin, work)
 
 
 def roll_back(region: Region, stack: Stack, *, retain: bool) -> None:
     """Bring a stack that failed and was not rolled back to where it last was stable."""
     verb = _ROLLBACK["CREATE" if stack.stable is None else "UPDATE"]
-    _begin(region, stack, _FAILED, "rolled back", f"{verb}_IN_PROGRESS")
-    start(stack, lambda: run_rollback(stack, verb, retain=retain))
+    begin = partial(_begin, stack, _FAILED, "rolled back", f"{verb}_IN_PROGRESS")
+    _start(region, stack, begin, lambda: run_rollback(stack, verb, retain=retain))
 
 
 def continue_rollback(region: Region, stack: Stack, *, skip: Collection[str], force: bool) -> None:
@@ -123,24 +122,29 @@ def continue_rollback(region: Region, stack: Stack, *, skip: Collection[str], fo
     wrong = [name for name in skip if name not in stack.resources or stack.resources[name].status != "UPDATE_FAILED"]
     if wrong:
         raise ValidationError(f"Only resources in the UPDATE_FAILED state can be skipped, not [{', '.join(wrong)}]")
-    _begin(region, stack, {"UPDATE_ROLLBACK_FAILED"}, "rolled back", "UPDATE_ROLLBACK_IN_PROGRESS")
-    start(stack, lambda: run_rollback(stack, "UPDATE_ROLLBACK", skip=skip, force=force))
+    begin = partial(_begin, stack, {"UPDATE_ROLLBACK_FAILED"}, "rolled back", "UPDATE_ROLLBACK_IN_PROGRESS")
+    _start(region, stack, begin, lambda: run_rollback(stack, "UPDATE_ROLLBACK", skip=skip, force=force))
 
 
-def start(stack: Stack, work: Callable[[], None]) -> None:
-    """Run `work` in the background, and give it the time to finish if it is quick."""
+def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callable[[], None]) -> None:
+    """Unless `begin` refuses it, run `work` in the background after what the stack is doing; wait if it is quick."""
 
     def run() -> None:
         try:
+            if busy is not None:
+                busy.join()
             work()
         finally:
             stack.answerable.set()
 
-    stack.answerable.clear()
-    stack.worker = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
-    stack.worker.start()
+    with region.lock:
+        begin()
+        busy = stack.worker
+        stack.answerable.clear()
+        stack.worker = worker = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+        worker.start()
     stack.answerable.wait(PATIENCE)
-    stack.worker.join(PATIENCE_WITH_SIGNALS)
+    worker.join(PATIENCE_WITH_SIGNALS)
 
 
 def run(region: Region, stack: Stack, deployment: Deployment, on_failure: OnFailure, verb: str) -> str | None:
@@ -204,14 +208,11 @@ def run_rollback(
     stack.record(f"{verb}_COMPLETE")
 
 
-def _begin(
-    region: Region, stack: Stack, allowed: set[str], done: str, status: str, deadline: datetime | None = None
-) -> None:
-    with region.lock:
-        if stack.status not in allowed:
-            raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
-        stack.cancelled = Cancellation(deadline=deadline)
-        stack.record(status, "User Initiated")
+def _begin(stack: Stack, allowed: set[str], done: str, status: str, deadline: datetime | None = None) -> None:
+    if stack.status not in allowed:
+        raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
+    stack.cancelled = Cancellation(deadline=deadline)
+    stack.record(status, "User Initiated")
 
 
 def _refuse_other_types(stack: Stack, deployment: Deployment) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from graphlib import CycleError, TopologicalSorter
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,8 +85,29 @@ class Template:
 
     def needs(self, logical_id: str) -> set[str]:
         """The logical ids of the resources that a resource names; what its DependsOn names may be none."""
-        resource = self.resources[logical_id]
-        return (needed_by(resource) & self.resources.keys()) | depends_on(resource)
+        return self._needs[logical_id]
+
+    @cached_property
+    def _needs(self) -> dict[str, set[str]]:
+        """With those that bear a name which the resource gives, such as a policy its bucket's, if that is no circle.
+
+        On AWS the two have no order, and it is often the right one.
+        """
+        needs = {
+            name: (needed_by(one) & self.resources.keys()) | depends_on(one) for name, one in self.resources.items()
+        }
+        properties = {name: one.get("Properties") or {} for name, one in self.resources.items()}
+        bearers = {
+            repr(given[own]): name
+            for name, given in properties.items()
+            if (own := f"{self.resources[name]['Type'].rpartition('::')[2]}Name") in given
+        }
+        for name, given in properties.items() if bearers else ():
+            for bearer in {bearers.get(repr(value), name) for value in given.values()} - {name}:
+                with suppress(CycleError):
+                    TopologicalSorter(needs | {name: needs[name] | {bearer}}).prepare()
+                    needs[name].add(bearer)
+        return needs
 
 
 @lru_cache(maxsize=32)  # a deployment asks several times for the same

@@ -13,6 +13,7 @@ from trainium_local.cloudformation import (
     drift,
     signals,
     stack_operations,
+    stack_policy,
     template_source,
     views,
 )
@@ -21,7 +22,6 @@ from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
     AlreadyExistsError,
     ChangeSetNotFoundError,
-    InvalidActionError,
     InvalidChangeSetStatusError,
     ValidationError,
     no_such_stack,
@@ -51,9 +51,6 @@ class CloudFormationResponse(BaseResponse):
             with acting_for(self):
                 return super().call_action()
         except ValidationError as refusal:
-            return self.serialized(ActionResult(refusal))
-        except NotImplementedError:
-            refusal = InvalidActionError(f"The embedded AWS does not know {self._get_action()}")
             return self.serialized(ActionResult(refusal))
 
     @property
@@ -100,6 +97,13 @@ class CloudFormationResponse(BaseResponse):
         action = self._get_param("OnFailure") or asked or default
         return OnFailure(action=action, retain=not self._get_bool_param("RetainExceptOnCreate", False))
 
+    def _policy(self, name: str) -> str:
+        url = self._get_param(f"{name}URL")
+        policy = template_source.fetch(url, self.region) if url else self._get_param(f"{name}Body") or ""
+        if policy:
+            stack_policy.check(policy)
+        return policy
+
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
 
@@ -111,8 +115,9 @@ class CloudFormationResponse(BaseResponse):
         name = self._get_param("StackName")
         check_request(StackName=name)
         self._refuse_existing(name)
-        deployment = self._deployment(None)
+        deployment, policy = self._deployment(None), self._policy("StackPolicy")
         stack = self._region.new_stack(name)
+        stack.policy = policy
         stack.settings = self._settings()
         stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection", False))
         stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "CREATE")
@@ -123,9 +128,18 @@ class CloudFormationResponse(BaseResponse):
         deployment = self._deployment(stack)
         if not change_sets.differs(stack, deployment):
             raise ValidationError("No updates are to be performed.")
+        policy, stack.policy_during_update = self._policy("StackPolicy"), self._policy("StackPolicyDuringUpdate")
         stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "UPDATE")
         stack.settings |= self._settings()
+        stack.policy = policy or stack.policy
         return ActionResult({"StackId": stack.stack_id})
+
+    def set_stack_policy(self) -> EmptyResult:
+        self._stack().policy = self._policy("StackPolicy")
+        return EmptyResult()
+
+    def get_stack_policy(self) -> ActionResult:
+        return ActionResult({"StackPolicyBody": self._stack().policy or None})
 
     def cancel_update_stack(self) -> EmptyResult:
         stack_operations.cancel_update(self._region, self._stack())
@@ -359,6 +373,7 @@ class CloudFormationResponse(BaseResponse):
             )
         stack, on_failure = change_set.stack, self._on_failure(change_set.settings["OnStackFailure"])
         stack.settings |= {name: value for name, value in change_set.settings.items() if value is not None}
+        stack.policy_during_update = ""
         for other in [one for one in _active(stack) if one is not change_set]:
             _change_sets.pop(other.change_set_id, None)
         change_set.execution = "EXECUTE_IN_PROGRESS"

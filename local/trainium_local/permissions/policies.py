@@ -57,10 +57,11 @@ def _principals(statement: Statement) -> set[str]:
 
 
 def _effects(found: Iterable[Statement], access: Access) -> set[str]:
-    return {statement["Effect"] for statement in found if _applies(statement, access)}
+    return {statement["Effect"] for statement in found if applies(statement, access)}
 
 
-def _applies(statement: Statement, access: Access) -> bool:
+def applies(statement: Statement, access: Access) -> bool:
+    """Whether a statement is about the access, whatever its effect and principals."""
     believed = statement["Effect"] == "Allow"
 
     def is_about(element: str, asked: str, *, ignore_case: bool = False) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_local.resources import api, schemas
+from trainium_local.resources.generic import made_up
 from trainium_local.resources.registry import (
     NeedsReplacementError,
     Properties,
@@ -75,6 +76,9 @@ class ApiResource:
             created.attributes |= self._create_attributes(facts)
             self._apply_settings(request, created, None)
             self.after_create(request, created, answer)
+            schema = schemas.find(request.resource_type, request.region)
+            for path in schema.attributes if schema else ():
+                created.attributes.setdefault(path, made_up(path, request, created.physical_id))
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
         return created

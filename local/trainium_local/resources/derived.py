@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
+import jmespath
 from botocore.exceptions import ClientError
 
 from trainium_local.resources import api, schemas
 from trainium_local.resources.api_resource import ApiResource, Texts, facts_of, fill
-from trainium_local.resources.generic import STORE, made_up
+from trainium_local.resources.generic import STORE
 from trainium_local.resources.registry import (
     Actual,
     NeedsReplacementError,
@@ -79,8 +80,6 @@ class DerivedResource(ApiResource):
             found = {}
         texts = {path: text for path, text in self.read_attributes.items() if path in missing}
         created.attributes |= _filled(texts, found)
-        for path in schema.attributes:
-            created.attributes.setdefault(path, made_up(path, request, created.physical_id))
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         if self._is_stored(request, current):
@@ -166,7 +165,9 @@ def _filled(texts: Texts, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(text: Any, facts: Mapping[str, Any]) -> Any:
-    """What a text names: a list or a map as it is, scalars as text."""
+    """What a text names: a list or a map as it is, scalars as text. Without braces it is JMESPath on what was read."""
+    if isinstance(text, str) and "read" in facts and "{" not in text:
+        return jmespath.search(text, facts["read"])
     if not isinstance(text, str) or not text.startswith("{") or text.count("{") > 1:
         return fill(text, facts)
     value = Formatter().get_field(text[1:-1], (), facts)[0]

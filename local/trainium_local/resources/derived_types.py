@@ -52,6 +52,11 @@ def _instance_arguments(instance: Properties) -> Properties:
     }
 
 
+def _with_plain_engine(database: Properties) -> Properties:
+    """A database whose engine is in small letters: RDS takes `MySQL` too."""
+    return {**database, **({"Engine": str(database["Engine"]).lower()} if "Engine" in database else {})}
+
+
 def _dhcp_arguments(options: Properties) -> Properties:
     """DHCP options as a list of keys and values: DomainNameServers -> domain-name-servers."""
     names = ("DomainName", "DomainNameServers", "NetbiosNameServers", "NetbiosNodeType", "NtpServers")
@@ -71,6 +76,8 @@ def _dashed(name: str) -> str:
 _ADAPTED: dict[str, tuple[type[DerivedResource], dict[str, Any]]] = {
     "AWS::EC2::DHCPOptions": (DerivedResource, {"adapt": _dhcp_arguments}),
     "AWS::EC2::Instance": (DerivedResource, {"adapt": _instance_arguments}),
+    "AWS::RDS::DBCluster": (DerivedResource, {"adapt": _with_plain_engine}),
+    "AWS::RDS::DBInstance": (DerivedResource, {"adapt": _with_plain_engine}),
     "AWS::SecretsManager::Secret": (_Secret, {}),
 }
 

@@ -6,8 +6,10 @@ What is kept is visible through the Cloud Control API. Identifiers and attribute
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
+import botocore.session
 from moto.moto_api._internal import mock_random
 
 from trainium_local.resources import schemas
@@ -76,7 +78,22 @@ def made_up(path: str, request: Request, name: str) -> Any:
     value = _in_common_form(path, request, name)
     if schema is None:
         return value
-    return fitting(schema.definition(path), value, region=request.region, account=request.account)
+    definition, place = schema.definition(path), {"region": request.region, "account": request.account}
+    if path.lower().endswith("arn"):
+        value = fitting({**definition, **_arn_in_api(request.resource_type)}, value, **place)
+    return fitting(definition, value, **place)
+
+
+@cache
+def _arn_in_api(resource_type: str) -> dict[str, Any]:
+    """What the API of a type's service says of the ARNs of its kind, which other types refer to in that form."""
+    _, service, kind = resource_type.lower().split("::")
+    session: Any = botocore.session.get_session()
+    if service not in session.get_available_services():
+        return {}
+    model = session.get_service_model(service)
+    arns = (name for name in model.shape_names if re.fullmatch(rf"{kind}\w*arn", name, re.IGNORECASE))
+    return next((found for name in arns if "pattern" in (found := model.shape_for(name).metadata)), {})
 
 
 def _in_common_form(path: str, request: Request, name: str) -> str:

@@ -28,7 +28,8 @@ def fitting(schema: dict[str, Any], value: str, *, region: str, account: str) ->
     choices = schema.get("enum")
     if choices and value not in choices:
         return next((one for one in choices if _SETTLED.fullmatch(str(one))), choices[0])
-    wanted = [value, value.lower(), value[: schema.get("maxLength")], account]
+    lower = value.lower()
+    wanted = [value, lower, f"{lower}/1.0.0", f"{lower}/1.0.0/1", value[: schema.get("maxLength")], account]
     for candidate in wanted:
         if _takes(schema, candidate):
             return candidate

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from ipaddress import ip_network
 from typing import Any
 
 from cfnlint.helpers import ensure_list
@@ -74,7 +75,8 @@ class Schema:
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
         """What is wrong with the properties, as cfn-lint's validator sees it; what is not known yet is not judged."""
         errors = self._validator.iter_errors(properties)
-        found = [problem for error in errors if not error.unknown for problem in _problems(error, [])]
+        wrong = (error for error in errors if not error.unknown and not _is_unaligned_network(error))
+        found = [problem for error in wrong for problem in _problems(error, [])]
         return list(dict.fromkeys(found))
 
     @cached_property
@@ -106,6 +108,16 @@ class Schema:
                 target = target[step]
             schema = target
         return schema
+
+
+def _is_unaligned_network(error: Any) -> bool:
+    """Whether it is about the bits of the host in a CIDR block, which EC2 clears (API reference, IpRange)."""
+    if error.validator != "format" or not str(error.validator_value).endswith("-network"):
+        return False
+    try:
+        return bool(ip_network(error.instance, strict=False))
+    except ValueError:
+        return False
 
 
 def _part(properties: Any, path: list[str]) -> Any:

@@ -9,10 +9,12 @@ from trainium_local.resources.registry import Provisioned, Request, ResourceType
 from trainium_local.resources.settings import Setting
 
 
-class _LustreFileSystem(ApiResource):
+class _FileSystem(ApiResource):
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
         made = answer["FileSystem"]
-        created.attributes |= {"DNSName": made["DNSName"], "LustreMountName": made["LustreConfiguration"]["MountName"]}
+        created.attributes["DNSName"] = made["DNSName"]
+        if "LustreConfiguration" in made:
+            created.attributes["LustreMountName"] = made["LustreConfiguration"]["MountName"]
 
 
 class _KmsKey(ApiResource):
@@ -24,7 +26,7 @@ class _KmsKey(ApiResource):
 
 
 TYPES: dict[str, ResourceType] = {
-    "AWS::FSx::FileSystem": _LustreFileSystem(
+    "AWS::FSx::FileSystem": _FileSystem(
         service="fsx",
         create_call="CreateFileSystem",
         physical_id="{answer[FileSystem][FileSystemId]}",

@@ -25,11 +25,13 @@ from moto.ec2.models.nat_gateways import NatGatewayBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.models.vpcs import VPCBackend
 from moto.ec2.responses import EC2Response
+from moto.ec2.responses.instances import InstanceResponse
 from moto.efs.responses import EFSResponse
 from moto.events.models import Rule
 from moto.fsx.models import FileSystem, FSxBackend
 from moto.iam.models import IAMBackend
 from moto.iam.policy_validation import BaseIAMPolicyValidator, IAMPolicyDocumentValidator
+from moto.s3.models import FakeBucket, S3Backend
 from moto.sagemaker.models import FakeEndpointConfig, FakeSagemakerNotebookInstance, SageMakerModelBackend
 from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import ParameterDict
@@ -61,6 +63,7 @@ from trainium_local.services import (
     service_quotas,
     spot_placement_scores,
     tags,
+    unknown_actions,
     usage_metrics,
     volumes,
 )
@@ -78,6 +81,7 @@ class Replaced:
 
 REPLACED = (
     Replaced(BaseResponse, "setup_class", enforcement.setup_class, "evaluates only a part of IAM policies"),
+    Replaced(BaseResponse, "call_action", unknown_actions.call_action, "answers with a page and 500 to what it lacks"),
     Replaced(EC2Response, "create_placement_group", placement_groups.create_placement_group, "absent"),
     Replaced(EC2Response, "describe_placement_groups", placement_groups.describe_placement_groups, "absent"),
     Replaced(EC2Response, "delete_placement_group", placement_groups.delete_placement_group, "absent"),
@@ -102,6 +106,12 @@ REPLACED = (
         "instance_value_in_filter_values",
         filters.instance_value_in_filter_values,
         "knows no wildcards",
+    ),
+    Replaced(
+        InstanceResponse,
+        "_parse_block_device_mapping",
+        instances.parse_block_device_mapping,
+        "keeps volumes that are to go with the instance",
     ),
     Replaced(Instance, "prep_nics", network_interfaces.prep_nics, "keeps one interface per device index"),
     Replaced(Attachment, "__init__", network_interfaces.attachment_init, "network card index is always 0"),
@@ -154,6 +164,15 @@ REPLACED = (
     ),
     Replaced(EC2Response, "get_console_output", console_output.get_console_output, "the same text for every instance"),
     Replaced(Rule, "send_to_targets", event_bridge.send_to_targets, "calls no functions"),
+    Replaced(
+        FakeBucket,
+        "_log_permissions_enabled_policy",
+        lambda *_args, **_given: True,
+        "refuses a target before it has the policy that lets S3 write",
+    ),
+    Replaced(
+        S3Backend, "log_incoming_request", lambda *_args: None, "writes at once, so that no target can be deleted"
+    ),
     Replaced(
         moto.s3.notifications,
         "_send_event_bridge_message",

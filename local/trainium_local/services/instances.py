@@ -7,12 +7,14 @@ from copy import copy
 from typing import Any
 
 from moto.ec2.models.instances import Instance, InstanceBackend
+from moto.ec2.responses.instances import InstanceResponse
 
 from trainium_local.services import event_bridge
 from trainium_local.services.launch_checks import refuse_what_ec2_refuses
 from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
 
 _moto_run_instances = InstanceBackend.run_instances
+_moto_parse_block_device_mapping = InstanceResponse._parse_block_device_mapping
 _moto_terminate = Instance.terminate
 
 
@@ -26,7 +28,8 @@ def run_instances(
     # The name is only for the request: moto knows no such argument.
     asked.pop("placement_group", None)
     # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
-    volumes = {"block_device_mappings": list(request.block_devices)} if request.block_devices else {}
+    # Without their types, for which it would want the IOPS that it does not pass on.
+    volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
     reservation = _moto_run_instances(
         backend,
         request.image_id,
@@ -34,7 +37,7 @@ def run_instances(
         user_data,
         security_group_names,
         **asked
-        | volumes
+        | ({"block_device_mappings": volumes} if volumes else {})
         | {
             "region_name": backend.region_name,
             "instance_type": request.instance_type,
@@ -48,6 +51,14 @@ def run_instances(
     for instance in reservation.instances:
         _complete(backend, instance, request)
     return reservation
+
+
+def parse_block_device_mapping(response: Any) -> list[dict[str, Any]]:
+    """A volume made at launch goes with its instance unless the request says otherwise."""
+    parsed = _moto_parse_block_device_mapping(response)
+    for device, given in zip(parsed, response._get_param("BlockDeviceMappings", []), strict=True):
+        device["Ebs"]["DeleteOnTermination"] = given.get("Ebs", {}).get("DeleteOnTermination", True)
+    return parsed
 
 
 def terminate(instance: Any) -> Any:
@@ -91,8 +102,11 @@ def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:
     instance.capacity_reservation_id = request.reservation_id
     if request.placement_group:
         instance.placement.group_name = request.placement_group
-    for _, volume in instance.get_block_device_mapping:
-        backend.get_volume(volume.volume_id).add_tags(dict(request.tags.get("volume", {})))
+    wanted = {device["DeviceName"]: device["Ebs"] for device in request.block_devices}
+    for name, mapping in instance.get_block_device_mapping:
+        volume, ebs = backend.get_volume(mapping.volume_id), wanted.get(name, {})
+        volume.volume_type, volume.iops = ebs.get("VolumeType") or volume.volume_type, ebs.get("Iops")
+        volume.add_tags(dict(request.tags.get("volume", {})))
     for interface in instance.nics.values():
         interface.add_tags(dict(request.tags.get("network-interface", {})))
     profile = request.instance_profile

@@ -64,7 +64,10 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Map
         subnet_id=asked.get("subnet_id") or next((s["SubnetId"] for s in interfaces if s.get("SubnetId")), None),
         zone=asked.get("placement") or placement.get("AvailabilityZone"),
         interfaces=tuple(interfaces),
-        block_devices=tuple(asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()),
+        block_devices=tuple(
+            {**device, "Ebs": {"DeleteOnTermination": True, **device.get("Ebs", {})}}
+            for device in asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()
+        ),
         placement_group=asked.get("placement_group") or placement.get("GroupName"),
         reservation_id=_reservation_id(template),
         instance_profile=template.get("IamInstanceProfile"),

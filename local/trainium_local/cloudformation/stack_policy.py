@@ -1,0 +1,38 @@
+"""Stack policies: which resources an update may change (CloudFormation User Guide, "Prevent updates to resources")."""
+
+from __future__ import annotations
+
+from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.stack import StackResource
+from trainium_local.permissions.policies import Access, applies, as_list, statements
+
+
+def check(policy: str) -> None:
+    """Raise ValidationError for a text that is no stack policy."""
+    try:
+        valid = all(one["Effect"] in ("Allow", "Deny") for one in statements(policy))
+    except (ValueError, LookupError, TypeError):
+        valid = False
+    if not valid:
+        raise ValidationError("Error validating stack policy: Invalid stack policy")
+
+
+def refuse(policy: str, action: str, resource: StackResource) -> None:
+    """Raise ValidationError if a policy, unless it is empty, does not allow to Modify, Replace or Delete a resource."""
+    if not policy:
+        return
+    access = Access(
+        action=f"Update:{action}",
+        resource=f"LogicalResourceId/{resource.logical_id}",
+        context=lambda key: [resource.resource_type] if key == "resourcetype" else [],
+    )
+    applying = [(number, one) for number, one in enumerate(statements(policy), 1) if applies(one, access)]
+    for number, statement in applying:
+        if statement["Effect"] == "Deny":
+            actions, resources = (", ".join(as_list(statement.get(name, "*"))) for name in ("Action", "Resource"))
+            raise ValidationError(
+                f"Action denied by stack policy: Statement [#{number}] does not allow [{actions}] for resource "
+                f"[{resources}];"
+            )
+    if not applying:
+        raise ValidationError("Action not allowed by stack policy")
