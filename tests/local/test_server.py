@@ -36,10 +36,11 @@ def test_no_setting_of_its_caller_makes_it_another_account(chosen_aws: EmbeddedA
 def test_an_action_that_it_lacks_is_refused_and_no_failure(
     embedded_aws: EmbeddedAws, service: str, action: str
 ) -> None:
+    refused: pytest.ExceptionInfo[ClientError]
     with pytest.raises(ClientError, match="The embedded AWS does not know List") as refused:
         getattr(embedded_aws.client(service), action)()
-    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
-    assert refused.value.response["ResponseMetadata"]["RetryAttempts"] == 0
+    metadata = refused.value.response["ResponseMetadata"]
+    assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (501, 0)
 
 
 # In a process of their own: importing the table imports all of moto, installing it changes moto.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from trainium_local.cloudformation import template_source
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import StackResource
 from trainium_local.permissions.policies import Access, applies, as_list, statements
 
 
-def check(policy: str) -> None:
-    """Raise ValidationError for a text that is no stack policy."""
+def given(body: str | None, url: str | None, region: str) -> str:
+    """The policy of a request, "" if it brings none. Raises ValidationError for a text that is no stack policy."""
+    policy = template_source.fetch(url, region) if url else body or ""
     try:
-        valid = all(one["Effect"] in ("Allow", "Deny") for one in statements(policy))
+        valid = not policy or all(one["Effect"] in ("Allow", "Deny") for one in statements(policy))
     except (ValueError, LookupError, TypeError):
         valid = False
     if not valid:
         raise ValidationError("Error validating stack policy: Invalid stack policy")
+    return policy
 
 
 def refuse(policy: str, action: str, resource: StackResource) -> None:

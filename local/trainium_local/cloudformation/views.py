@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainium_local.cloudformation import drift
+from trainium_local.cloudformation import capabilities, drift
 from trainium_local.cloudformation.change_sets import Change, ChangeSet, InvalidProperty
 from trainium_local.cloudformation.stack import Deployment, Event, Output, Stack, StackResource
 from trainium_local.cloudformation.template import Template
@@ -103,7 +103,19 @@ def resource(of: Stack, one: StackResource) -> Json:
     }
 
 
-def resource_identifiers(template: Template, region: str) -> list[Json]:
+def template(one: Template, region: str) -> Json:
+    """What can be said of a template without deploying it."""
+    return {
+        "Parameters": _declarations(one),
+        "Description": one.document.get("Description"),
+        **capabilities.view(one),
+        "ResourceTypes": sorted({resource["Type"] for resource in one.resources.values()}),
+        "Version": str(one.document.get("AWSTemplateFormatVersion", "")) or None,
+        "ResourceIdentifierSummaries": _resource_identifiers(one, region),
+    }
+
+
+def _resource_identifiers(template: Template, region: str) -> list[Json]:
     """What names a resource of each type that can be imported."""
     by_type: dict[str, list[str]] = {}
     for name, definition in template.resources.items():
@@ -116,7 +128,7 @@ def resource_identifiers(template: Template, region: str) -> list[Json]:
     ]
 
 
-def declarations(template: Template) -> list[Json]:
+def _declarations(template: Template) -> list[Json]:
     """The parameters that a template declares."""
     return [
         {

@@ -8,7 +8,6 @@ from typing import Any
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
 from trainium_local.cloudformation import (
-    capabilities,
     change_sets,
     drift,
     signals,
@@ -98,11 +97,7 @@ class CloudFormationResponse(BaseResponse):
         return OnFailure(action=action, retain=not self._get_bool_param("RetainExceptOnCreate", False))
 
     def _policy(self, name: str) -> str:
-        url = self._get_param(f"{name}URL")
-        policy = template_source.fetch(url, self.region) if url else self._get_param(f"{name}Body") or ""
-        if policy:
-            stack_policy.check(policy)
-        return policy
+        return stack_policy.given(self._get_param(f"{name}Body"), self._get_param(f"{name}URL"), self.region)
 
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
@@ -229,22 +224,12 @@ class CloudFormationResponse(BaseResponse):
     def get_template_summary(self) -> ActionResult:
         name = self._get_param("StackName")
         template = self._summarised(self._stack() if name else None)
-        return ActionResult(
-            {
-                "Parameters": views.declarations(template),
-                "Description": template.document.get("Description"),
-                **capabilities.view(template),
-                "ResourceTypes": sorted({resource["Type"] for resource in template.resources.values()}),
-                "Version": str(template.document.get("AWSTemplateFormatVersion", "")) or None,
-                "ResourceIdentifierSummaries": views.resource_identifiers(template, self.region),
-            }
-        )
+        return ActionResult(views.template(template, self.region))
 
     def validate_template(self) -> ActionResult:
         template = Template.parse(self._template_body(None))
         check(template, self.region)
-        described = {"Parameters": views.declarations(template), "Description": template.document.get("Description")}
-        return ActionResult({**described, **capabilities.view(template)})
+        return ActionResult(views.template(template, self.region))
 
     def _summarised(self, stack: Stack | None) -> Template:
         if stack is not None and stack.deployment is not None:
