@@ -131,7 +131,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local.clock_control import with_clock
     from trainium_local.cloudformation import signals
     from trainium_local.permissions import enforcement
-    from trainium_local.resources import custom_resource, registry
+    from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
     from trainium_local.services import auto_scaling, event_bridge, schedules
     from trainium_local.stand_in_nodes import Launched, StandInNodes
@@ -177,9 +177,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
     )
     dispatcher = DomainDispatcherApplication(create_backend_app)
-    application = with_clock(
-        _with_consoles(custom_resource.middleware(with_retried_failures(dispatcher))), schedules.run_due
-    )
+    application = with_clock(_with_consoles(callbacks.middleware(with_retried_failures(dispatcher))), schedules.run_due)
     schedules.start()
     return _with_health(with_state(application), health), health
 

@@ -226,7 +226,7 @@ class Existing:
                 if any(one not in own and one != match for one in shape.required_members):
                     continue
                 verb, noun = split(operation)
-                setting: Row = {"property_name": name, "operation": operation, "argument": match}
+                setting: Row = {"property_name": name, "operation": operation, "arguments": {match: "{value}"}}
                 if created:
                     setting["part_of_creation"] = True
                 opposite = f"{PAIRS[verb]}{noun}" if verb in PAIRS else ""
@@ -234,7 +234,7 @@ class Existing:
                 if verb in PAIRS and opposite not in self.operations:
                     continue
                 if opposite:
-                    setting["remove"] = opposite
+                    setting |= {"each": True, "reset": opposite, "arguments": {match: ["{value}"]}}
                 elif any(one in self.operations for one in resets):
                     setting["reset"] = next(one for one in resets if one in self.operations)
                 settings.append(setting)

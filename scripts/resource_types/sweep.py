@@ -14,7 +14,7 @@ from scripts.resource_types.derive import derive
 from scripts.resource_types.models import Row, Type
 from scripts.resource_types.refs import ref_of
 from scripts.resource_types.samples import Sampler
-from trainium_local.resources import api, derived_types, registry, schemas
+from trainium_local.resources import api, registry, schemas, types
 from trainium_local.resources.registry import Provisioned, Request
 from trainium_local.server import Settings, serve
 
@@ -108,7 +108,7 @@ class Sweep:
             provisioner = registry.find(resource_type, REGION)
         elif self.run(resource_type):
             row = self.passed[resource_type]
-            provisioner = derived_types.row_type(resource_type, row)
+            provisioner = types.row_type(resource_type, row)
         if provisioner is None:
             return None
         properties = Sampler(type_of(resource_type), row, self.neighbour).sample()
@@ -133,7 +133,7 @@ class Sweep:
 
     def _live(self, resource_type: str, row: Row, properties: dict[str, Any], other: dict[str, Any] | None) -> None:
         """One whole life, beside another resource of the type if there may be one."""
-        type_, provisioner = type_of(resource_type), derived_types.row_type(resource_type, row)
+        type_, provisioner = type_of(resource_type), types.row_type(resource_type, row)
         first = self._create(resource_type, provisioner, properties)
         second: Provisioned | None = None
         if other is not None:
@@ -144,19 +144,19 @@ class Sweep:
         if second is not None and second.physical_id == first.physical_id:
             raise FailedError("create: two have one id")
         request = request_for(resource_type, properties)
-        shown = provisioner._found(request, first)
+        shown = provisioner.found(request, first)
         if not shown:
             raise FailedError("read: not found")
         if not _names(shown, first, type_):
             raise FailedError("read: another resource")
         self._tag(provisioner, request, first, type_)
         provisioner.delete(request, first)
-        after = provisioner._found(request, first)
+        after = provisioner.found(request, first)
         if after and _names(after, first, type_) and not _is_going(after):
             raise FailedError("delete: it is still there")
         if second is not None and other is not None:
             its_request = request_for(resource_type, other)
-            if not provisioner._found(its_request, second):
+            if not provisioner.found(its_request, second):
                 raise FailedError("delete: took another one with it")
             provisioner.delete(its_request, second)
 
@@ -185,7 +185,7 @@ _NO_ROW: Row = {"service": "ec2", "create_call": "CreateVpc", "renamed": {}, "na
 
 def hand_written() -> set[str]:
     """The types that have a provisioner of their own."""
-    return {name for name in registry.really_created() if name not in derived_types.types()}
+    return set(registry.really_created()) - types.rows("derived_types.toml").keys()
 
 
 def request_for(resource_type: str, properties: dict[str, Any]) -> Request:

@@ -360,15 +360,6 @@ class TestSchemaCheckedStore:
 
     TYPE = "AWS::Batch::SchedulingPolicy"
 
-    def test_it_is_kept_shown_by_cloud_control_and_forgotten(self, stacks: Stacks) -> None:
-        control = stacks.aws.client("cloudcontrol")
-        name = stacks.deploy(one(self.TYPE, Name="fair"))
-        identifier = stacks.physical_id(name, "X")
-        found = control.get_resource(TypeName=self.TYPE, Identifier=identifier)["ResourceDescription"]
-        assert json.loads(found["Properties"])["Name"] == "fair"
-        assert stacks.delete(name) == "DELETE_COMPLETE"
-        assert control.list_resources(TypeName=self.TYPE)["ResourceDescriptions"] == []
-
     def test_what_is_not_named_gets_a_name(self, stacks: Stacks) -> None:
         model = {"Type": "AWS::SageMaker::Model", "Properties": {}}
         outputs = {"Name": {"Value": {"Fn::GetAtt": ["M", "ModelName"]}}}

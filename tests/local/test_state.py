@@ -123,7 +123,6 @@ def look(aws: EmbeddedAws, stack: str, bucket: str) -> dict[str, Any]:
         "parameters": aws.client("ssm").describe_parameters(),
         "roles": aws.client("iam").list_roles(),
         "log groups": aws.client("logs").describe_log_groups(),
-        "stored": aws.client("cloudcontrol").list_resources(TypeName="AWS::CodeStarConnections::Connection"),
         "objects": aws.client("s3").list_objects_v2(Bucket=bucket),
     }
     for answer in answers.values():

@@ -1,7 +1,4 @@
-"""Every symbol of moto that the CloudFormation side replaces, and why. moto is pinned: look here when the pin moves.
-
-Nothing else of moto is replaced there; `trainium_local.resources.cloud_control` adds a service that moto lacks.
-"""
+"""Every symbol of moto that the CloudFormation side replaces, and why. moto is pinned: look here when the pin moves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Calls to the services of the embedded AWS, with arguments in CloudFormation's spelling."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -102,6 +100,16 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
 def says_gone(error: ClientError) -> bool:
     """Whether the service answered that the thing does not exist (any more)."""
     return bool(_GONE.search(error.response.get("Error", {}).get("Code", "")))
+
+
+@contextmanager
+def gone_is_fine() -> Generator[None]:
+    """Ignore that the service answers what `says_gone` recognises."""
+    try:
+        yield
+    except ClientError as error:
+        if not says_gone(error):
+            raise
 
 
 def is_shortcoming(error: BaseException) -> bool:

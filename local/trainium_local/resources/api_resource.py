@@ -1,38 +1,40 @@
-"""A resource type told as a table row: the API calls that create, change and delete it.
+"""A resource type as a table row: the API calls that create, change, read and delete it.
 
-Texts such as "{id}", "{answer[Vpc][VpcId]}" or "{properties[GroupName]}" are filled in from the resource: its physical
-id, its `name` (given or generated), what the create call answered, its properties, attributes, account and region.
 Properties go into the calls under their own names, but for those `renamed`, with dots where an argument lies inside of
-another ("Attributes.VisibilityTimeout"); `adapt` puts others, named in `adapted`, into the API's form.
+another ("Attributes.VisibilityTimeout"). Everything else is texts with facts in them, see `_facts`.
+
+A resource that its service in the embedded AWS cannot create, for the service's own shortcomings, is stored only, and
+its event says so.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from trainium_local.resources import api, schemas
-from trainium_local.resources.generic import made_up
+from trainium_local.resources import api
+from trainium_local.resources.generic import STORE, made_up
 from trainium_local.resources.registry import (
+    Actual,
     NeedsReplacementError,
     Properties,
     Provisioned,
     ProvisioningError,
     Request,
 )
-from trainium_local.resources.settings import Members, OwnCalls
-
-Texts = Mapping[str, str]
+from trainium_local.resources.settings import Setting
+from trainium_local.resources.texts import Given, Texts, fill, fill_known, put
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
-    """How the tags of an existing resource are changed. `identified_by` names the resource in both calls."""
+    """How the tags of an existing resource are changed. `identified_by` names the resource in both calls.
 
-    identified_by: Mapping[str, Any]
+    Without `keys` the untagging call takes tags as well.
+    """
+
+    identified_by: Texts
     tag: str = "TagResource"
     untag: str = "UntagResource"
     tags: str = "Tags"
@@ -41,67 +43,96 @@ class Tagging:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiResource:
-    """A resource type that a service's own API provisions."""
+    """A resource type that a service's own API provisions.
+
+    name_property: the property that is generated if the template does not give it.
+    adapted: the properties that `adapt` puts into the API's form.
+    read_path: where the answer of `read_call` holds the resource; read_attributes: where that holds attributes.
+    """
 
     service: str
-    create_call: str
     physical_id: str
-    attributes: Texts = field(default_factory=dict[str, str])
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    adapt: Callable[[Properties], Properties] = lambda properties: properties
+    create_call: str = ""
+    attributes: Texts = field(default_factory=dict[str, Any])
+    arguments: Texts = field(default_factory=dict[str, Any])
     adapted: frozenset[str] = frozenset()
-    renamed: Texts = field(default_factory=dict[str, str])
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     id_prefix: str = ""
     name_property: str = ""
     name_limit: int = 128
     lowercase_name: bool = False
-    settings: tuple[OwnCalls, ...] = ()
-    empty_before_delete: tuple[Members, ...] = ()
+    settings: tuple[Setting, ...] = ()
     update_call: str = ""
-    update_arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    update_arguments: Texts = field(default_factory=dict[str, Any])
     delete_call: str = ""
-    identified_by: Texts = field(default_factory=dict[str, str])
+    identified_by: Texts = field(default_factory=dict[str, Any])
     tagging: Tagging | None = None
     ec2_tag_type: str = ""
+    read_call: str = ""
+    read_path: tuple[str | int, ...] = ()
+    read_attributes: Texts = field(default_factory=dict[str, Any])
+
+    def adapt(self, properties: Properties) -> Properties:
+        """The properties in the API's form."""
+        return properties
 
     def create(self, request: Request) -> Provisioned:
-        facts = facts_of(request) | {"name": self.given_name(request) or self.generated_name(request)}
-        answer = api.call(self.service, self.create_call, request.region, self._create_arguments(request, facts))
+        try:
+            return self._create(request)
+        except Exception as error:
+            if not api.is_shortcoming(error.__cause__ or error):
+                raise
+            if isinstance(error, ProvisioningError) and error.leftover is not None:
+                self.delete(request, error.leftover)
+            stored = STORE.create(request)
+            return dataclasses.replace(stored, note=f"{stored.note} The call failed: {api.words(error)}")
+
+    def _create(self, request: Request) -> Provisioned:
+        facts = _facts(request) | {"name": self.given_name(request) or self._generated_name(request)}
+        arguments = self._create_arguments(request, facts)
+        answer = self.call(request, self.create_call, arguments) if self.create_call else {}
         facts |= {"answer": answer}
         created = Provisioned(
-            physical_id=fill(self.physical_id, facts).removeprefix(self.id_prefix), note=self._note(request)
+            physical_id=str(fill(self.physical_id, facts)).removeprefix(self.id_prefix), note=self._note(request)
         )
+        facts |= {"id": created.physical_id}
+        if self.name_property:
+            created.attributes[self.name_property] = facts["name"]  # such as QueueName
+        created.attributes |= fill_known(self.attributes, facts)
         try:
-            facts |= {"id": created.physical_id}
-            created.attributes |= self._create_attributes(facts)
-            self._apply_settings(request, created, None)
+            self.apply_settings(request, created, None)
             self.after_create(request, created, answer)
-            schema = schemas.find(request.resource_type, request.region)
-            for path in schema.attributes if schema else ():
-                created.attributes.setdefault(path, made_up(path, request, created.physical_id))
         except Exception as error:
             raise ProvisioningError(api.words(error), leftover=created) from error
         return created
 
-    def _create_attributes(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: fill(text, facts) for key, text in self.attributes.items()}
-
-    def generated_name(self, request: Request) -> str:
-        """The name of a resource that the template does not name."""
-        generated = request.generated_name(self.name_limit)
-        return generated.lower() if self.lowercase_name else generated
-
     def given_name(self, request: Request) -> str:
         """The name in the properties; empty when they give none."""
-        return str(request.properties.get(self.name_property) or "") if self.name_property else ""
+        given: Any = request.properties
+        for step in self.name_property.split("."):
+            given = given.get(step) or {}
+        return str(given or "")
+
+    def _generated_name(self, request: Request) -> str:
+        """A name in a form that the schema allows; a FIFO queue or topic has its ending."""
+        generated = request.generated_name(self.name_limit)
+        name = generated.lower() if self.lowercase_name else generated
+        if any(str(request.properties.get(kind)).lower() == "true" for kind in ("FifoQueue", "FifoTopic")):
+            return f"{name}.fifo"
+        place = f"#/{self.name_property}:"
+        for form in (name, name.lower(), name.replace("-", "_"), name.replace("-", ""), name.replace("-", "").lower()):
+            problems = request.schema.problems({self.name_property: form}) if self.name_property else []
+            if not any(str(problem).startswith(place) for problem in problems):
+                return form
+        return name
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
         arguments = self._arguments(request)
         for path, text in self.arguments.items():
-            _put(arguments, path, fill(text, facts))
+            put(arguments, path, fill(text, facts))
         if self.name_property:
-            arguments[self.name_property] = facts["name"]
-            _put(arguments, self.renamed.get(self.name_property, self.name_property), facts["name"])
+            put(arguments, self.name_property, facts["name"])
+            put(arguments, self.renamed.get(self.name_property, self.name_property), facts["name"])
         if self.ec2_tag_type and request.properties.get("Tags"):
             tags = request.properties["Tags"]
             arguments["TagSpecifications"] = [{"ResourceType": self.ec2_tag_type, "Tags": tags}]
@@ -111,122 +142,205 @@ class ApiResource:
         arguments = self.adapt(dict(request.properties))
         for old, new in self.renamed.items():
             if old in arguments:
-                _put(arguments, new, arguments[old])
+                put(arguments, new, arguments[old])
         return arguments
 
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        """What a type needs beyond its table row."""
+        """The tags that the creating call does not take, and the attributes that it does not answer."""
+        schema = request.schema
+        if self.tagging and schema.tag_property and not self._creates_tags(request, schema.tag_property):
+            self._change_tags(request, created, None, request.properties.get(schema.tag_property))
+        if self.read_attributes.keys() - created.attributes.keys():
+            created.attributes = self._attributes_read(request, created) | created.attributes
+        for path in schema.attributes:
+            if path not in created.attributes:
+                created.attributes[path] = made_up(path, request, created.physical_id)
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        new = request.properties
-        changed = {key for key in new.keys() | previous.keys() if new.get(key) != previous.get(key)}
-        tags = self._tag_property(request) if self.tagging else None
-        rest = changed - {setting.property_name for setting in (*self.settings, *self.empty_before_delete)} - {tags}
-        if rest and not self.update_call:
+        if self._is_stored(request, current):
+            return STORE.update(request, current, previous)
+        fixed = self._fixed(request, previous)
+        if fixed and not self.given_name(request):
             raise NeedsReplacementError
-        facts = facts_of(request, current)
-        if rest:
-            arguments = self._arguments(request) | fill(self.update_arguments, facts)
-            arguments |= self._identity(request, current)
-            api.call(self.service, self.update_call, request.region, arguments)
-        self._apply_settings(request, current, previous)
+        # a resource with a name of the template's cannot be replaced: the name is taken
+        old_values = {name: previous[name] for name in fixed if name in previous}
+        kept = {name: value for name, value in request.properties.items() if name not in fixed} | old_values
+        request = dataclasses.replace(request, properties=kept)
+        changed = _changed(kept, previous)
+        tags = request.schema.tag_property if self.tagging else None
+        if self.update_call and changed - self._own_calls() - {tags}:
+            more = fill(self.update_arguments, _facts(request, current))
+            arguments = self._arguments(request)
+            for path, value in more.items():
+                put(arguments, path, None if value == "" else value)
+            self.call(request, self.update_call, arguments | self.identity(request, current))
+        self.apply_settings(request, current, previous)
         if tags in changed:
-            self._change_tags(request, current, previous.get(tags), new.get(tags))
-        from_properties = {key: text for key, text in self.attributes.items() if "{properties" in text}
-        attributes = {**current.attributes, **fill(from_properties, facts)}
-        return Provisioned(physical_id=current.physical_id, attributes=attributes, note=self._note(request))
+            self._change_tags(request, current, previous.get(tags), kept.get(tags))
+        attributes = dict(current.attributes)
+        if self.update_call and self.read_attributes:
+            attributes |= self._attributes_read(request, current)
+        from_properties = {key: text for key, text in self.attributes.items() if "{properties" in str(text)}
+        attributes |= fill_known(from_properties, _facts(request, current))
+        notes = [self._note(request)]
+        if fixed:
+            notes.append(f"The embedded AWS does not apply the change of [{', '.join(sorted(fixed))}].")
+        return Provisioned(
+            physical_id=current.physical_id, attributes=attributes, note=" ".join(filter(None, notes)) or None
+        )
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        identity = self._identity(request, current)
+        if self._is_stored(request, current):
+            STORE.delete(request, current)
+            return
+        properties = self.adapt(dict(request.properties))
         calls = [
-            (operation, identity | arguments)
-            for members in self.empty_before_delete
-            for operation, arguments in members.calls(request.properties.get(members.property_name) or [], [])
+            (operation, self._filled(texts, request, current, value))
+            for setting in self.settings
+            if setting.emptied
+            for operation, texts, value in setting.calls(properties.get(setting.property_name) or [], [])
         ]
-        for operation, arguments in [*calls, *([(self.delete_call, identity)] if self.delete_call else [])]:
-            try:
-                api.call(self.service, operation, request.region, arguments)
-            except ClientError as error:
-                if not api.says_gone(error):
-                    raise
+        identity = self.identity(request, current)
+        for operation, arguments in [*calls, *([(self.delete_call, {})] if self.delete_call else [])]:
+            with api.gone_is_fine():
+                self.call(request, operation, identity | arguments)
 
-    def _identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        return fill(self.identified_by, facts_of(request, current))
+    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A call of the service in the resource's region."""
+        return api.call(self.service, operation, request.region, arguments)
 
-    def _apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
+    def identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
+        """The arguments that say which resource is meant, without those that come from properties not given."""
+        filled = fill_known(self.identified_by, _facts(request, current))
+        return {name: value for name, value in filled.items() if value != ""}
+
+    def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
         """Make the calls of the properties that have their own; `previous` is None when the resource is new."""
-        for setting in (*self.settings, *self.empty_before_delete):
-            new, old = request.properties.get(setting.property_name), (previous or {}).get(setting.property_name)
+        after, before = self.adapt(dict(request.properties)), self.adapt(dict(previous)) if previous else {}
+        for setting in self.settings:
+            new, old = after.get(setting.property_name), before.get(setting.property_name)
             if new == old or (setting.part_of_creation and previous is None):
                 continue
-            for operation, arguments in setting.calls(old, new):
-                identity = self._identity(request, current)
-                api.call(self.service, operation, request.region, identity | arguments)
+            for operation, texts, value in setting.calls(old, new):
+                identity = self.identity(request, current)
+                self.call(request, operation, identity | self._filled(texts, request, current, value))
 
-    def not_applied(self, request: Request) -> list[str]:
-        """The given properties that no call takes: AWS would heed them, the embedded AWS does not."""
-        own_calls = {setting.property_name for setting in (*self.settings, *self.empty_before_delete)}
+    def _filled(self, texts: Any, request: Request, current: Provisioned, value: Any) -> dict[str, Any]:
+        return fill(texts, _facts(request, current) | {"value": Given(value) if isinstance(value, dict) else value})
+
+    def _own_calls(self) -> set[str]:
+        return {setting.property_name for setting in self.settings}
+
+    def _not_applied(self, request: Request, names: set[str]) -> set[str]:
+        """Those of the properties that no call takes: AWS would heed them, the embedded AWS does not."""
+        if not self.create_call:
+            return set()
         arguments = api.argument_names(self.service, self.create_call, request.region)
-        applied = own_calls | self.adapted | self.renamed.keys() | arguments | {self.name_property}
-        taken = {name.lower() for name in applied} | ({"tags"} if self.ec2_tag_type else set())
-        return sorted(name for name in request.properties if name.lower() not in taken)
+        applied = self._own_calls() | self.adapted | self.renamed.keys() | arguments | {self.name_property}
+        taken = {name.lower() for name in applied} | ({"tags"} if self.ec2_tag_type or self.tagging else set())
+        return {name for name in names if name.lower() not in taken}
 
     def _note(self, request: Request) -> str | None:
-        names = self.not_applied(request)
+        names = sorted(self._not_applied(request, set(request.properties)))
         return f"The embedded AWS does not apply [{', '.join(names)}]." if names else None
 
-    def _tag_property(self, request: Request) -> str | None:
-        schema = schemas.find(request.resource_type, request.region)
-        return schema.tag_property if schema else None
+    def _fixed(self, request: Request, previous: Properties) -> set[str]:
+        """The changed properties that the resource has and no call changes."""
+        taken = {name.lower() for name in self._own_calls()}
+        if self.update_call:
+            arguments = api.argument_names(self.service, self.update_call, request.region)
+            taken |= {name.lower() for name in arguments | self.adapted}
+        if self.tagging:
+            taken.add((request.schema.tag_property or "").lower())
+        changed = _changed(request.properties, previous)
+        changed -= self._not_applied(request, changed)
+        arguments = {name: self.renamed.get(name, name).split(".")[0].lower() for name in changed}
+        return {name for name, argument in arguments.items() if not {argument, name.lower()} & taken}
+
+    def _creates_tags(self, request: Request, tag_property: str) -> bool:
+        names = api.argument_names(self.service, self.create_call, request.region)
+        argument = self.renamed.get(tag_property, tag_property).split(".")[0]
+        return bool(self.ec2_tag_type) or argument.lower() in {name.lower() for name in names}
 
     def _change_tags(self, request: Request, current: Provisioned, old: Any, new: Any) -> None:
         tagging, before, after = self.tagging, _as_map(old), _as_map(new)
         assert tagging is not None
-        identity = fill(tagging.identified_by, facts_of(request, current))
+        identity = fill(tagging.identified_by, _facts(request, current))
         gone, changed = before.keys() - after.keys(), {k: v for k, v in after.items() if before.get(k) != v}
-        if gone and tagging.keys:
-            api.call(self.service, tagging.untag, request.region, identity | {tagging.keys: sorted(gone)})
-        elif gone:
-            tags = [{"Key": key} for key in sorted(gone)]
-            api.call(self.service, tagging.untag, request.region, identity | {tagging.tags: tags})
+        if gone:
+            named = {tagging.keys: sorted(gone)} if tagging.keys else {tagging.tags: [{"Key": key} for key in gone]}
+            self.call(request, tagging.untag, identity | named)
         if changed:
             # the key of a pair is Key, key or TagKey; only those that the service's shape knows are sent
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
-            api.call(self.service, tagging.tag, request.region, identity | {tagging.tags: pairs})
+            self.call(request, tagging.tag, identity | {tagging.tags: pairs})
+
+    def _is_stored(self, request: Request, current: Provisioned) -> bool:
+        return STORE.holds(request.region, current.physical_id, request.resource_type)
+
+    def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
+        try:
+            return fill_known(self.read_attributes, {"read": self.found(request, current)})
+        except Exception:  # what cannot be read is made up
+            return {}
+
+    def found(self, request: Request, current: Provisioned) -> dict[str, Any]:
+        """The resource as its service describes it, empty if there is none. Raises ClientError if it does not say."""
+        with suppress(LookupError, TypeError), api.gone_is_fine():
+            answer: Any = self.call(request, self.read_call, self.identity(request, current))
+            for step in self.read_path:
+                answer = answer[step]
+            return answer
+        return {}
 
 
-def _put(arguments: dict[str, Any], path: str, value: Any) -> None:
-    *outer, last = path.split(".")
-    for step in outer:
-        arguments = arguments.setdefault(step, {})
-    arguments[last] = value
+class ReadableResource(ApiResource):
+    """One with a `read_call`, for drift detection and import."""
+
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        schema = request.schema
+        identifiers = {path: physical_id for path in schema.primary_identifier if len(schema.primary_identifier) == 1}
+        current = Provisioned(physical_id=physical_id, attributes=identifiers)
+        found = self.found(request, current)
+        if not found:
+            return None
+        current.attributes |= fill_known(self.read_attributes, {"read": found})
+        shown = {name.lower(): value for name, value in found.items()}
+        names = {name: self.renamed.get(name, name).rsplit(".", 1)[-1].lower() for name in schema.properties}
+        properties = schema.spelled({name: shown[place] for name, place in names.items() if place in shown})
+        return Actual(provisioned=current, properties=properties)
+
+
+class AttachedResource(ApiResource):
+    """It exists only in what it is attached to: no call creates or deletes it."""
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        if self.given_name(request) not in ("", current.physical_id):
+            raise NeedsReplacementError
+        if _changed(request.properties, previous) <= self._own_calls():
+            self.apply_settings(request, current, previous)
+        else:
+            self.delete(dataclasses.replace(request, properties=previous), current)
+            self.apply_settings(request, current, None)
+        return current
+
+
+def _changed(new: Properties, old: Properties) -> set[str]:
+    return {key for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
 
 
 def _as_map(tags: Any) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else dict(tags or {})
 
 
-class _Known(dict[str, Any]):
-    """Properties, of which one that is not given reads as nothing."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
-def facts_of(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
-    """What the texts of a row may name."""
-    known = {"account": request.account, "region": request.region, "properties": _Known(request.properties)}
+def _facts(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
+    """What the texts of a row may name: also `name` and `answer` when it is created, `read` when it was read."""
+    known = {
+        "account": request.account,
+        "region": request.region,
+        "logical_id": request.logical_id,
+        "properties": Given(request.properties),
+    }
     if current is not None:
         known |= {"id": current.physical_id, "attributes": current.attributes}
     return known
-
-
-def fill(text: Any, facts: Mapping[str, Any]) -> Any:
-    """The text, or the texts in a map or list, with the facts in their places. Raises KeyError if one is not there."""
-    if isinstance(text, str):
-        return text.format_map(facts)
-    if isinstance(text, Mapping):
-        return {key: fill(item, facts) for key, item in text.items()}
-    if isinstance(text, list):
-        return [fill(item, facts) for item in text]
-    return text

@@ -1,7 +1,5 @@
 """Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL, a signal to a wait condition."""
 
-from __future__ import annotations
-
 import json
 import queue
 import re
@@ -16,36 +14,23 @@ _PATH = "/_trn_local/cloudformation-response/"
 _mailboxes: dict[str, queue.Queue[dict[str, Any]]] = kept("mailboxes", {})
 
 
-class Mailbox:
-    """A URL, and what was PUT to it. Use as a context manager: the URL is good for as long."""
+def open_mailbox() -> str:
+    """The URL of a new mailbox, which takes letters until it is closed."""
+    token = uuid.uuid4().hex
+    _mailboxes[token] = queue.Queue()
+    return f"{api.endpoint()}{_PATH}{token}"
 
-    def __init__(self) -> None:
-        self._token = uuid.uuid4().hex
-        self._letters: queue.Queue[dict[str, Any]] = queue.Queue()
 
-    @property
-    def url(self) -> str:
-        return f"{api.endpoint()}{_PATH}{self._token}"
+def close_mailbox(url: str) -> None:
+    _mailboxes.pop(_token(url), None)
 
-    def open(self) -> None:
-        _mailboxes[self._token] = self._letters
 
-    def close(self) -> None:
-        _mailboxes.pop(self._token, None)
-
-    def __enter__(self) -> Mailbox:
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def receive(self, seconds: float) -> dict[str, Any] | None:
-        """The next letter, None if none comes within the time."""
-        try:
-            return self._letters.get(timeout=seconds)
-        except queue.Empty:
-            return None
+def receive(url: str, seconds: float) -> dict[str, Any] | None:
+    """The next letter in an open mailbox, None if none comes within the time."""
+    try:
+        return _mailboxes[_token(url)].get(timeout=seconds)
+    except queue.Empty:
+        return None
 
 
 def expected() -> bool:
@@ -60,7 +45,7 @@ def urls_in(text: str) -> list[str]:
 
 def deliver(url: str, letter: dict[str, Any]) -> bool:
     """Put a letter into the mailbox of a URL or path; False if it is closed."""
-    mailbox = _mailboxes.get(url.rpartition("/")[-1])
+    mailbox = _mailboxes.get(_token(url))
     if mailbox is not None:
         mailbox.put(letter)
     return mailbox is not None
@@ -71,13 +56,17 @@ def is_open(path: str) -> bool:
     return path.startswith(_PATH) and path.removeprefix(_PATH) in _mailboxes
 
 
+def _token(url: str) -> str:
+    return url.rpartition("/")[-1]
+
+
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def middleware(app: Wsgi) -> Wsgi:
     """Take the letters out of the requests to `app`."""
 
-    def receive(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = str(environ.get("PATH_INFO", ""))
         if not path.startswith(_PATH):
             return app(environ, start_response)
@@ -86,10 +75,9 @@ def middleware(app: Wsgi) -> Wsgi:
             letter = json.loads(body)
         except ValueError:
             letter = None
-        if not isinstance(letter, dict) or not deliver(path, letter):
-            start_response("403 Forbidden", [("Content-Length", "0")])  # S3's answer to an expired URL
-            return [b""]
-        start_response("200 OK", [("Content-Length", "0")])
+        taken = isinstance(letter, dict) and deliver(path, letter)
+        # refused as S3 does an expired URL
+        start_response("200 OK" if taken else "403 Forbidden", [("Content-Length", "0")])
         return [b""]
 
-    return receive
+    return answer

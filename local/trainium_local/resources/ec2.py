@@ -1,42 +1,106 @@
-"""What the EC2 types have in common."""
+"""EC2: networks that are not deleted while something stands in them, and instances and options in the API's form."""
 
-from __future__ import annotations
-
+import re
 from typing import Any
 
 from trainium_local.resources import api
-from trainium_local.resources.api_resource import ApiResource, Tagging
-from trainium_local.resources.registry import Request
+from trainium_local.resources.api_resource import ApiResource, ReadableResource
+from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
 
-def ec2_tagging(resource: str = "{id}") -> Tagging:
-    """EC2 takes the tags of all its types in one call; `resource` is the id that it knows them by."""
-    return Tagging(identified_by={"Resources": [resource]}, tag="CreateTags", untag="DeleteTags", keys="")
+def described(request: Request, what: str, **filters: str) -> list[Any]:
+    """What DescribeX of EC2 finds by filters, whose dashes and dots are underscores here."""
+    given = [{"Name": name.replace("__", ".").replace("_", "-"), "Values": [value]} for name, value in filters.items()]
+    return api.call("ec2", f"Describe{what}", request.region, {"Filters": given})[what]
 
 
-def ec2_resource(noun: str, tag_type: str, kind: type[ApiResource] = ApiResource, **more: Any) -> ApiResource:
-    """A type that keeps to EC2's custom: CreateX answers with an X that has an XId, which DeleteX takes.
-
-    tag_type: what EC2 calls the type where tags are given. more: what differs from the custom.
-    """
-    by_custom: dict[str, Any] = {
-        "tagging": ec2_tagging(),
-        "create_call": f"Create{noun}",
-        "physical_id": f"{{answer[{noun}][{noun}Id]}}",
-        "delete_call": f"Delete{noun}",
-        "identified_by": {f"{noun}Id": "{id}"},
-    }
-    attributes = {f"{noun}Id": "{id}"} | more.pop("attributes", {})
-    return kind(service="ec2", ec2_tag_type=tag_type, **{**by_custom, "attributes": attributes, **more})
+def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None:
+    """AWS does not delete what something stands in; moto does."""
+    if uses:
+        raise ProvisioningError(f"The {what} '{current.physical_id}' has dependencies and cannot be deleted.", current)
 
 
-def ec2(request: Request, operation: str, **arguments: Any) -> dict[str, Any]:
-    """Call EC2 in the region of the request."""
-    return api.call("ec2", operation, request.region, arguments)
+class _Vpc(ApiResource):
+    def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
+        (group,) = described(request, "SecurityGroups", vpc_id=created.physical_id, group_name="default")
+        (acl,) = described(request, "NetworkAcls", vpc_id=created.physical_id, default="true")
+        created.attributes |= {"DefaultSecurityGroup": group["GroupId"], "DefaultNetworkAcl": acl["NetworkAclId"]}
+        super().after_create(request, created, answer)
+
+    def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
+        (vpc,) = api.call("ec2", "DescribeVpcs", region, {"VpcIds": [physical_id]})["Vpcs"]
+        ipv6 = vpc.get("Ipv6CidrBlockAssociationSet", [])
+        return {
+            "CidrBlockAssociations": [one["AssociationId"] for one in vpc.get("CidrBlockAssociationSet", [])],
+            "Ipv6CidrBlocks": [one["Ipv6CidrBlock"] for one in ipv6],
+        }
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        gateways = described(request, "InternetGateways", attachment__vpc_id=current.physical_id)
+        groups = described(request, "SecurityGroups", vpc_id=current.physical_id)
+        _refuse_while_used("vpc", current, gateways + [one for one in groups if one["GroupName"] != "default"])
+        super().delete(request, current)
 
 
-def interfaces(request: Request, filter_name: str, value: str) -> list[Any]:
-    """The network interfaces that a filter of EC2 finds."""
-    return ec2(request, "DescribeNetworkInterfaces", Filters=[{"Name": filter_name, "Values": [value]}])[
-        "NetworkInterfaces"
-    ]
+class _CidrBlock(ApiResource):
+    """A further block of a VPC, which EC2 answers in another place for IPv6."""
+
+    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = super().call(request, operation, arguments)
+        ipv6 = answer.get("Ipv6CidrBlockAssociation")
+        return {**answer, "CidrBlockAssociation": ipv6} if ipv6 else answer
+
+
+class _Subnet(ApiResource):
+    def delete(self, request: Request, current: Provisioned) -> None:
+        _refuse_while_used("subnet", current, described(request, "NetworkInterfaces", subnet_id=current.physical_id))
+        super().delete(request, current)
+
+
+class _ElasticIp(ApiResource):
+    def delete(self, request: Request, current: Provisioned) -> None:
+        for address in described(request, "Addresses", allocation_id=current.attributes["AllocationId"]):
+            if address.get("AssociationId"):
+                self.call(request, "DisassociateAddress", {"AssociationId": address["AssociationId"]})
+        super().delete(request, current)
+
+
+class _VpcEndpoint(ApiResource):
+    def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
+        entries = answer["VpcEndpoint"].get("DnsEntries", [])
+        zone_and_name = [f"{entry.get('HostedZoneId', '')}:{entry['DnsName']}" for entry in entries]
+        created.attributes["DnsEntries"] = zone_and_name
+        super().after_create(request, created, answer)
+
+
+class _Instance(ReadableResource):
+    def adapt(self, properties: Properties) -> Properties:
+        placement = {"GroupName": "PlacementGroupName", "AvailabilityZone": "AvailabilityZone", "Tenancy": "Tenancy"}
+        interfaces = properties.get("NetworkInterfaces") or []
+        profile = properties.get("IamInstanceProfile")
+        return {
+            **properties,
+            "Placement": {new: properties[old] for new, old in placement.items() if old in properties} or None,
+            "NetworkInterfaces": [{**one, "Groups": one.get("GroupSet")} for one in interfaces] or None,
+            "IamInstanceProfile": {"Name": profile} if profile else None,
+            "Monitoring": {"Enabled": properties["Monitoring"]} if "Monitoring" in properties else None,
+        }
+
+
+class _DhcpOptions(ReadableResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """Options as keys and values: DomainNameServers -> domain-name-servers."""
+        names = ("DomainName", "DomainNameServers", "NetbiosNameServers", "NetbiosNodeType", "NtpServers")
+        values = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): properties.get(name) for name in names}
+        return {"DhcpConfigurations": [{"Key": key, "Values": value} for key, value in values.items() if value]}
+
+
+KINDS: dict[str, type[ApiResource]] = {
+    "AWS::EC2::DHCPOptions": _DhcpOptions,
+    "AWS::EC2::EIP": _ElasticIp,
+    "AWS::EC2::Instance": _Instance,
+    "AWS::EC2::Subnet": _Subnet,
+    "AWS::EC2::VPC": _Vpc,
+    "AWS::EC2::VPCCidrBlock": _CidrBlock,
+    "AWS::EC2::VPCEndpoint": _VpcEndpoint,
+}

@@ -1,49 +1,12 @@
 """Security groups and their rules, inline and as resources of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.ec2 import ec2, ec2_resource, interfaces
-from trainium_local.resources.registry import Provisioned, ProvisioningError, Request, ResourceType
-from trainium_local.resources.settings import Calls, Members
-
-
-class _SecurityGroup(ApiResource):
-    def delete(self, request: Request, current: Provisioned) -> None:
-        if interfaces(request, "group-id", current.physical_id):
-            raise ProvisioningError(f"resource {current.physical_id} has a dependent object", current)
-        super().delete(request, current)
-
-
-class _InlineRules(Members):
-    """A rule given twice is one rule: CloudFormation ignores that EC2 refuses the second."""
-
-    def calls(self, old: Any, new: Any) -> Calls:
-        return super().calls(_distinct(old), _distinct(new))
-
-
-def _distinct(rules: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """The rules that differ in more than their description; the first of each kind."""
-    return rules and list({str(_permission(rule | {"Description": ""})): rule for rule in rules[::-1]}.values())[::-1]
-
-
-def _inline_rules(direction: str, *initial: dict[str, str]) -> Members:
-    return _InlineRules(
-        property_name=f"SecurityGroup{direction}",
-        add=f"AuthorizeSecurityGroup{direction}",
-        remove=f"RevokeSecurityGroup{direction}",
-        arguments=lambda rule: {"IpPermissions": [_permission(rule)]},
-        initial=initial,
-    )
-
-
-#: What a new group lets out until it is told otherwise.
-_EVERYTHING = {"IpProtocol": "-1", "CidrIp": "0.0.0.0/0"}
-
+from trainium_local.resources.ec2 import described
+from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
 #: A rule's source or destination -> where the API wants it.
 _SOURCES = {
@@ -54,6 +17,24 @@ _SOURCES = {
     "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
     "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
 }
+
+
+class _SecurityGroup(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """A rule given twice is one rule: CloudFormation ignores that EC2 refuses the second."""
+        inline = [name for name in ("SecurityGroupIngress", "SecurityGroupEgress") if name in properties]
+        return {**properties, **{name: _distinct(properties[name]) for name in inline}}
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        if described(request, "NetworkInterfaces", group_id=current.physical_id):
+            raise ProvisioningError(f"resource {current.physical_id} has a dependent object", current)
+        super().delete(request, current)
+
+
+def _distinct(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rules that differ in more than their description; the first of each kind."""
+    by_kind = {str(_permission(rule | {"Description": ""})): _permission(rule) for rule in rules[::-1]}
+    return list(by_kind.values())[::-1]
 
 
 def _permission(rule: dict[str, Any]) -> dict[str, Any]:
@@ -73,14 +54,16 @@ class _Rule(ApiResource):
     nothing.
     """
 
+    def adapt(self, properties: Properties) -> Properties:
+        return {"GroupId": properties["GroupId"], "IpPermissions": [_permission(properties)]}
+
     def create(self, request: Request) -> Provisioned:
         try:
             return super().create(request)
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidPermission.Duplicate":
                 raise
-        in_group = [{"Name": "group-id", "Values": [request.properties["GroupId"]]}]
-        found = ec2(request, "DescribeSecurityGroupRules", Filters=in_group)["SecurityGroupRules"]
+        found = described(request, "SecurityGroupRules", group_id=request.properties["GroupId"])
         egress = self.create_call.endswith("Egress")
         rule = next(one for one in found if one["IsEgress"] == egress and _is_rule(one, request.properties))
         rule_id = rule["SecurityGroupRuleId"]
@@ -96,32 +79,8 @@ def _is_rule(found: dict[str, Any], rule: dict[str, Any]) -> bool:
     return found["IpProtocol"] == "-1" or all(str(found[end]) == str(rule[end]) for end in ("FromPort", "ToPort"))
 
 
-def _security_group_rule(direction: str) -> ApiResource:
-    return _Rule(
-        service="ec2",
-        create_call=f"AuthorizeSecurityGroup{direction}",
-        adapt=lambda rule: {"GroupId": rule["GroupId"], "IpPermissions": [_permission(rule)]},
-        adapted=frozenset({"Description", *_SOURCES}),
-        physical_id="{answer[SecurityGroupRules][0][SecurityGroupRuleId]}",
-        attributes={"Id": "{id}"},
-        delete_call=f"RevokeSecurityGroup{direction}",
-        identified_by={"GroupId": "{properties[GroupId]}", "SecurityGroupRuleIds": "{id}"},
-    )
-
-
-TYPES: dict[str, ResourceType] = {
-    "AWS::EC2::SecurityGroup": ec2_resource(
-        "SecurityGroup",
-        "security-group",
-        kind=_SecurityGroup,
-        name_property="GroupName",
-        name_limit=255,
-        renamed={"GroupDescription": "Description"},
-        physical_id="{answer[GroupId]}",
-        attributes={"GroupId": "{id}", "Id": "{id}", "VpcId": "{properties[VpcId]}"},
-        settings=(_inline_rules("Ingress"), _inline_rules("Egress", _EVERYTHING)),
-        identified_by={"GroupId": "{id}"},
-    ),
-    "AWS::EC2::SecurityGroupIngress": _security_group_rule("Ingress"),
-    "AWS::EC2::SecurityGroupEgress": _security_group_rule("Egress"),
+KINDS: dict[str, type[ApiResource]] = {
+    "AWS::EC2::SecurityGroup": _SecurityGroup,
+    "AWS::EC2::SecurityGroupEgress": _Rule,
+    "AWS::EC2::SecurityGroupIngress": _Rule,
 }

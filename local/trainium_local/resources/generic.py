@@ -1,9 +1,7 @@
 """Types that no service here knows: checked against their registry schema and kept, nothing more.
 
-What is kept is visible through the Cloud Control API. Identifiers and attributes are made up in the type's form.
+Identifiers and attributes are made up in the type's form.
 """
-
-from __future__ import annotations
 
 import re
 from functools import cache
@@ -12,40 +10,28 @@ from typing import Any
 import botocore.session
 from moto.moto_api._internal import mock_random
 
-from trainium_local.resources import schemas
 from trainium_local.resources.invented import fitting
-from trainium_local.resources.registry import (
-    Properties,
-    Provisioned,
-    ProvisioningError,
-    Request,
-    ResourceType,
-)
+from trainium_local.resources.registry import Provisioned, ProvisioningError, Request, ResourceType
 from trainium_local.state.kept import kept
 
 _NOTE = "The embedded AWS creates nothing for this type: it was checked against its schema and kept as a record."
 
-Kept = dict[str, dict[str, Any]]
 
-
-class GenericStore:
-    """A resource type of which only the record exists."""
+class GenericStore(ResourceType):
+    """A resource type of which only the record exists, in its stack."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], Kept] = kept("stored resources", {})
+        self._identifiers: set[tuple[str, str, str]] = kept("stored resources", set())
 
-    def kept(self, region: str, resource_type: str) -> Kept:
-        """The resources of a type by physical id: properties and attributes together."""
-        return self._kept.setdefault((region, resource_type), {})
-
-    def holds(self, region: str, physical_id: str) -> bool:
-        """Whether a resource of any type is kept under that physical id."""
-        return any(physical_id in kept for (place, _), kept in list(self._kept.items()) if place == region)
+    def holds(self, region: str, physical_id: str, resource_type: str = "") -> bool:
+        """Whether a resource of the type, by default of any, is stored under that physical id."""
+        return any(
+            (place, name) == (region, physical_id) and resource_type in ("", kind)
+            for place, kind, name in tuple(self._identifiers)
+        )
 
     def create(self, request: Request) -> Provisioned:
-        schema = schemas.find(request.resource_type, request.region)
-        assert schema is not None, "the registry gives this store only types with a schema"
-        name = request.generated_name()
+        schema, name = request.schema, request.generated_name()
         # AWS names what is not named
         kind = request.resource_type.rsplit("::", 1)[-1]
         names = {"Name", f"{kind}Name"} & schema.properties - request.properties.keys()
@@ -53,32 +39,21 @@ class GenericStore:
         identifiers = {path: request.properties.get(path) or attributes.get(path) for path in schema.primary_identifier}
         attributes |= {path: value or name for path, value in identifiers.items() if path not in request.properties}
         physical_id = "|".join(str(value or name) for value in identifiers.values()) or name
-        kept = self.kept(request.region, request.resource_type)
-        if physical_id in kept:
+        if self.holds(request.region, physical_id, request.resource_type):
             raise ProvisioningError(
                 f"Resource of type '{request.resource_type}' with identifier '{physical_id}' already exists."
             )
-        kept[physical_id] = {**request.properties, **attributes}
+        self._identifiers.add((request.region, request.resource_type, physical_id))
         return Provisioned(physical_id=physical_id, attributes=attributes, note=_NOTE)
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        self.kept(request.region, request.resource_type)[current.physical_id] = {
-            **request.properties,
-            **current.attributes,
-        }
-        return current
-
     def delete(self, request: Request, current: Provisioned) -> None:
-        self.kept(request.region, request.resource_type).pop(current.physical_id, None)
+        self._identifiers.discard((request.region, request.resource_type, current.physical_id))
 
 
 def made_up(path: str, request: Request, name: str) -> Any:
     """An attribute's value in the type's form."""
-    schema = schemas.find(request.resource_type, request.region)
     value = _in_common_form(path, request, name)
-    if schema is None:
-        return value
-    definition, place = schema.definition(path), {"region": request.region, "account": request.account}
+    definition, place = request.schema.definition(path), {"region": request.region, "account": request.account}
     if path.lower().endswith("arn"):
         value = fitting({**definition, **_arn_in_api(request.resource_type)}, value, **place)
     return fitting(definition, value, **place)
@@ -112,17 +87,11 @@ def _in_common_form(path: str, request: Request, name: str) -> str:
     return f"{name}-{leaf}"
 
 
-class _Nothing:
+class _Nothing(ResourceType):
     """A type that provisions nothing, on AWS neither."""
 
     def create(self, request: Request) -> Provisioned:
         return Provisioned(physical_id=request.logical_id)
-
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        return current
-
-    def delete(self, request: Request, current: Provisioned) -> None:
-        pass
 
 
 STORE = GenericStore()

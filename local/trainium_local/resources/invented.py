@@ -1,7 +1,5 @@
 """Values for what a stored resource would have been given by its service: they keep to the type's schema."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import string

@@ -1,7 +1,5 @@
 """The seam between the CloudFormation engine and what provisions a resource: request, result, table of types."""
 
-from __future__ import annotations
-
 import string
 import threading
 from collections.abc import Mapping
@@ -30,6 +28,13 @@ class Request:
     update_policy: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cancelled: threading.Event = field(default_factory=threading.Event)
     rolls_back: bool = False
+
+    @property
+    def schema(self) -> schemas.Schema:
+        """The schema of the type."""
+        found = schemas.find(self.resource_type, self.region)
+        assert found is not None, "of types without one, none is asked for"
+        return found
 
     def generated_name(self, limit: int = 128) -> str:
         """A physical name in CloudFormation's form, stack-logical-random, cut to `limit` characters."""
@@ -84,14 +89,16 @@ class ResourceType(Protocol):
 
     def create(self, request: Request) -> Provisioned: ...
 
-    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned: ...
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        return current
 
-    def delete(self, request: Request, current: Provisioned) -> None: ...
+    def delete(self, request: Request, current: Provisioned) -> None:
+        pass
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """A ResourceType that can also read a resource back: for drift detection and import. Optional."""
+    """A ResourceType that can also read a resource back: for drift detection and import."""
 
     def read(self, request: Request, physical_id: str) -> Actual | None:
         """The resource of that physical id; None if its service says that there is none.
@@ -103,7 +110,7 @@ class Readable(Protocol):
 
 @runtime_checkable
 class WithLiveAttributes(Protocol):
-    """A ResourceType of which some attributes change with other resources, as a VPC's address blocks do. Optional."""
+    """A ResourceType of which some attributes change with other resources, as a VPC's address blocks do."""
 
     def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
         """Those attributes, as its service describes them now."""

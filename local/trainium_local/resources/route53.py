@@ -1,16 +1,12 @@
 """DNS records: sets of them, alone and in groups, are changed in the zone that they stand in."""
 
-from __future__ import annotations
-
 from typing import Any
-
-from botocore.exceptions import ClientError
 
 from trainium_local.resources import api
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request, ResourceType
 
 
-class _RecordSets:
+class _RecordSets(ResourceType):
     def create(self, request: Request) -> Provisioned:
         self._change(request, "CREATE", _sets(request.properties))
         name = request.properties.get("Name") or request.generated_name()
@@ -24,11 +20,8 @@ class _RecordSets:
         return current
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        try:
+        with api.gone_is_fine():
             self._change(request, "DELETE", _sets(request.properties))
-        except ClientError as error:
-            if not api.says_gone(error) and "not found" not in str(error):
-                raise
 
     def _change(self, request: Request, action: str, sets: list[Properties]) -> None:
         if sets:

@@ -1,38 +1,30 @@
-"""S3 buckets with their settings, and bucket policies."""
-
-from __future__ import annotations
+"""S3 buckets: their settings in the API's form."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Actual, Provisioned, Request, ResourceType
-from trainium_local.resources.settings import Setting
+from trainium_local.resources.registry import Actual, Properties, Provisioned, Request
+from trainium_local.resources.texts import fill
 
 
 class _Bucket(ApiResource):
-    """Tags are a setting here: S3 has no call that adds one tag."""
+    def adapt(self, properties: Properties) -> Properties:
+        return {**properties, **{name: form(properties[name]) for name, form in _FORMS.items() if name in properties}}
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = super()._create_arguments(request, facts) | {"Bucket": facts["name"]}
         # S3 refuses its own home as a location
         location = None if request.region == "us-east-1" else {"LocationConstraint": request.region}
-        access = re.sub(r"(?<!^)(?=[A-Z])", "-", request.properties.get("AccessControl", "Private")).lower()
-        return arguments | {"CreateBucketConfiguration": location, "ACL": access}
-
-    def _tag_property(self, request: Request) -> str | None:
-        return None
+        return super()._create_arguments(request, facts) | {"CreateBucketConfiguration": location}
 
     def read(self, request: Request, physical_id: str) -> Actual | None:
-        buckets = api.call("s3", "ListBuckets", request.region, {})["Buckets"]
+        buckets = self.call(request, "ListBuckets", {})["Buckets"]
         if physical_id not in {bucket["Name"] for bucket in buckets}:
             return None
-        versioning = api.call("s3", "GetBucketVersioning", request.region, {"Bucket": physical_id})
+        versioning = self.call(request, "GetBucketVersioning", {"Bucket": physical_id})
         status = {"Status": versioning["Status"]} if "Status" in versioning else None
-        names = {"id": physical_id, "region": request.region}
-        attributes = {name: text.format_map(names) for name, text in self.attributes.items()}
+        attributes = fill(self.attributes, {"id": physical_id, "region": request.region})
         return Actual(
             provisioned=Provisioned(physical_id=physical_id, attributes=attributes),
             properties={"BucketName": physical_id, "VersioningConfiguration": status},
@@ -84,95 +76,20 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
 
 def _notifications(given: dict[str, Any]) -> dict[str, Any]:
     """EventBridge, which the API switches on by an empty structure."""
-    told = given.get("EventBridgeConfiguration")
-    switched_off = told is None or str(told.get("EventBridgeEnabled", True)).lower() == "false"
-    return {} if switched_off else {"EventBridgeConfiguration": {}}
+    event_bridge = given.get("EventBridgeConfiguration")
+    enabled = event_bridge is not None and str(event_bridge.get("EventBridgeEnabled", True)).lower() != "false"
+    return {"EventBridgeConfiguration": {}} if enabled else {}
 
 
-def _setting(
-    name: str, call: str, argument: str, value: Callable[[Any], Any] | None = None, reset: str = ""
-) -> Setting:
-    return Setting(
-        property_name=name, operation=call, argument=argument, value=value or (lambda given: given), reset=reset
-    )
+def _access(given: str) -> str:
+    """PublicRead -> public-read"""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", given).lower()
 
 
-_SETTINGS = (
-    _setting("Tags", "PutBucketTagging", "Tagging", lambda tags: {"TagSet": tags}, "DeleteBucketTagging"),
-    _setting(
-        "BucketEncryption",
-        "PutBucketEncryption",
-        "ServerSideEncryptionConfiguration",
-        _encryption,
-        "DeleteBucketEncryption",
-    ),
-    _setting(
-        "PublicAccessBlockConfiguration",
-        "PutPublicAccessBlock",
-        "PublicAccessBlockConfiguration",
-        reset="DeletePublicAccessBlock",
-    ),
-    _setting("VersioningConfiguration", "PutBucketVersioning", "VersioningConfiguration"),
-    _setting(
-        "LifecycleConfiguration",
-        "PutBucketLifecycleConfiguration",
-        "LifecycleConfiguration",
-        _lifecycle,
-        "DeleteBucketLifecycle",
-    ),
-    _setting(
-        "OwnershipControls",
-        "PutBucketOwnershipControls",
-        "OwnershipControls",
-        reset="DeleteBucketOwnershipControls",
-    ),
-    _setting(
-        "NotificationConfiguration",
-        "PutBucketNotificationConfiguration",
-        "NotificationConfiguration",
-        _notifications,
-    ),
-    _setting(
-        "LoggingConfiguration",
-        "PutBucketLogging",
-        "BucketLoggingStatus",
-        lambda given: {
-            "LoggingEnabled": {
-                "TargetBucket": given["DestinationBucketName"],
-                "TargetPrefix": given.get("LogFilePrefix", ""),
-            }
-        },
-    ),
-)
-
-
-TYPES: dict[str, ResourceType] = {
-    "AWS::S3::Bucket": _Bucket(
-        service="s3",
-        create_call="CreateBucket",
-        name_property="BucketName",
-        name_limit=63,
-        lowercase_name=True,
-        physical_id="{name}",
-        attributes={
-            "Arn": "arn:aws:s3:::{id}",
-            "DomainName": "{id}.s3.amazonaws.com",
-            "RegionalDomainName": "{id}.s3.{region}.amazonaws.com",
-            "DualStackDomainName": "{id}.s3.dualstack.{region}.amazonaws.com",
-            "WebsiteURL": "http://{id}.s3-website-{region}.amazonaws.com",
-        },
-        settings=_SETTINGS,
-        adapted=frozenset({"AccessControl"}),
-        delete_call="DeleteBucket",
-        identified_by={"Bucket": "{id}"},
-    ),
-    "AWS::S3::BucketPolicy": ApiResource(
-        service="s3",
-        create_call="PutBucketPolicy",
-        update_call="PutBucketPolicy",
-        renamed={"PolicyDocument": "Policy"},
-        physical_id="{properties[Bucket]}",
-        delete_call="DeleteBucketPolicy",
-        identified_by={"Bucket": "{id}"},
-    ),
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "AccessControl": _access,
+    "BucketEncryption": _encryption,
+    "LifecycleConfiguration": _lifecycle,
+    "NotificationConfiguration": _notifications,
 }
+KINDS = {"AWS::S3::Bucket": _Bucket}

@@ -1,12 +1,12 @@
 """CloudFormation's registry schemas, as cfn-lint ships them: the properties of a type and the values they take."""
 
-from __future__ import annotations
-
 import difflib
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import files
 from ipaddress import ip_network
 from typing import Any
 
@@ -177,51 +177,36 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
     return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
 
 
-#: What CloudFormation says of a violated keyword. Source: aws-cloudformation/cloudformation-resource-schema,
-#: ValidationException.java, and the everit library below it (2026-11-22). It hides a message with a value of the user's
-#: behind _SCRUBBED, to which the limit is added here. The last three keywords are cfn-lint's own.
-_WORDS = {
-    "type": "expected type: {expected}, found: {found}",
-    "required": "required key [{names[0]}] not found",
-    "additionalProperties": "extraneous key [{names[0]}] is not permitted{hint}",
-    "minLength": "expected minLength: {limit}, actual: {size}",
-    "maxLength": "expected maxLength: {limit}, actual: {size}",
-    "minItems": "expected minimum item count: {limit}, found: {size}",
-    "maxItems": "expected maximum item count: {limit}, found: {size}",
-    "minProperties": "minimum size: [{limit}], found: [{size}]",
-    "maxProperties": "maximum size: [{limit}], found: [{size}]",
-    "uniqueItems": "array items are not unique",
-    "dependentRequired": "property [{names[0]}] is required",
-    "dependencies": "property [{names[0]}] is required",
-    "anyOf": "#: no subschema matched out of the total {size_of_limit} subschemas",
-    "oneOf": "#: not exactly 1 subschema matches out of {size_of_limit}",
-    "dependentExcluded": "[{names[1]}] and [{names[0]}] exclude each other",
-    "requiredXor": "exactly one of {limit} is required",
-    "requiredOr": "at least one of {limit} is required",
-}
-_SCRUBBED = "failed validation constraint for keyword [{keyword}] ({limit})"
 _NAMES_LAST_STEP = ("additionalProperties", "dependentExcluded")  # where cfn-lint's path goes on to the wrong key
-_NAMES = {
-    **{"object": "JSONObject", "array": "JSONArray", "dict": "JSONObject", "list": "JSONArray", "str": "String"},
-    **{"bool": "Boolean", "int": "Number", "float": "Number", "NoneType": "Null"},
-}
 
 
 def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
     """A violation and then what lies behind it."""
     keyword, limit, value = error.validator, error.validator_value, error.instance
     path, names = [*parent, *map(str, error.path)], re.findall("'([^']*)'", error.message)
-    message = _WORDS.get(keyword, _SCRUBBED).format(
-        keyword=keyword or "false",
-        limit=re.sub(r"['\"]", "", str(limit)),
-        size_of_limit=len(ensure_list(limit)),
-        size=len(value) if isinstance(value, str | list | dict) else 0,
-        expected=" or ".join(_NAMES.get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
-        found=_NAMES[type(value).__name__],
-        names=names,
-        hint=did_you_mean(path[-1], error.schema.get("properties", ())) if keyword == "additionalProperties" else "",
+    said = _messages()
+    message = (
+        said["keywords"]
+        .get(keyword, said["scrubbed"])
+        .format(
+            keyword=keyword or "false",
+            limit=re.sub(r"['\"]", "", str(limit)),
+            size_of_limit=len(ensure_list(limit)),
+            size=len(value) if isinstance(value, str | list | dict) else 0,
+            expected=" or ".join(said["types"].get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
+            found=said["types"][type(value).__name__],
+            names=names,
+            hint=did_you_mean(path[-1], error.schema.get("properties", ()))
+            if keyword == "additionalProperties"
+            else "",
+        )
     )
     path = path[:-1] if keyword in _NAMES_LAST_STEP else path
     yield Problem(path="".join(f"/{step}" for step in path), message=message)
     for cause in error.context:
         yield from _problems(cause, path)
+
+
+@cache
+def _messages() -> dict[str, Any]:
+    return tomllib.loads((files("trainium_local.resources") / "schema_messages.toml").read_text())

@@ -1,64 +1,45 @@
 """Properties with API calls of their own: made after the creation, and whenever the property changes."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from trainium_local.resources.registry import NeedsReplacementError
-
-Calls = Iterator[tuple[str, dict[str, Any]]]
-
-
-class OwnCalls(Protocol):
-    """A property and the calls that bring it from one value to another; None is a property that is not given."""
-
-    @property
-    def property_name(self) -> str: ...
-
-    @property
-    def part_of_creation(self) -> bool: ...
-
-    def calls(self, old: Any, new: Any) -> Calls: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A property that one call sets, and another one resets. `part_of_creation`: the creating call sets it too."""
+    """A property and the calls that bring it from one value to another.
+
+    `operation` sets the property, `reset` takes it back; without `reset` only a new resource can be without it.
+    Both take what identifies the resource, and `arguments` (`reset_arguments`, if they differ): texts in which {value}
+    is the property. `part_of_creation`: the creating call sets it too.
+
+    each: the property is a list, and the calls add and remove one member, which is {value}.
+    initial: the members that a new resource has unasked.
+    emptied: the members are removed before the resource is deleted.
+    """
 
     property_name: str
     operation: str
-    argument: str
-    value: Callable[[Any], Any] = lambda given: given
+    arguments: Any
     reset: str = ""
+    reset_arguments: Any = None
     part_of_creation: bool = False
-
-    def calls(self, old: Any, new: Any) -> Calls:
-        if new is not None:
-            yield self.operation, {self.argument: self.value(new)}
-        elif self.reset:
-            yield self.reset, {}
-        else:
-            raise NeedsReplacementError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Members:
-    """A list of which each member is added and removed by a call. `initial`: what a new resource has unasked."""
-
-    property_name: str
-    add: str
-    remove: str
-    arguments: Callable[[Any], dict[str, Any]]
+    each: bool = False
     initial: tuple[Any, ...] = ()
-    part_of_creation: bool = False
+    emptied: bool = False
 
-    def calls(self, old: Any, new: Any) -> Calls:
-        before, after = self.initial if old is None else old, new or []
-        for member in before:
-            if member not in after:
-                yield self.remove, self.arguments(member)
-        for member in after:
-            if member not in before:
-                yield self.add, self.arguments(member)
+    def calls(self, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Operation, texts of its arguments, and the value in them. None is a property that is not given."""
+        before = [old] if not self.each else self.initial if old is None else old
+        after = [new] if not self.each else new or []
+        for value in before:
+            if value not in after and (self.each or new is None):
+                if not self.reset:
+                    raise NeedsReplacementError
+                default = self.arguments if self.each else {}
+                yield self.reset, default if self.reset_arguments is None else self.reset_arguments, value
+        for value in after:
+            if value not in before and value is not None:
+                yield self.operation, self.arguments, value

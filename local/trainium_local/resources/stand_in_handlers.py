@@ -1,7 +1,5 @@
 """CDK's own custom resources, done here: their functions need an AWS SDK for Node.js or a command line in /opt."""
 
-from __future__ import annotations
-
 import io
 import json
 import mimetypes
@@ -9,37 +7,27 @@ import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from trainium_local.resources import api
-from trainium_local.resources.registry import Properties, ProvisioningError
+from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
+
+#: What does the work of the function behind a custom resource, given event, properties, region and physical id.
+StandIn = Callable[[str, Properties, str, str], Provisioned]
+
+_NOTE = "The embedded AWS did this itself, not the resource's function."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What the function would answer: the physical id if it gives one, and what Fn::GetAtt finds."""
-
-    physical_id: str | None = None
-    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-StandIn = Callable[[str, Properties, str, str], Answer]
-
-
-def _empty_bucket(kind: str, properties: Properties, region: str) -> None:
+def _empty_bucket(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
     """`auto_delete_objects` of an S3 bucket."""
-    if kind != "Delete":
-        return
     bucket = properties["BucketName"]
-    try:
-        while versions := _versions(region, bucket):
-            api.call("s3", "DeleteObjects", region, {"Bucket": bucket, "Delete": {"Objects": versions}})
-    except ClientError as error:
-        if not api.says_gone(error):
-            raise
+    if kind == "Delete":
+        with api.gone_is_fine():
+            while versions := _versions(region, bucket):
+                api.call("s3", "DeleteObjects", region, {"Bucket": bucket, "Delete": {"Objects": versions}})
+    return _done(physical_id)
 
 
 def _versions(region: str, bucket: str) -> list[dict[str, Any]]:
@@ -48,23 +36,20 @@ def _versions(region: str, bucket: str) -> list[dict[str, Any]]:
     return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in found]
 
 
-def _restrict_default_security_group(kind: str, properties: Properties, region: str) -> None:
+def _restrict_default_security_group(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
     """The default security group of a VPC without rules, and with its rules again when the resource goes."""
     group = properties["DefaultSecurityGroupId"]
     inward = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
     outward = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
     operation = "Authorize" if kind == "Delete" else "Revoke"
     for direction, permissions in (("Ingress", inward), ("Egress", outward)):
-        try:
-            call = f"{operation}SecurityGroup{direction}"
-            api.call("ec2", call, region, {"GroupId": group, "IpPermissions": permissions})
-        except ClientError as error:
-            already = ("InvalidPermission.NotFound", "InvalidPermission.Duplicate")
-            if error.response["Error"]["Code"] not in already:
-                raise
+        with _allowed("InvalidPermission.NotFound", "InvalidPermission.Duplicate"):
+            given = {"GroupId": group, "IpPermissions": permissions}
+            api.call("ec2", f"{operation}SecurityGroup{direction}", region, given)
+    return _done(physical_id)
 
 
-def _retain_logs(kind: str, properties: Properties, region: str) -> Answer:
+def _retain_logs(kind: str, properties: Properties, region: str, _physical_id: str) -> Provisioned:
     """`logRetention` of a function: its log group with a retention."""
     group, region = {"logGroupName": properties["LogGroupName"]}, properties.get("LogGroupRegion") or region
     if kind != "Delete":
@@ -74,12 +59,12 @@ def _retain_logs(kind: str, properties: Properties, region: str) -> Answer:
         operation = "PutRetentionPolicy" if days else "DeleteRetentionPolicy"
         api.call("logs", operation, region, {**group, "retentionInDays": days})
     elif properties.get("RemovalPolicy") == "destroy":
-        with _allowed("ResourceNotFoundException"):
+        with api.gone_is_fine():
             api.call("logs", "DeleteLogGroup", region, group)
-    return Answer(physical_id=properties["LogGroupName"], attributes={"LogGroupName": properties["LogGroupName"]})
+    return _done(properties["LogGroupName"], {"LogGroupName": properties["LogGroupName"]})
 
 
-def _deploy_to_bucket(kind: str, properties: Properties, region: str) -> Answer:
+def _deploy_to_bucket(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
     """`BucketDeployment`: the files of archives, copied into a bucket."""
     bucket, prefix = properties["DestinationBucketName"], properties.get("DestinationBucketKeyPrefix", "").strip("/")
     prefix = f"{prefix}/" if prefix else ""
@@ -96,19 +81,19 @@ def _deploy_to_bucket(kind: str, properties: Properties, region: str) -> Answer:
             else:
                 wanted[prefix + key.rsplit("/", 1)[-1]] = body
     elif _says(properties.get("RetainOnDelete"), default=True):
-        return Answer()
+        return _done(physical_id)
     for name, content in wanted.items():
         kind_of_content = mimetypes.guess_type(name)[0] or "binary/octet-stream"
         given = {"Bucket": bucket, "Key": name, "Body": content, "ContentType": kind_of_content}
         api.call("s3", "PutObject", region, given)
     if kind == "Delete" or _says(properties.get("Prune"), default=True):
-        with _allowed("NoSuchBucket"):
+        with api.gone_is_fine():
             pages = api.client("s3", region).get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             for name in [one["Key"] for page in pages for one in page.get("Contents", [])]:
                 if name not in wanted:
                     api.call("s3", "DeleteObject", region, {"Bucket": bucket, "Key": name})
     found = {"DestinationBucketArn": properties.get("DestinationBucketArn"), "SourceObjectKeys": keys}
-    return Answer(attributes={name: value for name, value in found.items() if value is not None})
+    return _done(physical_id, {name: value for name, value in found.items() if value is not None})
 
 
 def _filled(content: bytes, markers: Properties) -> bytes:
@@ -121,11 +106,11 @@ def _says(given: Any, *, default: bool) -> bool:
     return default if given is None else str(given).lower() == "true"
 
 
-def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Answer:
+def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
     """`AwsCustomResource`: a call of a service at each event, written for the SDK of Node.js."""
     text = properties.get(kind)
     if not text:
-        return Answer()
+        return _done(physical_id)
     text = text.replace('"PHYSICAL:RESOURCEID:"', json.dumps(physical_id))
     call = json.loads(re.sub(r'"(TRUE|FALSE):BOOLEAN"', lambda match: match[1].lower(), text))
     action = call["action"].removesuffix("Command")
@@ -145,7 +130,7 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
             raise
     paths = tuple(call.get("outputPaths") or ([call["outputPath"]] if "outputPath" in call else ()))
     kept = {path: value for path, value in found.items() if not paths or path.startswith(paths)}
-    return Answer(physical_id=given.get("id") or found.get(given.get("responsePath", "")), attributes=kept)
+    return _done(given.get("id") or found.get(given.get("responsePath", "")) or physical_id, kept)
 
 
 #: Services whose name in the SDK of JavaScript, without its hyphens, is not that of botocore.
@@ -172,15 +157,19 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def _allowed(code: str) -> Generator[None]:
+def _allowed(*codes: str) -> Generator[None]:
     try:
         yield
     except ClientError as error:
-        if error.response["Error"]["Code"] != code:
+        if error.response["Error"]["Code"] not in codes:
             raise
 
 
-_HANDLERS: dict[str, Callable[[str, Properties, str], Answer | None]] = {
+def _done(physical_id: str, attributes: dict[str, Any] | None = None) -> Provisioned:
+    return Provisioned(physical_id=physical_id, attributes=attributes or {}, note=_NOTE)
+
+
+_STAND_INS: dict[str, StandIn] = {
     "Custom::CDKBucketDeployment": _deploy_to_bucket,
     "Custom::LogRetention": _retain_logs,
     "Custom::S3AutoDeleteObjects": _empty_bucket,
@@ -188,9 +177,8 @@ _HANDLERS: dict[str, Callable[[str, Properties, str], Answer | None]] = {
 }
 
 
-def stand_in(resource_type: str, properties: Properties) -> StandIn | None:
-    """What does the work of the function behind a custom resource, given event, properties, region and physical id."""
-    if "InstallLatestAwsSdk" in properties:  # the type of an AwsCustomResource is its user's choice
+def find(request: Request) -> StandIn | None:
+    """The stand-in for the function of a custom resource, None if the function itself is to be called."""
+    if "InstallLatestAwsSdk" in request.properties:  # the type of an AwsCustomResource is its user's choice
         return _call_service
-    handler = _HANDLERS.get(resource_type)
-    return handler and (lambda kind, given, region, _: handler(kind, given, region) or Answer())
+    return _STAND_INS.get(request.resource_type)

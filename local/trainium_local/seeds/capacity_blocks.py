@@ -1,14 +1,13 @@
 """What the embedded AWS sells and scores: capacity_blocks.toml. Imports no moto."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from decimal import Decimal
-from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import Any
+
+from trainium_local.seeds import table
 
 UNNAMED_TYPES_SCORE = 3
 
@@ -33,7 +32,7 @@ def offers(*, region: str, instance_type: str, instances: int, hours: int, now: 
     """What is for sale now. The id of an offer is the same all day long."""
     return [
         _offer(row, days, instances=instances, hours=hours, now=now)
-        for row in _tables()["offerings"]
+        for row in table("capacity_blocks")["offerings"]
         if (row["region"], row["instance_type"]) == (region, instance_type) and instances <= row["instances"]
         for days in row["starts_in_days"]
     ]
@@ -41,11 +40,11 @@ def offers(*, region: str, instance_type: str, instances: int, hours: int, now: 
 
 def is_sold(*, region: str, instance_type: str) -> bool:
     """Whether AWS was seen to answer that it sells no blocks of the type in the region."""
-    return region not in _tables()["not_sold"].get(instance_type, ())
+    return region not in table("capacity_blocks")["not_sold"].get(instance_type, ())
 
 
 def spot_placement_score(instance_type: str) -> int:
-    return _tables()["spot_placement_scores"].get(instance_type, UNNAMED_TYPES_SCORE)
+    return table("capacity_blocks")["spot_placement_scores"].get(instance_type, UNNAMED_TYPES_SCORE)
 
 
 def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now: datetime) -> Offer:
@@ -71,8 +70,3 @@ def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now
 
 def _end_of_blocks(moment: datetime) -> datetime:
     return datetime.combine(moment, _END_OF_BLOCKS, tzinfo=moment.tzinfo)
-
-
-@cache
-def _tables() -> Mapping[str, Any]:
-    return tomllib.loads((files("trainium_local.seeds") / "capacity_blocks.toml").read_text())

@@ -7,44 +7,25 @@ put_parameter refuses names under /aws, as on AWS, so the parameters are put whe
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from moto.ec2.models.amis import Ami, AmiBackend
-from moto.ssm.models import Parameter, ParameterDict
+from moto.ec2.models.amis import Ami
+from moto.ssm.models import Parameter
 
 from trainium_core.catalog import builtin_catalog
 from trainium_core.facts import facts
+from trainium_local.seeds import table
 
 NAMESPACE = "/aws/service"
 
-_moto_load_amis = AmiBackend._load_amis
-_moto_check_loading_status = ParameterDict._check_loading_status
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicImage:
-    """One image in one region; `parameters` are the full names of its SSM parameters."""
-
-    image_id: str
-    name: str
-    description: str
-    owner_id: str
-    architecture: str
-    root_device_name: str
-    created: datetime
-    parameters: tuple[str, ...]
-
 
 @cache
-def public_images(region: str) -> tuple[PublicImage, ...]:
-    """The images of a region; those for Neuron only where Trainium is offered."""
-    neuron, others = (tomllib.loads((files("trainium_local.seeds") / name).read_text()) for name in _FILES)
+def public_images(region: str) -> tuple[dict[str, Any], ...]:
+    """The images of a region as `Ami` takes them, with the names of their parameters; Neuron's only with Trainium."""
+    neuron, others = table("neuron_images"), table("public_images")
     with_parameters = [r for r in builtin_catalog().regions if r not in facts()["image"]["regions_without_parameters"]]
     rows = [row for row in neuron["image"] if region in row.get("regions", with_parameters)]
     return (
@@ -53,48 +34,31 @@ def public_images(region: str) -> tuple[PublicImage, ...]:
     )
 
 
-_FILES = ("neuron_images.toml", "public_images.toml")
-
-
-def load_amis(backend: Any) -> None:
-    _moto_load_amis(backend)
+def load_amis(original: Any, backend: Any) -> None:
+    original(backend)
     for image in public_images(backend.region_name):
-        backend.amis[image.image_id] = Ami(
-            backend,
-            image.image_id,
-            name=image.name,
-            description=image.description,
-            owner_id=image.owner_id,
-            owner_alias="amazon",
-            public=True,
-            virtualization_type="hvm",
-            architecture=image.architecture,
-            creation_date=image.created,
-            image_location=f"amazon/{image.name}",
-            hypervisor="xen",
-            root_device_type="ebs",
-            root_device_name=image.root_device_name,
-        )
+        described = {name: value for name, value in image.items() if name != "parameters"}
+        backend.amis[image["ami_id"]] = Ami(backend, **described)
 
 
-def check_loading_status(parameters: Any, key: str) -> None:
-    _moto_check_loading_status(parameters, key)
+def check_loading_status(original: Any, parameters: Any, key: str) -> None:
+    original(parameters, key)
     if not str(key or "").startswith(NAMESPACE) or vars(parameters).get("public_images_loaded"):
         return
     parameters.public_images_loaded = True
     for image in public_images(parameters.region_name):
-        for name in image.parameters:
-            described = json.dumps({"image_id": image.image_id, "image_name": image.name})
+        for name in image["parameters"]:
+            described = json.dumps({"image_id": image["ami_id"], "image_name": image["name"]})
             parameters[name] = [
                 Parameter(
                     account_id=parameters.account_id,
                     name=name,
-                    value=described if name.endswith("/recommended") else image.image_id,
+                    value=described if name.endswith("/recommended") else image["ami_id"],
                     parameter_type="String",
                     description=None,
                     allowed_pattern=None,
                     keyid=None,
-                    last_modified_date=image.created,
+                    last_modified_date=image["creation_date"],
                     version=1,
                     data_type="text" if name.endswith("/recommended") else "aws:ec2:image",
                 )
@@ -119,7 +83,7 @@ def _expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _neuron_image(row: dict[str, Any], data: dict[str, Any], region: str) -> PublicImage:
+def _neuron_image(row: dict[str, Any], data: dict[str, Any], region: str) -> dict[str, Any]:
     sdk = row.get("neuron_sdk")
     parameters = [f"{data['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else []
     kind = {"architecture": "x86_64", "root_device_name": facts()["image"]["root_device_name"]}
@@ -127,15 +91,22 @@ def _neuron_image(row: dict[str, Any], data: dict[str, Any], region: str) -> Pub
     return _image(whole, region, f"Neuron SDK {sdk}. " if sdk else "")
 
 
-def _image(row: dict[str, Any], region: str, content: str = "") -> PublicImage:
+def _image(row: dict[str, Any], region: str, content: str = "") -> dict[str, Any]:
     created = datetime.fromisoformat(row["created"]).astimezone(UTC).replace(tzinfo=None)
-    return PublicImage(
-        image_id="ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
-        name=f"{row['name']}{row.get('before_date', ' ')}{created:%Y%m%d}",
-        description=f"{row['name']}. {content}Invented by the embedded AWS.",
-        owner_id=row["owner_id"],
-        architecture="arm64" if row["architecture"] == "arm64" else "x86_64",
-        root_device_name=row["root_device_name"],
-        created=created,
-        parameters=tuple(row["parameters"]),
-    )
+    name = f"{row['name']}{row.get('before_date', ' ')}{created:%Y%m%d}"
+    return {
+        "ami_id": "ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
+        "name": name,
+        "description": f"{row['name']}. {content}Invented by the embedded AWS.",
+        "owner_id": row["owner_id"],
+        "owner_alias": "amazon",
+        "public": True,
+        "virtualization_type": "hvm",
+        "architecture": "arm64" if row["architecture"] == "arm64" else "x86_64",
+        "creation_date": created,
+        "image_location": f"amazon/{name}",
+        "hypervisor": "xen",
+        "root_device_type": "ebs",
+        "root_device_name": row["root_device_name"],
+        "parameters": row["parameters"],
+    }

@@ -1,11 +1,10 @@
 """The SageMaker quotas of the embedded AWS: sagemaker_quotas.toml. Imports no moto."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from trainium_core.facts import facts
+from trainium_local.seeds import table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +19,12 @@ class SageMakerQuota:
 
 @cache
 def sagemaker_quotas() -> tuple[SageMakerQuota, ...]:
-    tables = tomllib.loads((files("trainium_local.seeds") / "sagemaker_quotas.toml").read_text())
+    tables = table("sagemaker_quotas")
     codes: dict[str, str] = dict(facts()["sagemaker_quotas"]["codes"])
-    for table in tables.values():
-        codes |= table.get("codes", {})
+    for rows in tables.values():
+        codes |= rows.get("codes", {})
     return tuple(
         SageMakerQuota(code=codes[name], name=name, default=float(default), is_applied=kind != "invented")
-        for kind, table in tables.items()
-        for name, default in table["defaults"].items()
+        for kind, rows in tables.items()
+        for name, default in rows["defaults"].items()
     )

@@ -1,13 +1,12 @@
 """The EC2 quotas of the embedded AWS: vcpu_quotas.toml with the values chosen at start over it. Imports no moto."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 
 from trainium_core.facts import facts
+from trainium_local.seeds import table
 from trainium_local.state.kept import kept
 
 
@@ -46,7 +45,6 @@ def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
 @cache
 def seeded_quotas() -> tuple[VcpuQuota, ...]:
     """The quotas as the file has them."""
-    rows = tomllib.loads((files("trainium_local.seeds") / "vcpu_quotas.toml").read_text())
     known = facts()["quotas"]
     return tuple(
         VcpuQuota(
@@ -57,6 +55,6 @@ def seeded_quotas() -> tuple[VcpuQuota, ...]:
             default=float(row["default"]),
             applied=float(row["applied"]),
         )
-        for family, markets in rows.items()
+        for family, markets in table("vcpu_quotas").items()
         for market, row in markets.items()
     )

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
-from moto.autoscaling.models import ASG_NAME_TAG, AutoScalingBackend, FakeAutoScalingGroup, InstanceState
+from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
@@ -26,10 +26,6 @@ REFUSED_AT_LAUNCH = re.compile(
     r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|ReservationCapacityExceeded|Insufficient.*"
 )
 
-_moto_launch_template: Any = InstanceState.launch_template
-_moto_create_auto_scaling_group: Any = AutoScalingBackend.create_auto_scaling_group
-_moto_put_scaling_policy: Any = AutoScalingResponse.put_scaling_policy
-_moto_set_desired_capacity: Any = FakeAutoScalingGroup.set_desired_capacity
 _listeners: list[Callable[[Any], None]] = []
 
 
@@ -38,7 +34,7 @@ def when_launched(listener: Callable[[Any], None]) -> None:
     _listeners.append(listener)
 
 
-def create_auto_scaling_group(backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
+def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """Create the group, or nothing: moto looks for load balancers and target groups when all has been launched."""
     if name in backend.autoscaling_groups:
         message = f"AutoScalingGroup by this name already exists - A group with the name {name} already exists"
@@ -47,7 +43,7 @@ def create_auto_scaling_group(backend: Any, name: str, *arguments: Any, **named:
     if configuration and configuration not in backend.launch_configurations:
         raise ValidationError(f"Launch configuration name not found - Launch configuration {configuration} not found")
     try:
-        group = _moto_create_auto_scaling_group(backend, name, *arguments, **named)
+        group = original(backend, name, *arguments, **named)
         _check_launch_template(group)
         return group
     except Exception:
@@ -89,7 +85,7 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
             listener(instance)
 
 
-def set_desired_capacity(group: Any, new_capacity: int | None) -> None:
+def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
     """Terminate the newest first where the group says so; moto takes the oldest always, and minds no maximum."""
     if new_capacity is not None and new_capacity > group.max_size:
         told = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
@@ -98,16 +94,16 @@ def set_desired_capacity(group: Any, new_capacity: int | None) -> None:
     if group.termination_policies[:1] == ["NewestInstance"]:
         group.instance_states.reverse()
     try:
-        _moto_set_desired_capacity(group, new_capacity)
+        original(group, new_capacity)
     finally:
         after = list(group.instance_states)
         kept = [state for state in before if state in after]
         group.instance_states = [*kept, *(state for state in after if state not in kept)]
 
 
-def instance_launch_template(state: Any) -> dict[str, Any] | None:
+def instance_launch_template(original: Any, state: Any) -> dict[str, Any] | None:
     """The template with the version the instance was launched from, where moto shows the default version."""
-    template = _moto_launch_template.fget(state)
+    template = original(state)
     version = vars(state).get("launch_template_version")
     return template | {"Version": version} if template and version else template
 
@@ -205,6 +201,6 @@ def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
     )
 
 
-def put_scaling_policy(response: AutoScalingResponse) -> ActionResult:
+def put_scaling_policy(original: Any, response: AutoScalingResponse) -> ActionResult:
     """PutScalingPolicy, with the policy's ARN."""
-    return ActionResult({"PolicyARN": _moto_put_scaling_policy(response).result["PolicyArn"]})
+    return ActionResult({"PolicyARN": original(response).result["PolicyArn"]})

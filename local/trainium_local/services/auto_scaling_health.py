@@ -4,11 +4,8 @@ import threading
 from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
-from moto.autoscaling.models import AutoScalingBackend
 
 _SOON_S = 0.3  # long enough to be seen as unhealthy, as on AWS, where it takes a minute or two
-
-_moto_resume_processes = AutoScalingBackend.resume_processes
 
 
 def set_instance_health(backend: Any, instance_id: str, health_status: str) -> None:
@@ -19,9 +16,9 @@ def set_instance_health(backend: Any, instance_id: str, health_status: str) -> N
     _replace_soon(backend, group)
 
 
-def resume_processes(backend: Any, group_name: str, scaling_processes: list[str]) -> None:
+def resume_processes(original: Any, backend: Any, group_name: str, scaling_processes: list[str]) -> None:
     """Instances that were marked while replacing was suspended are replaced once it is resumed."""
-    _moto_resume_processes(backend, group_name, scaling_processes)
+    original(backend, group_name, scaling_processes)
     _replace_soon(backend, backend.autoscaling_groups[group_name])
 
 

@@ -13,19 +13,19 @@ from trainium_local import clock
 from trainium_local.seeds.capacity_blocks import Offer, is_sold, offers
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
-    Reserved,
-    backend_of,
+    Reservation,
     moment,
     reservations,
+    reserve,
     shown,
-    tags_of,
+    state_of,
     zone_in,
 )
 from trainium_local.services.errors import Refused
 
 
 def describe_capacity_block_offerings(response: Any) -> ActionResult:
-    backend, name = backend_of(response), response._get_param("InstanceType")
+    backend, name = response.ec2_backend, response._get_param("InstanceType")
     sells = CAPACITY_BLOCK in INSTANCE_TYPES.get(name, {}).get("SupportedUsageClasses", ())
     if not sells or not is_sold(region=backend.region_name, instance_type=name):
         raise Refused(
@@ -53,25 +53,22 @@ def describe_capacity_block_offerings(response: Any) -> ActionResult:
 
 
 def purchase_capacity_block(response: Any) -> ActionResult:
-    backend, offering_id = backend_of(response), response._get_param("CapacityBlockOfferingId")
+    backend, offering_id = response.ec2_backend, response._get_param("CapacityBlockOfferingId")
     offer = _offered(backend).get(offering_id)
     if offer is None or offering_id in _sold(backend):
         raise Refused("InvalidParameterValue", f"The Capacity Block offering '{offering_id}' is not available.")
     _sold(backend).add(offering_id)
-    reserved = Reserved(
-        kind=CAPACITY_BLOCK,
-        instance_type=offer.instance_type,
-        instances=offer.instances,
-        platform=response._get_param("InstancePlatform"),
-        match_criteria="targeted",
-        zone=zone_in(backend, zone_id=offer.zone_id).name,
-        zone_id=offer.zone_id,
-        start=offer.start,
-        end=offer.end,
-        block_id="cb-" + mock_random.get_random_hex(17),
-        tags=tags_of(response),
+    reserved = reserve(
+        response,
+        zone_in(backend, zone_id=offer.zone_id),
+        ReservationType=CAPACITY_BLOCK,
+        InstanceType=offer.instance_type,
+        TotalInstanceCount=offer.instances,
+        InstanceMatchCriteria="targeted",
+        StartDate=offer.start,
+        EndDate=offer.end,
+        CapacityBlockId="cb-" + mock_random.get_random_hex(17),
     )
-    reservations(backend)[reserved.reservation_id] = reserved
     return ActionResult({"CapacityReservation": shown(backend, reserved), "CapacityBlocks": [_shown_block(reserved)]})
 
 
@@ -79,8 +76,8 @@ def describe_capacity_blocks(response: Any) -> ActionResult:
     ids = response._get_param("CapacityBlockIds", []) or []
     blocks = [
         _shown_block(reserved)
-        for reserved in reservations(backend_of(response)).values()
-        if reserved.block_id is not None and (not ids or reserved.block_id in ids)
+        for reserved in reservations(response.ec2_backend).values()
+        if "CapacityBlockId" in reserved and (not ids or reserved["CapacityBlockId"] in ids)
     ]
     return ActionResult({"CapacityBlocks": blocks})
 
@@ -102,17 +99,12 @@ def _shown_offer(backend: Any, offer: Offer) -> dict[str, Any]:
     }
 
 
-def _shown_block(reserved: Reserved) -> dict[str, Any]:
+def _shown_block(reserved: Reservation) -> dict[str, Any]:
+    same = ("CapacityBlockId", "AvailabilityZone", "AvailabilityZoneId", "StartDate", "EndDate", "CreateDate", "Tags")
     return {
-        "CapacityBlockId": reserved.block_id,
-        "AvailabilityZone": reserved.zone,
-        "AvailabilityZoneId": reserved.zone_id,
-        "CapacityReservationIds": [reserved.reservation_id],
-        "StartDate": reserved.start,
-        "EndDate": reserved.end,
-        "CreateDate": reserved.start,
-        "State": reserved.state(clock.now()),
-        "Tags": [{"Key": key, "Value": value} for key, value in reserved.tags.items()],
+        **{name: reserved[name] for name in same},
+        "CapacityReservationIds": [reserved["CapacityReservationId"]],
+        "State": state_of(reserved),
     }
 
 

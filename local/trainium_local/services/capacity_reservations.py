@@ -4,59 +4,61 @@ The reservations of a region live on its EC2 backend, so that they go when the b
 left in one is counted from those that run in it.
 """
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ec2 import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.utils import convert_tag_spec
 from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
 from trainium_local.services.errors import Refused
+from trainium_local.services.filters import matches
 from trainium_local.services.launch_request import LaunchRequest
 
-DEFAULT, CAPACITY_BLOCK = "default", "capacity-block"
+CAPACITY_BLOCK = "capacity-block"
 RUNNING = ("pending", "running")
 SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 
-
-@dataclass(kw_only=True)
-class Reserved:
-    """A reservation. `kind` is EC2's ReservationType, `zone` the name of its zone."""
-
-    reservation_id: str = field(default_factory=lambda: "cr-" + mock_random.get_random_hex(17))
-    kind: str = DEFAULT
-    instance_type: str
-    instances: int
-    platform: str
-    tenancy: str = "default"
-    match_criteria: str = "open"
-    zone: str
-    zone_id: str
-    start: datetime
-    end: datetime | None = None
-    block_id: str | None = None
-    placement_group_arn: str | None = None
-    tags: dict[str, str] = field(default_factory=dict[str, str])
-    cancelled: bool = False
-
-    def state(self, now: datetime) -> str:
-        if self.cancelled:
-            return "cancelled"
-        if self.end is not None and self.end <= now:
-            return "expired"
-        return "scheduled" if self.start > now else "active"
+Reservation = dict[str, Any]
 
 
-def reservations(backend: Any) -> dict[str, Reserved]:
-    """The reservations of one region, by id."""
+def reservations(backend: Any) -> dict[str, Reservation]:
+    """The reservations of one region by id, as EC2 shows them but for what changes with time, see `shown`."""
     return vars(backend).setdefault("capacity_reservations", {})
 
 
-def existing(backend: Any, reservation_id: str) -> Reserved:
+def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
+    """Make a reservation in a zone. `more`: what is given beside what has a default."""
+    backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
+    tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
+    given = {name: value for name, value in more.items() if value is not None}
+    start = given.setdefault("StartDate", clock.now())
+    made = {
+        "CapacityReservationId": reservation_id,
+        "CapacityReservationArn": (
+            f"arn:aws:ec2:{backend.region_name}:{backend.account_id}:capacity-reservation/{reservation_id}"
+        ),
+        "OwnerId": backend.account_id,
+        "AvailabilityZone": zone.name,
+        "AvailabilityZoneId": zone.zone_id,
+        "InstancePlatform": response._get_param("InstancePlatform"),
+        "Tenancy": "default",
+        "InstanceMatchCriteria": "open",
+        "ReservationType": "default",
+        "EbsOptimized": False,
+        "EphemeralStorage": False,
+        "CreateDate": start,
+        "EndDateType": "limited" if "EndDate" in given else "unlimited",
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        **given,
+    }
+    reservations(backend)[reservation_id] = made
+    return made
+
+
+def existing(backend: Any, reservation_id: str) -> Reservation:
     """Raises AWS's InvalidCapacityReservationId.NotFound."""
     found = reservations(backend).get(reservation_id)
     if found is None:
@@ -81,11 +83,11 @@ def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
     reserved = existing(backend, request.reservation_id)
     zone = backend.get_subnet(request.subnet_id).availability_zone if request.subnet_id else request.zone
     fits = (
-        reserved.instance_type == request.instance_type
-        and reserved.zone == zone
-        and (reserved.kind == CAPACITY_BLOCK) == (request.market == CAPACITY_BLOCK)
+        reserved["InstanceType"] == request.instance_type
+        and reserved["AvailabilityZone"] == zone
+        and (reserved["ReservationType"] == CAPACITY_BLOCK) == (request.market == CAPACITY_BLOCK)
     )
-    if not fits or _left(backend, reserved) < request.count:
+    if not fits or shown(backend, reserved)["AvailableInstanceCount"] < request.count:
         raise Refused(
             "ReservationCapacityExceeded",
             "The requested reservation does not have sufficient compatible and available capacity for this request.",
@@ -93,88 +95,63 @@ def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
 
 
 def create_capacity_reservation(response: Any) -> ActionResult:
-    backend, instance_type = backend_of(response), response._get_param("InstanceType")
+    backend, instance_type = response.ec2_backend, response._get_param("InstanceType")
     if instance_type not in INSTANCE_TYPES:
         raise Refused("InvalidParameterValue", f"Invalid value '{instance_type}' for InstanceType.")
     zone = zone_in(
         backend, name=response._get_param("AvailabilityZone"), zone_id=response._get_param("AvailabilityZoneId")
     )
-    reserved = Reserved(
-        instance_type=instance_type,
-        instances=int(response._get_param("InstanceCount")),
-        platform=response._get_param("InstancePlatform"),
-        tenancy=response._get_param("Tenancy") or "default",
-        match_criteria=response._get_param("InstanceMatchCriteria") or "open",
-        zone=zone.name,
-        zone_id=zone.zone_id,
-        start=clock.now(),
-        end=moment(response._get_param("EndDate")),
-        placement_group_arn=response._get_param("PlacementGroupArn"),
-        tags=tags_of(response),
+    reserved = reserve(
+        response,
+        zone,
+        InstanceType=instance_type,
+        TotalInstanceCount=int(response._get_param("InstanceCount")),
+        Tenancy=response._get_param("Tenancy"),
+        InstanceMatchCriteria=response._get_param("InstanceMatchCriteria"),
+        EndDate=moment(response._get_param("EndDate")),
+        PlacementGroupArn=response._get_param("PlacementGroupArn"),
     )
-    reservations(backend)[reserved.reservation_id] = reserved
     return ActionResult({"CapacityReservation": shown(backend, reserved)})
 
 
 def cancel_capacity_reservation(response: Any) -> ActionResult:
-    reserved = existing(backend_of(response), response._get_param("CapacityReservationId"))
-    if reserved.kind == CAPACITY_BLOCK:
+    reserved = existing(response.ec2_backend, response._get_param("CapacityReservationId"))
+    if reserved["ReservationType"] == CAPACITY_BLOCK:
         raise Refused("OperationNotPermitted", "A Capacity Block cannot be cancelled.")
-    reserved.cancelled = True
+    reserved["State"] = "cancelled"
     return ActionResult({"Return": True})
 
 
 def describe_capacity_reservations(response: Any) -> ActionResult:
-    backend, filters = backend_of(response), response._filters_from_querystring()
+    backend, filters = response.ec2_backend, response._filters_from_querystring()
     ids = response._get_param("CapacityReservationIds", []) or []
     wanted = [existing(backend, name) for name in ids] or list(reservations(backend).values())
     described = [shown(backend, reserved) for reserved in wanted]
-    return ActionResult({"CapacityReservations": [entry for entry in described if _matches(entry, filters)]})
+    return ActionResult({"CapacityReservations": [entry for entry in described if matches(entry, filters)]})
 
 
-def shown(backend: Any, reserved: Reserved) -> dict[str, Any]:
+def state_of(reserved: Reservation) -> str:
+    """The state by the clock, unless the reservation was cancelled."""
+    now = clock.now()
+    if "EndDate" in reserved and reserved["EndDate"] <= now:
+        by_clock = "expired"
+    else:
+        by_clock = "scheduled" if reserved["StartDate"] > now else "active"
+    return reserved.get("State", by_clock)
+
+
+def shown(backend: Any, reserved: Reservation) -> Reservation:
     """A reservation as DescribeCapacityReservations shows it."""
-    state, tags = reserved.state(clock.now()), dict(reserved.tags)
-    begun = state != "scheduled"
-    if not begun:
-        tags[SIZE_TAG] = str(reserved.instances)
-    arn = f"arn:aws:ec2:{backend.region_name}:{backend.account_id}:capacity-reservation/{reserved.reservation_id}"
-    entry = {
-        "CapacityReservationId": reserved.reservation_id,
-        "OwnerId": backend.account_id,
-        "CapacityReservationArn": arn,
-        "AvailabilityZone": reserved.zone,
-        "AvailabilityZoneId": reserved.zone_id,
-        "InstanceType": reserved.instance_type,
-        "InstancePlatform": reserved.platform,
-        "Tenancy": reserved.tenancy,
+    state, size = state_of(reserved), reserved["TotalInstanceCount"]
+    if state == "scheduled":
         # A block has no capacity before it begins, says the EC2 documentation; its size is in a tag.
-        "TotalInstanceCount": reserved.instances if begun else 0,
-        "AvailableInstanceCount": _left(backend, reserved),
-        "EbsOptimized": False,
-        "EphemeralStorage": False,
-        "State": state,
-        "StartDate": reserved.start,
-        "EndDateType": "limited" if reserved.end else "unlimited",
-        "InstanceMatchCriteria": reserved.match_criteria,
-        "CreateDate": reserved.start,
-        "ReservationType": reserved.kind,
-        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-    }
-    known = {
-        "EndDate": reserved.end,
-        "CapacityBlockId": reserved.block_id,
-        "PlacementGroupArn": reserved.placement_group_arn,
-    }
-    return entry | {key: value for key, value in known.items() if value is not None}
-
-
-def backend_of(response: Any) -> Any:
-    return ec2_backends[response.current_account][response.region]
-
-
-def tags_of(response: Any) -> dict[str, str]:
-    return convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
+        tags = [*reserved["Tags"], {"Key": SIZE_TAG, "Value": str(size)}]
+        return {**reserved, "State": state, "TotalInstanceCount": 0, "AvailableInstanceCount": 0, "Tags": tags}
+    running = sum(
+        vars(instance).get("capacity_reservation_id") == reserved["CapacityReservationId"] and instance.state in RUNNING
+        for instance in backend.all_instances()
+    )
+    return {**reserved, "State": state, "AvailableInstanceCount": max(0, size - running) if state == "active" else 0}
 
 
 def moment(given: datetime | str | None) -> datetime | None:
@@ -183,27 +160,3 @@ def moment(given: datetime | str | None) -> datetime | None:
         return None
     read = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     return read if read.tzinfo else read.replace(tzinfo=UTC)
-
-
-def _left(backend: Any, reserved: Reserved) -> int:
-    if reserved.state(clock.now()) != "active":
-        return 0
-    running = sum(
-        vars(instance).get("capacity_reservation_id") == reserved.reservation_id and instance.state in RUNNING
-        for instance in backend.all_instances()
-    )
-    return max(0, reserved.instances - running)
-
-
-def _matches(entry: dict[str, Any], filters: dict[str, list[str]]) -> bool:
-    tags = {f"tag:{tag['Key']}": tag["Value"] for tag in entry["Tags"]}
-    named = {
-        "instance-type": entry["InstanceType"],
-        "state": entry["State"],
-        "availability-zone": entry["AvailabilityZone"],
-        "availability-zone-id": entry["AvailabilityZoneId"],
-        "instance-platform": entry["InstancePlatform"],
-        "tenancy": entry["Tenancy"],
-        **tags,
-    }
-    return all(named.get(name) in wanted for name, wanted in filters.items())

@@ -10,14 +10,13 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import Any
 
-from moto.events.models import Rule, events_backends
+from moto.events.models import events_backends
 
 from trainium_local.permissions import enforcement
 from trainium_local.services import lambda_process
 
 Event = dict[str, Any]
 
-_moto_send_to_targets: Any = Rule.send_to_targets
 _listeners: list[Callable[[Event], None]] = []
 
 
@@ -50,7 +49,7 @@ def emit(
     threading.Thread(target=_deliver, args=(account_id, region, event), daemon=True, name=detail_type).start()
 
 
-def send_to_targets(rule: Any, original_event: Event, transform_input: bool = True) -> None:
+def send_to_targets(original: Any, rule: Any, original_event: Event, transform_input: bool = True) -> None:
     """Functions are called with the event, each in a thread of its own; every other target is moto's affair."""
     # A rule with a schedule has no pattern, which moto takes to match anything.
     if rule.state != "ENABLED" or not rule.event_pattern.get_pattern():
@@ -63,7 +62,7 @@ def send_to_targets(rule: Any, original_event: Event, transform_input: bool = Tr
     others = copy(rule)
     others.targets = [target for target in rule.targets if target not in functions]
     if others.targets:
-        _moto_send_to_targets(others, original_event, transform_input)
+        original(others, original_event, transform_input)
 
 
 def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -> None:
@@ -96,13 +95,9 @@ def _deliver(account_id: str, region: str, event: Event) -> None:
 
 
 def _call(arn: str, rule_arn: str, event: Event) -> None:
-    from moto.awslambda.utils import get_backend
-
-    _, _, _, region, account_id, *_ = arn.split(":")
-    try:
-        function = get_backend(account_id, region).get_function(arn)
-        enforcement.refuse_invocation(function, "events.amazonaws.com", rule_arn)
-    except Exception as error:  # gone meanwhile, or not permitted: on AWS the event is dropped as well
-        print(f"EventBridge: {arn}: {error}", flush=True)
-        return
-    lambda_process.run(function, event)
+    lambda_process.call(
+        arn,
+        event,
+        caller="EventBridge",
+        check=lambda function: enforcement.refuse_invocation(function, "events.amazonaws.com", rule_arn),
+    )

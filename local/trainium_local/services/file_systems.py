@@ -5,7 +5,6 @@ from typing import Any
 
 from moto.ec2 import ec2_backends
 from moto.fsx.exceptions import FileSystemNotFound
-from moto.fsx.models import FileSystem, FSxBackend
 from moto.moto_api._internal import mock_random
 
 from trainium_local.services.errors import Refused
@@ -14,13 +13,8 @@ _LUSTRE = "LUSTRE"
 _LNET_PORT = 988
 _DEFAULT_LUSTRE_VERSION = "2.10"
 
-_moto_create_file_system = FSxBackend.create_file_system
-_moto_describe_file_systems = FSxBackend.describe_file_systems
-_moto_delete_file_system = FSxBackend.delete_file_system
-_moto_to_dict = FileSystem.to_dict
 
-
-def create_file_system(backend: Any, **given: Any) -> Any:
+def create_file_system(original: Any, backend: Any, **given: Any) -> Any:
     ec2 = ec2_backends[backend.account_id][backend.region_name]
     subnet = ec2.get_subnet(given["subnet_ids"][0])
     groups = given["security_group_ids"] or []
@@ -30,7 +24,7 @@ def create_file_system(backend: Any, **given: Any) -> Any:
             "The file system cannot be created because the provided security groups do not permit Lustre LNET network "
             f"traffic on port {_LNET_PORT}",
         )
-    made: Any = _moto_create_file_system(backend, **given)
+    made: Any = original(backend, **given)
     made.vpc_id = subnet.vpc_id
     made.version = given["file_system_type_version"] or _DEFAULT_LUSTRE_VERSION
     made.mount_name = mock_random.get_random_hex(8)
@@ -39,23 +33,23 @@ def create_file_system(backend: Any, **given: Any) -> Any:
     return made
 
 
-def describe_file_systems(backend: Any, *, file_system_ids: list[str], **page: Any) -> Any:
+def describe_file_systems(original: Any, backend: Any, *, file_system_ids: list[str], **page: Any) -> Any:
     for file_system_id in file_system_ids or []:
         if file_system_id not in backend.file_systems:
             raise FileSystemNotFound(file_system_id)
-    return _moto_describe_file_systems(backend, file_system_ids=file_system_ids, **page)
+    return original(backend, file_system_ids=file_system_ids, **page)
 
 
-def delete_file_system(backend: Any, *, file_system_id: str, **rest: Any) -> Any:
+def delete_file_system(original: Any, backend: Any, *, file_system_id: str, **rest: Any) -> Any:
     file_system = backend.file_systems.get(file_system_id)
-    deleted = _moto_delete_file_system(backend, file_system_id=file_system_id, **rest)
+    deleted = original(backend, file_system_id=file_system_id, **rest)
     ec2_backends[backend.account_id][backend.region_name].delete_network_interface(file_system.interface.id)
     backend.tagger.delete_all_tags_for_resource(file_system.resource_arn)
     return deleted
 
 
-def to_dict(file_system: Any) -> dict[str, Any]:
-    shown = _moto_to_dict(file_system) | {
+def to_dict(original: Any, file_system: Any) -> dict[str, Any]:
+    shown = original(file_system) | {
         "OwnerId": file_system.backend.account_id,
         "Lifecycle": "AVAILABLE",
         "VpcId": file_system.vpc_id,

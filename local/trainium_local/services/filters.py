@@ -1,7 +1,7 @@
-"""Filters of DescribeInstances with wildcards, which EC2 takes: `trn*`. moto compares the text as it stands."""
+"""Filters of EC2's Describe calls: of instances with wildcards (`trn*`), where moto compares the text as it stands."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moto.ec2.utils import simple_aws_filter_to_re
@@ -18,3 +18,18 @@ def _as_asked(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
+
+
+def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
+    """Whether a resource as EC2 shows it passes the filters, of which instance-type is about its InstanceType."""
+    tags = {tag["Key"]: tag["Value"] for tag in entry["Tags"]}
+    for name, wanted in filters.items():
+        if name == "tag-key":
+            found = tags.keys()
+        elif name.startswith("tag:"):
+            found = {tags.get(name.removeprefix("tag:"))}
+        else:
+            found = {entry.get(name.title().replace("-", ""))}
+        if not found & set(wanted):
+            return False
+    return True

@@ -6,20 +6,19 @@ The launch itself stays moto's; around it the request is checked as AWS checks i
 from copy import copy
 from typing import Any
 
-from moto.ec2.models.instances import Instance, InstanceBackend
-from moto.ec2.responses.instances import InstanceResponse
-
 from trainium_local.services import event_bridge
 from trainium_local.services.launch_checks import refuse_what_ec2_refuses
 from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
 
-_moto_run_instances = InstanceBackend.run_instances
-_moto_parse_block_device_mapping = InstanceResponse._parse_block_device_mapping
-_moto_terminate = Instance.terminate
-
 
 def run_instances(
-    backend: Any, image_id: str, count: int, user_data: Any, security_group_names: list[str], **asked: Any
+    original: Any,
+    backend: Any,
+    image_id: str,
+    count: int,
+    user_data: Any,
+    security_group_names: list[str],
+    **asked: Any,
 ) -> Any:
     request = launch_request(backend, image_id=image_id, count=count, asked=asked)
     refuse_what_ec2_refuses(backend, request)
@@ -30,7 +29,7 @@ def run_instances(
     # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
     # Without their types, for which it would want the IOPS that it does not pass on.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
-    reservation = _moto_run_instances(
+    reservation = original(
         backend,
         request.image_id,
         count,
@@ -53,19 +52,19 @@ def run_instances(
     return reservation
 
 
-def parse_block_device_mapping(response: Any) -> list[dict[str, Any]]:
+def parse_block_device_mapping(original: Any, response: Any) -> list[dict[str, Any]]:
     """A volume made at launch goes with its instance unless the request says otherwise."""
-    parsed = _moto_parse_block_device_mapping(response)
+    parsed = original(response)
     for device, given in zip(parsed, response._get_param("BlockDeviceMappings", []), strict=True):
         device["Ebs"]["DeleteOnTermination"] = given.get("Ebs", {}).get("DeleteOnTermination", True)
     return parsed
 
 
-def terminate(instance: Any) -> Any:
+def terminate(original: Any, instance: Any) -> Any:
     if instance.state == "terminated":
         return copy(instance.instance_state)
     volumes = [volume.volume_id for volume in instance.block_device_mapping.values()]
-    previous = _moto_terminate(instance)
+    previous = original(instance)
     for volume_id in volumes:
         if volume_id not in instance.ec2_backend.volumes:
             instance.ec2_backend.tags.pop(volume_id, None)

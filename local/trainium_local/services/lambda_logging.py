@@ -2,27 +2,21 @@
 
 from typing import Any
 
-from moto.awslambda.models import LambdaFunction
 
-_moto_init = LambdaFunction.__init__
-_moto_get_configuration = LambdaFunction.get_configuration
-_moto_update_configuration = LambdaFunction.update_configuration
-
-
-def init(function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:
-    _moto_init(function, account_id, spec, region, version)
+def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:
+    original(function, account_id, spec, region, version)
     _apply(function, spec)
 
 
-def get_configuration(function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
-    configuration = _moto_get_configuration(function, *arguments, **named)
+def get_configuration(original: Any, function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
+    configuration = original(function, *arguments, **named)
     own = vars(function).get("logging_config") or {}
     return configuration | {"LoggingConfig": {"LogFormat": "Text", "LogGroup": function.logs_group_name} | own}
 
 
-def update_configuration(function: Any, config_updates: dict[str, Any]) -> dict[str, Any]:
+def update_configuration(original: Any, function: Any, config_updates: dict[str, Any]) -> dict[str, Any]:
     _apply(function, config_updates)
-    return _moto_update_configuration(function, config_updates)
+    return original(function, config_updates)
 
 
 def _apply(function: Any, spec: dict[str, Any]) -> None:

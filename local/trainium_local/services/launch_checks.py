@@ -1,6 +1,6 @@
 """What EC2 refuses to launch. The messages are AWS's where they are known; the codes always."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
@@ -19,63 +19,61 @@ EFA = ("efa", "efa-only")
 
 def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     """Raise Refused when AWS would not launch this."""
-    _image(backend, request)
-    _instance_type(backend, request)
-    _zone(backend, request)
-    _interfaces(request)
-    _placement_group(backend, request)
-    _instance_profile(backend, request)
-    _addresses(backend, request)
+    for refusal in _refusals(backend, request):
+        raise refusal
     refuse_without_room(backend, request)
     refuse_over_quota(backend, instance_type=request.instance_type, market=request.market, count=request.count)
 
 
-def _image(backend: Any, request: LaunchRequest) -> None:
-    if not request.image_id:
-        raise Refused("MissingParameter", "The request must contain the parameter ImageId")
-    if request.image_id not in backend.amis:
-        raise Refused("InvalidAMIID.NotFound", f"The image id '[{request.image_id}]' does not exist")
-
-
-def _instance_type(backend: Any, request: LaunchRequest) -> None:
-    if request.instance_type not in INSTANCE_TYPES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{request.instance_type}' for InstanceType.")
-    possible = INSTANCE_TYPES[request.instance_type]["ProcessorInfo"]["SupportedArchitectures"]
-    architecture = backend.amis[request.image_id].architecture
+def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
+    """Each check may rely on those before it."""
+    name, image_id = request.instance_type, request.image_id
+    if not image_id:
+        yield Refused("MissingParameter", "The request must contain the parameter ImageId")
+    if image_id not in backend.amis:
+        yield Refused("InvalidAMIID.NotFound", f"The image id '[{image_id}]' does not exist")
+    if name not in INSTANCE_TYPES:
+        yield Refused("InvalidParameterValue", f"Invalid value '{name}' for InstanceType.")
+    possible = INSTANCE_TYPES[name]["ProcessorInfo"]["SupportedArchitectures"]
+    architecture = backend.amis[image_id].architecture
     if architecture not in possible:
-        raise Refused(
+        yield Refused(
             "InvalidParameterValue",
             f"The architecture '{','.join(possible)}' of the specified instance type does not match the architecture "
             f"'{architecture}' of the specified AMI. Specify an instance type and an AMI that have matching "
             "architectures, and try again.",
         )
-
-
-def _zone(backend: Any, request: LaunchRequest) -> None:
-    offers = {
-        offer["Location"]
-        for offer in INSTANCE_TYPE_OFFERINGS["availability-zone"].get(backend.region_name, [])
-        if offer["InstanceType"] == request.instance_type
-    }
-    zone = backend.get_subnet(request.subnet_id).availability_zone if request.subnet_id else request.zone
-    if not offers:
-        raise Refused(
+    offered = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(backend.region_name, [])
+    zones = {offer["Location"] for offer in offered if offer["InstanceType"] == name}
+    if not zones:
+        yield Refused(
             "Unsupported",
-            f"The requested configuration is currently not supported: {request.instance_type} is not offered in "
+            f"The requested configuration is currently not supported: {name} is not offered in "
             f"{backend.region_name}. Please check the documentation for supported configurations.",
         )
-    if zone and zone not in offers:
-        raise Refused(
+    subnet = backend.get_subnet(request.subnet_id) if request.subnet_id else None
+    zone = subnet.availability_zone if subnet else request.zone
+    if zone and zone not in zones:
+        yield Refused(
             "Unsupported",
-            f"Your requested instance type ({request.instance_type}) is not supported in your requested Availability "
+            f"Your requested instance type ({name}) is not supported in your requested Availability "
             f"Zone ({zone}). Please retry your request by not specifying an Availability Zone or choosing "
-            f"{', '.join(sorted(offers))}.",
+            f"{', '.join(sorted(zones))}.",
         )
-
-
-def _interfaces(request: LaunchRequest) -> None:
-    for refusal in _interface_refusals(request, INSTANCE_TYPES[request.instance_type]["NetworkInfo"]):
-        raise refusal
+    yield from _interface_refusals(request, INSTANCE_TYPES[name]["NetworkInfo"])
+    if request.placement_group:
+        existing(backend, request.placement_group)
+        if request.market == "capacity-block":
+            yield Refused(
+                "InvalidParameterCombination", "You cannot specify a placement group with a Capacity Block for ML."
+            )
+    yield from _profile_refusals(backend, request.instance_profile)
+    if subnet and request.addresses * request.count > subnet.available_ip_address_count:
+        yield Refused(
+            "InsufficientFreeAddressesInSubnet",
+            f"There are not enough free addresses in subnet '{subnet.id}' to satisfy the requested number of "
+            "instances.",
+        )
 
 
 def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iterator[Refused]:
@@ -112,40 +110,17 @@ def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iter
         yield Refused("InvalidParameterCombination", "The primary network interface cannot be efa-only.")
 
 
-def _placement_group(backend: Any, request: LaunchRequest) -> None:
-    if not request.placement_group:
-        return
-    existing(backend, request.placement_group)
-    if request.market == "capacity-block":
-        raise Refused(
-            "InvalidParameterCombination", "You cannot specify a placement group with a Capacity Block for ML."
-        )
-
-
-def _instance_profile(backend: Any, request: LaunchRequest) -> None:
-    profile = request.instance_profile
+def _profile_refusals(backend: Any, profile: Mapping[str, str] | None) -> Iterator[Refused]:
     if not profile:
         return
     try:
         filter_iam_instance_profiles(backend.account_id, backend.partition, profile.get("Arn"), profile.get("Name"))
-    except NotFoundException as error:
+    except NotFoundException:
         key = "arn" if profile.get("Arn") else "name"
         value = profile.get("Arn") or profile.get("Name")
-        raise Refused(
+        yield Refused(
             "InvalidParameterValue",
             f"Value ({value}) for parameter iamInstanceProfile.{key} is invalid. Invalid IAM Instance Profile {key}",
-        ) from error
-
-
-def _addresses(backend: Any, request: LaunchRequest) -> None:
-    if not request.subnet_id:
-        return
-    subnet = backend.get_subnet(request.subnet_id)
-    if request.addresses * request.count > subnet.available_ip_address_count:
-        raise Refused(
-            "InsufficientFreeAddressesInSubnet",
-            f"There are not enough free addresses in subnet '{subnet.id}' to satisfy the requested number of "
-            "instances.",
         )
 
 

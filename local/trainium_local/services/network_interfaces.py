@@ -6,12 +6,6 @@ one would survive. Here the key is the place of the interface in the request, th
 
 from typing import Any
 
-from moto.ec2.models.elastic_network_interfaces import Attachment
-from moto.ec2.models.instances import Instance
-
-_moto_prep_nics = Instance.prep_nics
-_moto_attachment_init = Attachment.__init__
-
 PRIMARY = (0, 0)
 
 
@@ -20,17 +14,17 @@ def card_and_device(interface: dict[str, Any]) -> tuple[int, int]:
     return int(interface.get("NetworkCardIndex") or 0), int(interface.get("DeviceIndex") or 0)
 
 
-def prep_nics(instance: Any, nic_spec: list[dict[str, Any]], **rest: Any) -> None:
+def prep_nics(original: Any, instance: Any, nic_spec: list[dict[str, Any]], **rest: Any) -> None:
     primary = [interface for interface in nic_spec if card_and_device(interface) == PRIMARY]
-    _moto_prep_nics(instance, primary, **rest)
+    original(instance, primary, **rest)
     for interface in primary or [{}]:  # without one moto makes it, and would leave it behind at termination
         _describe(instance.nics[0], interface)
     for key, interface in enumerate((spec for spec in nic_spec if spec not in primary), start=1):
         _attach(instance, key, interface)
 
 
-def attachment_init(attachment: Any, eni: Any) -> None:
-    _moto_attachment_init(attachment, eni)
+def attachment_init(original: Any, attachment: Any, eni: Any) -> None:
+    original(attachment, eni)
     attachment.network_card_index = vars(eni).get("network_card_index", 0)
 
 

@@ -6,11 +6,11 @@ The groups of a region live on its EC2 backend, so that they go when the backend
 from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
-from moto.ec2 import ec2_backends
 from moto.ec2.utils import convert_tag_spec
 from moto.moto_api._internal import mock_random
 
 from trainium_local.services.errors import Refused
+from trainium_local.services.filters import matches
 
 GONE = ("terminated", "shutting-down")
 
@@ -29,7 +29,7 @@ def existing(backend: Any, name: str) -> dict[str, Any]:
 
 
 def create_placement_group(response: Any) -> ActionResult:
-    backend, name = _backend(response), response._get_param("GroupName")
+    backend, name = response.ec2_backend, response._get_param("GroupName")
     if name in placement_groups(backend):
         raise Refused("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("placement-group", {})
@@ -50,22 +50,17 @@ def create_placement_group(response: Any) -> ActionResult:
 
 
 def describe_placement_groups(response: Any) -> ActionResult:
-    backend = _backend(response)
+    backend = response.ec2_backend
     names = response._get_param("GroupNames", []) or []
     ids = response._get_param("GroupIds", []) or []
     filters = response._filters_from_querystring()
     groups = [existing(backend, name) for name in names] or list(placement_groups(backend).values())
-    return ActionResult(
-        {
-            "PlacementGroups": [
-                group for group in groups if (not ids or group["GroupId"] in ids) and _matches(group, filters)
-            ]
-        }
-    )
+    found = [group for group in groups if (not ids or group["GroupId"] in ids) and matches(group, filters)]
+    return ActionResult({"PlacementGroups": found})
 
 
 def delete_placement_group(response: Any) -> EmptyResult:
-    backend, name = _backend(response), response._get_param("GroupName")
+    backend, name = response.ec2_backend, response._get_param("GroupName")
     existing(backend, name)
     if any(
         instance.placement.group_name == name and instance.state not in GONE for instance in backend.all_instances()
@@ -73,22 +68,3 @@ def delete_placement_group(response: Any) -> EmptyResult:
         raise Refused("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
     del placement_groups(backend)[name]
     return EmptyResult()
-
-
-def _backend(response: Any) -> Any:
-    return ec2_backends[response.current_account][response.region]
-
-
-def _matches(group: dict[str, Any], filters: dict[str, list[str]]) -> bool:
-    tags = {tag["Key"]: tag["Value"] for tag in group["Tags"]}
-    shown = {
-        "group-name": group["GroupName"],
-        "group-arn": group["GroupArn"],
-        "state": group["State"],
-        "strategy": group["Strategy"],
-        **{f"tag:{key}": value for key, value in tags.items()},
-    }
-    return all(
-        bool(set(wanted) & set(tags)) if name == "tag-key" else shown.get(name) in wanted
-        for name, wanted in filters.items()
-    )

@@ -2,21 +2,19 @@
 
 from typing import Any
 
-from moto.sagemaker.models import SageMakerModelBackend
-
-_moto_create_cluster = SageMakerModelBackend.create_cluster
-
 _NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
 """What moto accepts; it is not shown."""
 
 
-def accept_any_instance_type(_configuration: Any, instance_type: str) -> None:
+def validate_instance_type(_configuration: Any, instance_type: str) -> None:
     """moto's list ends before inf2 and trn1."""
 
 
-def create_cluster(backend: Any, cluster_name: str, instance_groups: Any, vpc_config: Any, tags: Any) -> Any:
+def create_cluster(
+    original: Any, backend: Any, cluster_name: str, instance_groups: Any, vpc_config: Any, tags: Any
+) -> Any:
     groups = [{"ThreadsPerCore": 1, "LifeCycleConfig": _NO_SCRIPTS} | group for group in instance_groups or []]
-    arn = _moto_create_cluster(backend, cluster_name, groups, vpc_config, tags)
+    arn = original(backend, cluster_name, groups, vpc_config, tags)
     cluster = backend.clusters[cluster_name]
     for group in cluster.instance_groups:
         if group["LifeCycleConfig"] is _NO_SCRIPTS:

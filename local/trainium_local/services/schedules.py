@@ -80,17 +80,9 @@ def _enabled() -> Iterator[Any]:
 
 
 def _run(schedule: Any) -> None:
-    from moto.awslambda.utils import get_backend
-
-    arn = schedule.target["Arn"]
-    _, _, service, region, account_id, *_ = arn.split(":")
-    if service != "lambda":
-        print(f"schedule {schedule.name}: the embedded AWS calls functions only, not {arn}", flush=True)
+    arn, caller = schedule.target["Arn"], f"schedule {schedule.name}"
+    if ":lambda:" not in arn:
+        print(f"{caller}: the embedded AWS calls functions only, not {arn}", flush=True)
         return
-    try:
-        function = get_backend(account_id, region).get_function(arn)
-        enforcement.refuse_schedule(schedule, arn)
-    except Exception as error:  # gone meanwhile, or not permitted: on AWS the call fails as well
-        print(f"schedule {schedule.name}: {arn}: {error}", flush=True)
-        return
-    lambda_process.run(function, json.loads(schedule.target.get("Input") or "{}"))
+    event = json.loads(schedule.target.get("Input") or "{}")
+    lambda_process.call(arn, event, caller=caller, check=lambda _: enforcement.refuse_schedule(schedule, arn))

@@ -1,18 +1,24 @@
-"""Service Quotas for EC2 and SageMaker, which moto lacks."""
+"""Service Quotas for EC2 and SageMaker, and requests for higher ones, which moto lacks.
+
+Requests stay PENDING: nobody here grants one. Those of a region live on its backend, so that they go when it is reset.
+"""
 
 import json
+import time
 from typing import Any
 
+from moto.core.exceptions import JsonRESTError
+from moto.moto_api._internal import mock_random
 from moto.servicequotas.exceptions import NoSuchResource
-from moto.servicequotas.models import ServiceQuotasBackend
 
 from trainium_local.seeds.sagemaker_quotas import sagemaker_quotas
 from trainium_local.seeds.vcpu_quotas import vcpu_quotas
-from trainium_local.services.usage_metrics import usage_metric
-
-_moto_default_quotas = ServiceQuotasBackend.list_aws_default_service_quotas
+from trainium_local.services.vcpu_use import usage_metric
 
 _NAMES = {"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "sagemaker": "Amazon SageMaker"}
+_OPEN = ("PENDING", "CASE_OPENED")
+
+Quota = dict[str, Any]
 
 
 def get_service_quota(response: Any) -> str:
@@ -24,15 +30,48 @@ def get_aws_default_service_quota(response: Any) -> str:
 
 
 def list_service_quotas(response: Any) -> str:
-    return page_of(response, "Quotas", quotas(response, parameters(response)["ServiceCode"], applied=True))
+    return _page_of(response, "Quotas", _quotas(response, applied=True))
 
 
 def list_aws_default_service_quotas(response: Any) -> str:
-    return page_of(response, "Quotas", quotas(response, parameters(response)["ServiceCode"], applied=False))
+    return _page_of(response, "Quotas", _quotas(response, applied=False))
 
 
-def quotas(response: Any, service: str, *, applied: bool) -> list[dict[str, Any]]:
-    """Every quota of a service as the account has it, or as AWS gives it to a new account."""
+def request_service_quota_increase(response: Any) -> str:
+    desired, default = float(response._get_param("DesiredValue")), _asked_for(response, applied=False)
+    quota = next((q for q in _quotas(response, applied=True) if q["QuotaCode"] == default["QuotaCode"]), default)
+    if any(request["Status"] in _OPEN for request in _requests(response)):
+        raise JsonRESTError(
+            "ResourceAlreadyExistsException", "Only one open service quota increase request is allowed per quota."
+        )
+    if desired <= quota["Value"]:
+        raise JsonRESTError(
+            "IllegalArgumentException", "You must provide a quota value greater than the current quota value."
+        )
+    now = time.time()
+    same = ("ServiceCode", "ServiceName", "QuotaCode", "QuotaName", "QuotaArn", "GlobalQuota", "Unit")
+    request = {
+        "Id": mock_random.get_random_hex(32),
+        "DesiredValue": desired,
+        "Status": "PENDING",
+        "Created": now,
+        "LastUpdated": now,
+        "Requester": json.dumps({"accountId": response.current_account}),
+        **{key: quota[key] for key in same},
+    }
+    _requests(response).append(request)
+    return json.dumps({"RequestedQuota": request})
+
+
+def list_requested_service_quota_change_history_by_quota(response: Any) -> str:
+    status = response._get_param("Status")
+    found = [request for request in _requests(response) if status in (None, request["Status"])]
+    return _page_of(response, "RequestedQuotas", found)
+
+
+def _quotas(response: Any, *, applied: bool) -> list[Quota]:
+    """Every quota of the service as the account has it, or as AWS gives it to a new account."""
+    service = response._get_param("ServiceCode")
     if service == "ec2":
         return [
             _shown(response, service, quota.code, quota.name, quota.applied if applied else quota.default)
@@ -45,38 +84,32 @@ def quotas(response: Any, service: str, *, applied: bool) -> list[dict[str, Any]
             for quota in sagemaker_quotas()
             if quota.is_applied or not applied
         ]
-    return _moto_default_quotas(response.backend, service)
+    return response.backend.list_aws_default_service_quotas(service)
 
 
-def quota_of(quotas: list[dict[str, Any]], code: str) -> dict[str, Any]:
-    """Raises AWS's NoSuchResourceException."""
-    for quota in quotas:
+def _asked_for(response: Any, *, applied: bool) -> Quota:
+    code = response._get_param("QuotaCode")
+    for quota in _quotas(response, applied=applied):
         if quota["QuotaCode"] == code:
             return quota
     raise NoSuchResource
 
 
-def parameters(response: Any) -> dict[str, Any]:
-    """The parameters of a request."""
-    return json.loads(response.body)
+def _requests(response: Any) -> list[Quota]:
+    """The requests about the quota."""
+    quota = response._get_param("ServiceCode"), response._get_param("QuotaCode")
+    return vars(response.backend).setdefault("quota_requests", {}).setdefault(quota, [])
 
 
-def page_of(response: Any, name: str, entries: list[dict[str, Any]]) -> str:
-    """One page of a list, with the token of the next."""
-    asked = parameters(response)
-    start, size = int(asked.get("NextToken") or 0), int(asked.get("MaxResults") or 100)
+def _page_of(response: Any, name: str, entries: list[Quota]) -> str:
+    start, size = int(response._get_param("NextToken") or 0), int(response._get_param("MaxResults") or 100)
     page: dict[str, Any] = {name: entries[start : start + size]}
     if start + size < len(entries):
         page["NextToken"] = str(start + size)
     return json.dumps(page)
 
 
-def _asked_for(response: Any, *, applied: bool) -> dict[str, Any]:
-    asked = parameters(response)
-    return quota_of(quotas(response, asked["ServiceCode"], applied=applied), asked["QuotaCode"])
-
-
-def _shown(response: Any, service: str, code: str, name: str, value: float) -> dict[str, Any]:
+def _shown(response: Any, service: str, code: str, name: str, value: float) -> Quota:
     return {
         "ServiceCode": service,
         "ServiceName": _NAMES[service],

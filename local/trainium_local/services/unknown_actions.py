@@ -3,18 +3,16 @@
 from typing import Any
 
 from moto.core.exceptions import ServiceException
-from moto.core.responses import ActionResult, BaseResponse
-
-_moto_call_action: Any = BaseResponse.call_action
+from moto.core.responses import ActionResult
 
 
 class _UnknownActionError(ServiceException):
     code = "InvalidAction"
 
 
-def call_action(response: Any) -> Any:
+def call_action(original: Any, response: Any) -> Any:
     try:
-        return _moto_call_action(response)
+        return original(response)
     except NotImplementedError:
         refusal = _UnknownActionError(f"The embedded AWS does not know {response._get_action()}")
         _, headers, body = response.serialized(ActionResult(refusal))

@@ -1,0 +1,58 @@
+"""Texts such as "{id}", "{answer[Vpc][VpcId]}" or "{properties[GroupName]}", filled in from what is known."""
+
+from collections.abc import Mapping
+from string import Formatter
+from typing import Any
+
+import jmespath
+
+Texts = Mapping[str, Any]
+
+
+class Given(dict[str, Any]):
+    """Properties, of which one that is not given reads as nothing."""
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+def fill(text: Any, facts: Mapping[str, Any]) -> Any:
+    """The text, or the texts in a map or list, with the facts in their places. Raises KeyError if one is not there.
+
+    A text that is nothing but the name of a map or list becomes that map or list. A text without braces is JMESPath on
+    what was read.
+    """
+    if isinstance(text, Mapping):
+        return {key: fill(item, facts) for key, item in text.items()}
+    if isinstance(text, list):
+        return [fill(item, facts) for item in text]
+    if not isinstance(text, str):
+        return text
+    if "read" in facts and "{" not in text:
+        return jmespath.search(text, facts["read"])
+    if not text.startswith("{") or text.count("{") > 1 or not text.endswith("}"):
+        return text.format_map(facts)
+    value = Formatter().get_field(text[1:-1], (), facts)[0]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, dict | list | None) else str(value)
+
+
+def fill_known(texts: Texts, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts whose facts are all there."""
+    filled: dict[str, Any] = {}
+    for name, text in texts.items():
+        try:
+            filled[name] = fill(text, facts)
+        except (LookupError, TypeError, AttributeError):
+            continue
+    return {name: value for name, value in filled.items() if value is not None}
+
+
+def put(arguments: dict[str, Any], path: str, value: Any) -> None:
+    """Set an argument, one inside of others by a dotted path; what it is inside of is copied."""
+    *outer, last = path.split(".")
+    for step in outer:
+        arguments[step] = dict(arguments.get(step) or {})
+        arguments = arguments[step]
+    arguments[last] = value

@@ -1,0 +1,59 @@
+"""The types that services provision: types.toml, written by hand, and derived_types.toml, which scripts/resource_types
+writes and whose rows passed a sweep against the pinned moto.
+
+A few want more than a row can say: they have a class of their own.
+"""
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+from trainium_local.resources import (
+    autoscaling,
+    documents,
+    ec2,
+    ec2_security_groups,
+    iam,
+    lambda_function,
+    logs,
+    rds,
+    s3,
+)
+from trainium_local.resources.api_resource import ApiResource, AttachedResource, ReadableResource, Tagging
+from trainium_local.resources.settings import Setting
+
+_KINDS: dict[str, type[ApiResource]] = {
+    **autoscaling.KINDS,
+    **documents.KINDS,
+    **ec2.KINDS,
+    **ec2_security_groups.KINDS,
+    **iam.KINDS,
+    **lambda_function.KINDS,
+    **logs.KINDS,
+    **rds.KINDS,
+    **s3.KINDS,
+}
+
+
+def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
+    """The resource type of a row."""
+    fallback = ReadableResource if "read_call" in row else ApiResource if "create_call" in row else AttachedResource
+    fields: dict[str, Any] = {
+        **row,
+        "adapted": frozenset(row.get("adapted", ())),
+        "read_path": tuple(row.get("read_path", ())),
+        "settings": tuple(Setting(**one) for one in row.get("settings", ())),
+        "tagging": Tagging(**row["tagging"]) if "tagging" in row else None,
+    }
+    return _KINDS.get(resource_type, fallback)(**fields)
+
+
+def rows(file: str) -> dict[str, dict[str, Any]]:
+    """The rows of one of the files, by type."""
+    table = tomllib.loads((files("trainium_local.resources") / file).read_text())
+    return table.get("types", table)
+
+
+def types() -> dict[str, ApiResource]:
+    """All types of both files."""
+    return {name: row_type(name, row) for name, row in (rows("derived_types.toml") | rows("types.toml")).items()}
