@@ -19,7 +19,7 @@ from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
 from trainium_local import clock
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
 REFUSED_AT_LAUNCH = re.compile(
@@ -37,8 +37,7 @@ def when_launched(listener: Callable[[Any], None]) -> None:
 def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """Create the group, or nothing: moto looks for load balancers and target groups when all has been launched."""
     if name in backend.autoscaling_groups:
-        message = f"AutoScalingGroup by this name already exists - A group with the name {name} already exists"
-        raise Refused("AlreadyExists", message)
+        raise refusal("group-exists", group=name)
     configuration = named.get("launch_config_name")
     if configuration and configuration not in backend.launch_configurations:
         raise ValidationError(f"Launch configuration name not found - Launch configuration {configuration} not found")

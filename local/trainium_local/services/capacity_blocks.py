@@ -21,18 +21,14 @@ from trainium_local.services.capacity_reservations import (
     state_of,
     zone_in,
 )
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 
 
 def describe_capacity_block_offerings(response: Any) -> ActionResult:
     backend, name = response.ec2_backend, response._get_param("InstanceType")
     sells = CAPACITY_BLOCK in INSTANCE_TYPES.get(name, {}).get("SupportedUsageClasses", ())
     if not sells or not is_sold(region=backend.region_name, instance_type=name):
-        raise Refused(
-            "InvalidParameterValue",
-            f"The instance type '{name}' is not supported for Capacity Blocks in '{backend.region_name}'. Specify a "
-            "compatible instance type and try again.",
-        )
+        raise refusal("capacity-block-not-sold", type=name, region=backend.region_name)
     found = offers(
         region=backend.region_name,
         instance_type=name,
@@ -56,7 +52,7 @@ def purchase_capacity_block(response: Any) -> ActionResult:
     backend, offering_id = response.ec2_backend, response._get_param("CapacityBlockOfferingId")
     offer = _offered(backend).get(offering_id)
     if offer is None or offering_id in _sold(backend):
-        raise Refused("InvalidParameterValue", f"The Capacity Block offering '{offering_id}' is not available.")
+        raise refusal("capacity-block-not-available", offering=offering_id)
     _sold(backend).add(offering_id)
     reserved = reserve(
         response,

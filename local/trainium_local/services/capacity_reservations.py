@@ -13,7 +13,7 @@ from moto.ec2.utils import convert_tag_spec
 from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 from trainium_local.services.filters import matches
 from trainium_local.services.launch_request import LaunchRequest
 
@@ -62,9 +62,7 @@ def existing(backend: Any, reservation_id: str) -> Reservation:
     """Raises AWS's InvalidCapacityReservationId.NotFound."""
     found = reservations(backend).get(reservation_id)
     if found is None:
-        raise Refused(
-            "InvalidCapacityReservationId.NotFound", f"The capacity reservation ID '{reservation_id}' does not exist."
-        )
+        raise refusal("reservation-unknown", reservation=reservation_id)
     return found
 
 
@@ -73,7 +71,7 @@ def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None
     for zone in backend.describe_availability_zones():
         if zone_id == zone.zone_id or (zone_id is None and name == zone.name):
             return zone
-    raise Refused("InvalidParameterValue", f"Value ({zone_id or name}) for parameter availabilityZone is invalid.")
+    raise refusal("zone-unknown", zone=zone_id or name)
 
 
 def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
@@ -88,16 +86,13 @@ def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
         and (reserved["ReservationType"] == CAPACITY_BLOCK) == (request.market == CAPACITY_BLOCK)
     )
     if not fits or shown(backend, reserved)["AvailableInstanceCount"] < request.count:
-        raise Refused(
-            "ReservationCapacityExceeded",
-            "The requested reservation does not have sufficient compatible and available capacity for this request.",
-        )
+        raise refusal("reservation-full")
 
 
 def create_capacity_reservation(response: Any) -> ActionResult:
     backend, instance_type = response.ec2_backend, response._get_param("InstanceType")
     if instance_type not in INSTANCE_TYPES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{instance_type}' for InstanceType.")
+        raise refusal("instance-type-unknown", type=instance_type)
     zone = zone_in(
         backend, name=response._get_param("AvailabilityZone"), zone_id=response._get_param("AvailabilityZoneId")
     )
@@ -117,7 +112,7 @@ def create_capacity_reservation(response: Any) -> ActionResult:
 def cancel_capacity_reservation(response: Any) -> ActionResult:
     reserved = existing(response.ec2_backend, response._get_param("CapacityReservationId"))
     if reserved["ReservationType"] == CAPACITY_BLOCK:
-        raise Refused("OperationNotPermitted", "A Capacity Block cannot be cancelled.")
+        raise refusal("capacity-block-cancelled")
     reserved["State"] = "cancelled"
     return ActionResult({"Return": True})
 

@@ -7,7 +7,7 @@ from moto.ec2 import ec2_backends
 from moto.fsx.exceptions import FileSystemNotFound
 from moto.moto_api._internal import mock_random
 
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 
 _LUSTRE = "LUSTRE"
 _LNET_PORT = 988
@@ -19,11 +19,7 @@ def create_file_system(original: Any, backend: Any, **given: Any) -> Any:
     subnet = ec2.get_subnet(given["subnet_ids"][0])
     groups = given["security_group_ids"] or []
     if given["file_system_type"] == _LUSTRE and groups and not any(_lets_lnet_in(ec2, group) for group in groups):
-        raise Refused(
-            "InvalidNetworkSettings",
-            "The file system cannot be created because the provided security groups do not permit Lustre LNET network "
-            f"traffic on port {_LNET_PORT}",
-        )
+        raise refusal("lustre-not-permitted", port=_LNET_PORT)
     made: Any = original(backend, **given)
     made.vpc_id = subnet.vpc_id
     made.version = given["file_system_type_version"] or _DEFAULT_LUSTRE_VERSION

@@ -118,20 +118,23 @@ def _command(function: Any) -> list[str] | None:
 
 def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invocation:
     root = _unpacked(function.code_sha_256, function.code_bytes)
-    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as folder:
-        home, stdin, output, result = (Path(folder, name) for name in ("home", "event.json", "output", "result.json"))
-        home.mkdir()
-        stdin.write_text(json.dumps(event))
+    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
+        result = Path(home) / "result.json"
         environment = _environment(function, root, home, result, request_id)
-        ended = lambda_starter.run(environment, root, stdin, output, float(function.timeout), command)
-        logs = output.read_text(errors="replace") if output.exists() else ""
+        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout), command)
+        logs = ended.printed.decode(errors="replace")
+        if ended.timed_out:
+            return _failure(
+                "Sandbox.Timedout",
+                f"{request_id} Task timed out after {float(function.timeout):.2f} seconds",
+                printed=logs,
+            )
         try:
-            if not ended.timed_out:
-                return Invocation(**json.loads(result.read_text()), logs=logs)
-            kind, message = "Sandbox.Timedout", f"Task timed out after {float(function.timeout):.2f} seconds"
+            return Invocation(**json.loads(result.read_text()), logs=logs)
         except (OSError, ValueError):
-            kind, message = "Runtime.ExitError", f"ended with exit code {ended.code}, no result"
-        return _failure(kind, f"{request_id} {message}", printed=logs)
+            return _failure(
+                "Runtime.ExitError", f"{request_id} ended with exit code {ended.code}, no result", printed=logs
+            )
 
 
 def _unpacked(digest: str, *archives: bytes) -> Path:
@@ -156,7 +159,7 @@ def _layers(function: Any) -> Path:
     return _unpacked(f"layers {digests}", *(version.code_bytes for version in versions))
 
 
-def _environment(function: Any, root: Path, home: Path, result: Path, request_id: str) -> dict[str, str]:
+def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
     layers = _layers(function)
     own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
@@ -173,7 +176,7 @@ def _environment(function: Any, root: Path, home: Path, result: Path, request_id
         "TRN_LAMBDA_LAYERS": str(layers),
         "NODE_PATH": f"{layers}/nodejs/node_modules",
         "_HANDLER": str(function.handler),
-        "HOME": str(home),
+        "HOME": home,
         "PYTHONDONTWRITEBYTECODE": "1",
         "TRN_LAMBDA_ARN": function.function_arn,
         "TRN_LAMBDA_CLOCK_AHEAD": str(clock.seconds_ahead()),

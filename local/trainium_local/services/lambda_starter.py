@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,10 +22,11 @@ _asking = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a process ended."""
+    """How a process ended, and what it had printed by then."""
 
     code: int
     timed_out: bool
+    printed: bytes
 
 
 def passed_on() -> dict[str, str]:
@@ -32,34 +34,37 @@ def passed_on() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
-def run(
-    environment: Mapping[str, str], root: Path, stdin: Path, output: Path, timeout: float, command: Sequence[str]
-) -> Ended:
-    """Run `command`, by default lambda_bootstrap.py, in the folder `root` with this environment and no other.
+def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float, command: Sequence[str] = ()) -> Ended:
+    """Run lambda_bootstrap.py, or `command`, in the folder `root` with this environment and no other.
 
-    It reads the file `stdin` and prints into `output`. What it starts ends with it.
+    What it starts ends with it.
     """
-    request = {"environment": environment, "root": str(root), "timeout": timeout, "command": command}
-    request |= {"stdin": str(stdin), "output": str(output)}
+    request = {"environment": dict(environment), "root": str(root), "timeout": timeout, "command": list(command)}
     ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            _ask(theirs)
-        answer = b""
+    reading, writing = os.pipe()
+    with ours, os.fdopen(reading, "rb") as output, tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        with theirs, os.fdopen(writing, "wb"):
+            _ask(given.fileno(), writing, theirs.fileno())
+        printed = answer = b""
         with suppress(OSError):  # of a zygote that somebody has killed
             ours.sendall(json.dumps(request).encode() + b"\n")
+            printed = output.read()
             answer = ours.makefile("rb").read()
-    return Ended(**json.loads(answer)) if answer else Ended(code=-signal.SIGKILL, timed_out=False)
+    if not answer:
+        return Ended(code=-signal.SIGKILL, timed_out=False, printed=printed)
+    return Ended(**json.loads(answer), printed=printed)
 
 
-def _ask(connection: socket.socket) -> None:
+def _ask(*files: int) -> None:
     with _asking:
         if _zygote:
             with suppress(OSError):  # of one that has ended
-                socket.send_fds(_zygote[0][1], [b"."], [connection.fileno()])
+                socket.send_fds(_zygote[0][1], [b"."], files)
                 return
         _zygote[:] = [_start()]
-        socket.send_fds(_zygote[0][1], [b"."], [connection.fileno()])
+        socket.send_fds(_zygote[0][1], [b"."], files)
 
 
 def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -39,22 +39,22 @@ def warm_up() -> None:
         nobody.client(service)
 
 
-def next_invocation(requests: socket.socket) -> socket.socket:
-    """Wait for requests. Returns in a process forked for one of them, with the connection that came with it."""
+def next_invocation(requests: socket.socket) -> list[int]:
+    """Wait for requests. Returns in a process forked for one of them, with the files that came with it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those processes
     while True:
-        message, files, _, _ = socket.recv_fds(requests, 1, 1)
+        message, files, _, _ = socket.recv_fds(requests, 1, 3)
         if not message:
             sys.exit()
-        (connection,) = files
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             requests.close()
-            return socket.socket(fileno=connection)
-        os.close(connection)
+            return files
+        for file in files:
+            os.close(file)
 
 
-def become_function(connection: socket.socket) -> dict[str, Any]:
+def become_function(stdin: int, output: int, connection: socket.socket) -> dict[str, Any]:
     """Fork the process of the function, and return in it. The one forked from watches it, and tells how it ended."""
     line = connection.makefile("rb").readline()
     if not line:
@@ -64,12 +64,12 @@ def become_function(connection: socket.socket) -> dict[str, Any]:
     if function == 0:
         os.setsid()
         connection.close()
-        for own, path, flags in ((0, request["stdin"], os.O_RDONLY), (1, request["output"], os.O_WRONLY | os.O_CREAT)):
-            opened = os.open(path, flags | os.O_APPEND)
-            os.dup2(opened, own)
-            os.close(opened)
-        os.dup2(1, 2)
+        for own, given in enumerate((stdin, output, output)):
+            os.dup2(given, own)
+        os.close(stdin)
+        os.close(output)
         return request
+    os.close(output)
     ended = os.pidfd_open(function)
     # The connection has something to tell only when the embedded AWS is gone.
     first, _, _ = select.select([ended, connection], [], [], request["timeout"])
@@ -102,7 +102,8 @@ def main() -> None:
     # The collector need not go over it again in every process, which would copy it too.
     gc.collect()
     gc.freeze()
-    request = become_function(next_invocation(socket.socket(fileno=sys.stdin.fileno())))
+    stdin, output, connection = next_invocation(socket.socket(fileno=sys.stdin.fileno()))
+    request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])
     os.chdir(root)
     if request["command"]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 
 
 def create_nat_gateway(
@@ -11,10 +11,9 @@ def create_nat_gateway(
     if allocation_id:
         address = next((one for one in backend.addresses if one.allocation_id == allocation_id), None)
         if address is None:
-            raise Refused("InvalidAllocationID.NotFound", f"The allocation ID '{allocation_id}' does not exist")
+            raise refusal("address-unknown", address=allocation_id)
         if address.association_id:
-            message = f"Elastic IP address [{allocation_id}] is already associated"
-            raise Refused("Resource.AlreadyAssociated", message)
+            raise refusal("address-already-associated", address=allocation_id)
     return original(backend, subnet_id, allocation_id, *arguments, **named)
 
 

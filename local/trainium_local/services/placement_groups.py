@@ -9,7 +9,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.utils import convert_tag_spec
 from moto.moto_api._internal import mock_random
 
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 from trainium_local.services.filters import matches
 
 GONE = ("terminated", "shutting-down")
@@ -24,14 +24,14 @@ def existing(backend: Any, name: str) -> dict[str, Any]:
     """The group called `name`. Raises AWS's InvalidPlacementGroup.Unknown."""
     group = placement_groups(backend).get(name)
     if group is None:
-        raise Refused("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+        raise refusal("placement-group-unknown", group=name)
     return group
 
 
 def create_placement_group(response: Any) -> ActionResult:
     backend, name = response.ec2_backend, response._get_param("GroupName")
     if name in placement_groups(backend):
-        raise Refused("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
+        raise refusal("placement-group-exists", group=name)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("placement-group", {})
     group: dict[str, Any] = {
         "GroupName": name,
@@ -65,6 +65,6 @@ def delete_placement_group(response: Any) -> EmptyResult:
     if any(
         instance.placement.group_name == name and instance.state not in GONE for instance in backend.all_instances()
     ):
-        raise Refused("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
+        raise refusal("placement-group-in-use", group=name)
     del placement_groups(backend)[name]
     return EmptyResult()

@@ -12,7 +12,7 @@ from moto.ec2 import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from trainium_local.seeds.vcpu_quotas import VcpuQuota, quota_for, vcpu_quotas
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import refusal
 from trainium_local.services.launch_request import ON_DEMAND
 
 NAMESPACE = "AWS/Usage"
@@ -27,14 +27,7 @@ def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: i
     quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None
     if quota is None or _vcpus_used(backend, quota) + count * _vcpus(instance_type) <= quota.applied:
         return
-    if market == "spot":
-        raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-    raise Refused(
-        "VcpuLimitExceeded",
-        f"You have requested more vCPU capacity than your current vCPU limit of {quota.applied:.0f} allows for the "
-        "instance bucket that the specified instance type belongs to. Please visit "
-        "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
-    )
+    raise refusal("spot-limit") if market == "spot" else refusal("vcpu-limit", limit=quota.applied)
 
 
 def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
