@@ -8,29 +8,15 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from trainium_local.resources import (
-    autoscaling,
-    documents,
-    ec2,
-    ec2_security_groups,
-    iam,
-    lambda_function,
-    logs,
-    rds,
-    s3,
-)
+from trainium_local.resources import adapted_types, autoscaling, ec2, ec2_security_groups, s3
 from trainium_local.resources.api_resource import ApiResource, AttachedResource, ReadableResource, Tagging
 from trainium_local.resources.settings import Setting
 
 _KINDS: dict[str, type[ApiResource]] = {
+    **adapted_types.KINDS,
     **autoscaling.KINDS,
-    **documents.KINDS,
     **ec2.KINDS,
     **ec2_security_groups.KINDS,
-    **iam.KINDS,
-    **lambda_function.KINDS,
-    **logs.KINDS,
-    **rds.KINDS,
     **s3.KINDS,
 }
 

@@ -1,0 +1,111 @@
+"""Types of several services of which a row says nearly enough."""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from trainium_local.resources.api_resource import ApiResource, ReadableResource
+from trainium_local.resources.registry import Actual, Properties, Provisioned, Request
+
+
+class _Database(ReadableResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """`MySQL` -> `mysql`, as RDS does."""
+        return {**properties, **({"Engine": str(properties["Engine"]).lower()} if "Engine" in properties else {})}
+
+
+class _Document(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        return {"DocumentType": "Command", "DocumentFormat": "JSON", **properties}
+
+
+class _Function(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """Source text becomes the archive that the API wants, with the module for answers of custom resources in it."""
+        source = properties["Code"].get("ZipFile")
+        if source is None:
+            return properties
+        python = str(properties.get("Runtime", "")).startswith("python")
+        name, module = ("index.py", "cfnresponse.py") if python else ("index.js", "cfn-response.js")
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as bundle:
+            bundle.writestr(zipfile.ZipInfo(name), source)
+            bundle.writestr(
+                zipfile.ZipInfo(module if python else f"node_modules/{module}"),
+                (files("trainium_local.resources") / "cfn_response" / module).read_text(),
+            )
+        return {**properties, "Code": {"ZipFile": archive.getvalue()}}
+
+
+class _LogGroup(ApiResource):
+    def read(self, request: Request, physical_id: str) -> Actual | None:
+        groups = self.call(request, "DescribeLogGroups", {"logGroupNamePrefix": physical_id})["logGroups"]
+        found = next((group for group in groups if group["logGroupName"] == physical_id), None)
+        if found is None:
+            return None
+        tags = self.call(request, "ListTagsForResource", {"resourceArn": found["arn"].removesuffix(":*")})["tags"]
+        properties = {
+            "LogGroupName": physical_id,
+            "RetentionInDays": found.get("retentionInDays"),
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
+        provisioned = Provisioned(physical_id=physical_id, attributes={"Arn": found["arn"]})
+        return Actual(provisioned=provisioned, properties=properties)
+
+
+class _ManagedPolicy(ApiResource):
+    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """IAM keeps five versions and refuses a sixth."""
+        if operation == "CreatePolicyVersion":
+            self._delete_versions(request, arguments["PolicyArn"], keep=3)
+        return super().call(request, operation, arguments)
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        self._delete_versions(request, current.physical_id, keep=0)
+        super().delete(request, current)
+
+    def _delete_versions(self, request: Request, arn: str, keep: int) -> None:
+        """Those that are not the default one, the oldest first."""
+        versions = self.call(request, "ListPolicyVersions", {"PolicyArn": arn})["Versions"]
+        old = sorted((one for one in versions if not one["IsDefaultVersion"]), key=lambda one: one["CreateDate"])
+        for version in old[: max(0, len(old) - keep)]:
+            self.call(request, "DeletePolicyVersion", {"PolicyArn": arn, "VersionId": version["VersionId"]})
+
+
+class _Secret(ReadableResource):
+    """A secret whose text may be generated."""
+
+    def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = super()._create_arguments(request, facts)
+        wanted = request.properties.get("GenerateSecretString")
+        if wanted is None:
+            return arguments
+        text = self.call(request, "GetRandomPassword", wanted)["RandomPassword"]
+        if "GenerateStringKey" in wanted:
+            template = json.loads(wanted.get("SecretStringTemplate") or "{}")
+            text = json.dumps({**template, wanted["GenerateStringKey"]: text})
+        return {**arguments, "SecretString": text}
+
+
+class _StateMachine(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        given = properties.get("DefinitionString") or properties.get("Definition")
+        definition = given if isinstance(given, str) else json.dumps(given)
+        for name, value in (properties.get("DefinitionSubstitutions") or {}).items():
+            definition = definition.replace(f"${{{name}}}", str(value))
+        return {**properties, "definition": definition}
+
+
+KINDS: dict[str, type[ApiResource]] = {
+    "AWS::IAM::ManagedPolicy": _ManagedPolicy,
+    "AWS::Lambda::Function": _Function,
+    "AWS::Logs::LogGroup": _LogGroup,
+    "AWS::RDS::DBCluster": _Database,
+    "AWS::RDS::DBInstance": _Database,
+    "AWS::SSM::Document": _Document,
+    "AWS::SecretsManager::Secret": _Secret,
+    "AWS::StepFunctions::StateMachine": _StateMachine,
+}
