@@ -7,9 +7,11 @@ import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import ClientError
+from botocore.utils import EVENT_ALIASES
 
 from trainium_local.resources import api
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
@@ -116,12 +118,11 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
     action = call["action"].removesuffix("Command")
     operation = action[0].upper() + action[1:]
     service = re.sub(r"[^a-z0-9]", "", call["service"].removeprefix("@aws-sdk/client-").lower())
-    known = {name.replace("-", ""): name for name in api.services()} | _JAVASCRIPT_NAMES
-    if service not in known:
+    if service not in _services():
         raise ProvisioningError(f"Package @aws-sdk/client-{service} does not exist.")
     given, found = call.get("physicalResourceId") or {}, dict[str, str]()
     try:
-        answer = api.call(known[service], operation, call.get("region") or region, call.get("parameters") or {})
+        answer = api.call(_services()[service], operation, call.get("region") or region, call.get("parameters") or {})
         answer.pop("ResponseMetadata", None)
         found = {path: str(value) for path, value in _flat(answer)}
     except ClientError as error:
@@ -133,18 +134,12 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
     return _done(given.get("id") or found.get(given.get("responsePath", "")) or physical_id, kept)
 
 
-#: Services whose name in the SDK of JavaScript, without its hyphens, is not that of botocore.
-_JAVASCRIPT_NAMES = {
-    "cloudwatchevents": "events",
-    "cloudwatchlogs": "logs",
-    "cognitoidentityprovider": "cognito-idp",
-    "configservice": "config",
-    "directoryservice": "ds",
-    "elasticloadbalancing": "elb",
-    "elasticloadbalancingv2": "elbv2",
-    "eventbridge": "events",
-    "sfn": "stepfunctions",
-}
+@cache
+def _services() -> dict[str, str]:
+    """botocore's names of the services by those of the SDK of JavaScript, without their hyphens."""
+    names = api.services()
+    known = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
+    return {sdk.replace("-", ""): name for sdk, name in known.items()} | {"cloudwatchevents": "events"}
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
