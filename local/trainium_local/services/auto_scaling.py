@@ -116,19 +116,21 @@ def describe_scaling_activities(response: Any) -> ActionResult:
 
 
 def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
-    refusal: ServiceException | None = None
+    refused: ServiceException | None = None
     for place in _places(group):
         try:
             instance = _launch(group, place, tags)
         except ServiceException as error:
             if not REFUSED_AT_LAUNCH.fullmatch(error.code):
                 raise ValidationError(f"You must use a valid fully-formed launch template. {error.message}") from error
-            refusal = error
+            refused = error
             continue
-        _record(group, instance_id=instance.id)
+        _record(group, f"Launching a new EC2 instance: {instance.id}", StatusCode="Successful")
         return instance
-    if refusal:
-        _record(group, refusal=refusal.message)
+    if refused:
+        reason = f"{refused.message} Launching EC2 instance failed."
+        description = f"Launching a new EC2 instance.  Status Reason: {reason}"
+        _record(group, description, StatusCode="Failed", StatusMessage=reason)
     return None
 
 
@@ -172,18 +174,9 @@ def _activities(group: Any) -> list[dict[str, Any]]:
     return vars(group).setdefault("scaling_activities", [])
 
 
-def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
+def _record(group: Any, description: str, **outcome: str) -> None:
     now = clock.now().replace(tzinfo=None) + timedelta(milliseconds=len(_activities(group)))
     running = len(group.instance_states)
-    outcome = (
-        {
-            "Description": f"Launching a new EC2 instance.  Status Reason: {refusal} Launching EC2 instance failed.",
-            "StatusCode": "Failed",
-            "StatusMessage": f"{refusal} Launching EC2 instance failed.",
-        }
-        if refusal
-        else {"Description": f"Launching a new EC2 instance: {instance_id}", "StatusCode": "Successful"}
-    )
     _activities(group).append(
         {
             "ActivityId": str(uuid.uuid4()),
@@ -191,12 +184,13 @@ def _record(group: Any, *, instance_id: str = "", refusal: str = "") -> None:
             "AutoScalingGroupARN": group.arn,
             "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
             f"and actual capacity, with {running} running and {group.desired_capacity} desired.",
+            "Description": description,
             "StartTime": now,
             "EndTime": now,
             "Progress": 100,
             "Details": "{}",
+            **outcome,
         }
-        | outcome
     )
 
 
