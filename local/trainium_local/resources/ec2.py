@@ -8,9 +8,9 @@ from trainium_local.resources.api_resource import ApiResource, ReadableResource
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
 
-def described(request: Request, what: str, **filters: str) -> list[Any]:
-    """What DescribeX of EC2 finds by filters, whose dashes and dots are underscores here."""
-    given = [{"Name": name.replace("__", ".").replace("_", "-"), "Values": [value]} for name, value in filters.items()]
+def described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
+    """What EC2's call that describes such resources finds."""
+    given = [{"Name": name, "Values": [value]} for name, value in filters.items()]
     return api.call("ec2", f"Describe{what}", request.region, {"Filters": given})[what]
 
 
@@ -22,8 +22,8 @@ def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None
 
 class _Vpc(ApiResource):
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        (group,) = described(request, "SecurityGroups", vpc_id=created.physical_id, group_name="default")
-        (acl,) = described(request, "NetworkAcls", vpc_id=created.physical_id, default="true")
+        (group,) = described(request, "SecurityGroups", {"vpc-id": created.physical_id, "group-name": "default"})
+        (acl,) = described(request, "NetworkAcls", {"vpc-id": created.physical_id, "default": "true"})
         created.attributes |= {"DefaultSecurityGroup": group["GroupId"], "DefaultNetworkAcl": acl["NetworkAclId"]}
         super().after_create(request, created, answer)
 
@@ -36,8 +36,8 @@ class _Vpc(ApiResource):
         }
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        gateways = described(request, "InternetGateways", attachment__vpc_id=current.physical_id)
-        groups = described(request, "SecurityGroups", vpc_id=current.physical_id)
+        gateways = described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
+        groups = described(request, "SecurityGroups", {"vpc-id": current.physical_id})
         _refuse_while_used("vpc", current, gateways + [one for one in groups if one["GroupName"] != "default"])
         super().delete(request, current)
 
@@ -53,13 +53,15 @@ class _CidrBlock(ApiResource):
 
 class _Subnet(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
-        _refuse_while_used("subnet", current, described(request, "NetworkInterfaces", subnet_id=current.physical_id))
+        _refuse_while_used(
+            "subnet", current, described(request, "NetworkInterfaces", {"subnet-id": current.physical_id})
+        )
         super().delete(request, current)
 
 
 class _ElasticIp(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
-        for address in described(request, "Addresses", allocation_id=current.attributes["AllocationId"]):
+        for address in described(request, "Addresses", {"allocation-id": current.attributes["AllocationId"]}):
             if address.get("AssociationId"):
                 self.call(request, "DisassociateAddress", {"AssociationId": address["AssociationId"]})
         super().delete(request, current)

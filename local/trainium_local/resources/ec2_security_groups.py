@@ -26,7 +26,7 @@ class _SecurityGroup(ApiResource):
         return {**properties, **{name: _distinct(properties[name]) for name in inline}}
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        if described(request, "NetworkInterfaces", group_id=current.physical_id):
+        if described(request, "NetworkInterfaces", {"group-id": current.physical_id}):
             raise ProvisioningError(f"resource {current.physical_id} has a dependent object", current)
         super().delete(request, current)
 
@@ -63,7 +63,7 @@ class _Rule(ApiResource):
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidPermission.Duplicate":
                 raise
-        found = described(request, "SecurityGroupRules", group_id=request.properties["GroupId"])
+        found = described(request, "SecurityGroupRules", {"group-id": request.properties["GroupId"]})
         egress = self.create_call.endswith("Egress")
         rule = next(one for one in found if one["IsEgress"] == egress and _is_rule(one, request.properties))
         rule_id = rule["SecurityGroupRuleId"]
