@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.deploy.account import Account
-from tests.local.conftest import EmbeddedAws, start_embedded_aws
+from tests.local.conftest import EmbeddedAws, start_embedded_aws, start_shared_aws
 from trainium_local.server import Settings
 
-__all__ = ["start_embedded_aws"]
+__all__ = ["start_embedded_aws", "start_shared_aws"]
 
 ON_DEMAND_TRN = "L-2C3B7624"
 QUOTA_VCPUS = 512
@@ -24,22 +24,22 @@ def _no_aws_of_the_users() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+def _bootstrapped(aws: EmbeddedAws, tmp_path_factory: pytest.TempPathFactory) -> Account:
+    account = Account(aws=aws, folder=tmp_path_factory.mktemp("account"))
+    account.bootstrap()
+    return account
+
+
+@pytest.fixture(scope="module")
 def start_account(
     start_embedded_aws: Callable[[Settings], EmbeddedAws],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[Settings], Account]:
-    """A bootstrapped account on a server with settings of one's own."""
-
-    def start(settings: Settings) -> Account:
-        account = Account(aws=start_embedded_aws(settings), folder=tmp_path_factory.mktemp("account"))
-        account.bootstrap()
-        return account
-
-    return start
+    """A bootstrapped account on a server with settings of one's own, which ends with the module."""
+    return lambda settings: _bootstrapped(start_embedded_aws(settings), tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def account(start_account: Callable[[Settings], Account]) -> Account:
+def account(start_shared_aws: Callable[[Settings], EmbeddedAws], tmp_path_factory: pytest.TempPathFactory) -> Account:
     """The account of all tests that leave it as they found it."""
-    return start_account(Settings(quotas={ON_DEMAND_TRN: QUOTA_VCPUS}))
+    return _bootstrapped(start_shared_aws(Settings(quotas={ON_DEMAND_TRN: QUOTA_VCPUS})), tmp_path_factory)

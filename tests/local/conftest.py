@@ -4,9 +4,9 @@ In a process of its own: it patches moto, and moto's `mock_aws`, which other tes
 """
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class EmbeddedAws:
 
     connection: Connection
     log: Path
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict[tuple[str, str], Any], compare=False, repr=False)
 
     @property
     def endpoint(self) -> str:
@@ -34,24 +35,23 @@ class EmbeddedAws:
         return self.connection.region
 
     def client(self, service: str, region: str | None = None) -> Any:
-        return _client(self.connection, service, region or self.region)
+        key = (service, region or self.region)
+        if key not in self._clients:
+            credentials = self.connection.credentials
+            self._clients[key] = boto3.client(
+                service,
+                endpoint_url=self.endpoint,
+                region_name=key[1],
+                aws_access_key_id=credentials.access_key_id,
+                aws_secret_access_key=credentials.secret_access_key,
+                aws_session_token=credentials.session_token,
+            )
+        return self._clients[key]
 
 
-@cache
-def _client(connection: Connection, service: str, region: str) -> Any:
-    return boto3.client(
-        service,
-        endpoint_url=connection.endpoint,
-        region_name=region,
-        aws_access_key_id=connection.credentials.access_key_id,
-        aws_secret_access_key=connection.credentials.secret_access_key,
-        aws_session_token=connection.credentials.session_token,
-    )
-
-
-@pytest.fixture(scope="session")
-def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server with settings of one's own; all end with the test process."""
+@contextmanager
+def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Settings], EmbeddedAws]]:
+    """Starts servers; all end with the block, for each takes some hundred MB of memory."""
     folders: list[Path] = []
 
     def start(settings: Settings) -> EmbeddedAws:
@@ -59,27 +59,43 @@ def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cal
         started = lifecycle.start(folders[-1], settings)
         return EmbeddedAws(connection=started.connection, log=Path(started.health.log))
 
-    yield start
-    for folder in folders:
-        lifecycle.stop(folder)
+    try:
+        yield start
+    finally:
+        for folder in folders:
+            lifecycle.stop(folder)
+
+
+@pytest.fixture(scope="module")
+def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
+    """Start a server with settings of one's own; it ends with the module."""
+    with _servers(tmp_path_factory) as start:
+        yield start
 
 
 @pytest.fixture(scope="session")
-def embedded_aws(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
-    return start_embedded_aws(Settings())
+def start_shared_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
+    """Start a server that several modules use; it ends with the test process."""
+    with _servers(tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def embedded_aws(start_shared_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
+    return start_shared_aws(Settings())
 
 
 CHOSEN = Settings(quotas={"L-2C3B7624": 128}, fail_nodes=1)
 
 
 @pytest.fixture(scope="session")
-def chosen_aws(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
+def chosen_aws(start_shared_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
     """A server with the settings CHOSEN, started from an environment that would lead it astray."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MOTO_ACCOUNT_ID", "999999999999")
         environment.setenv("AWS_PROFILE", "production")
         environment.setenv("AWS_ENDPOINT_URL", "https://aws.invalid")
-        return start_embedded_aws(CHOSEN)
+        return start_shared_aws(CHOSEN)
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def _scope(statements: list[dict[str, Any]], fact: Properties) -> Iterator[str]:
 
 
 def _bucket(statements: list[dict[str, Any]], properties: Properties) -> Iterator[str]:
-    known: dict[str, Any] = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")["s3"]["Actions"]
+    known = _s3_actions()
     for statement in statements if "Bucket" in properties else ():
         names = [str(one).rpartition(":::")[2].partition("/") for one in listed(statement.get("Resource"))]
         if any("*" not in name and name != properties["Bucket"] for name, _, _ in names):
@@ -80,6 +80,12 @@ def _bucket(statements: list[dict[str, Any]], properties: Properties) -> Iterato
                 yield "Policy has invalid action"
             elif len(kinds) == 1 and not kinds & set(known[action.removeprefix("s3:")].get("Resources", kinds)):
                 yield "Action does not apply to any resource(s) in statement"
+
+
+@cache
+def _s3_actions() -> dict[str, Any]:
+    actions: dict[str, Any] = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")["s3"]["Actions"]
+    return actions
 
 
 @cache
