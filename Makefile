@@ -22,7 +22,7 @@ coverage: setup checkov-env torch-env ## The same as test, with the lines listed
 security: setup ## Attack the embedded AWS with a browser and as another user; needs root, on Debian or Ubuntu
 	@scripts/security.sh
 
-lab: setup ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
+lab: setup torch-env ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
 	@scripts/lab.sh lab
 
 lab-bench: setup ## Measure how long a node takes from power-on to proven; needs root as well

@@ -39,6 +39,8 @@ class Node:
         self.console = self.folder / "console"
         self.written = self.folder / "disk/upper"
         """What is on its disk besides the layers: itself a layer, of a node from an image made of this one."""
+        self.shared: list[Path] = []
+        """Folders of this machine that the node sees at the same place, read-only, from the next start on."""
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
         self._stopping = False
@@ -138,6 +140,7 @@ class Node:
             *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--machine={self.name}"),
             *(f"--network-namespace-path=/run/netns/{self.name}", f"--hostname={self.instance.host_name}"),
             *("--link-journal=no", "--resolv-conf=off", "--timezone=off", "--console=read-only"),
+            *(f"--bind-ro={folder}" for folder in self.shared),
             *(f"--directory={self.root}", "--boot", "systemd.log_target=console", "systemd.show_status=1"),
         ]
         with self.console.open("ab") as output:

@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from lab.deployment import Run, bootstrap, deploy, destroy, failures, members, output, tag
 from lab.front import WRITING_DENIED
 from lab.hardware import hardware_of
-from lab.hypervisor import Hypervisor, leave_sound
-from lab.laboratory import Laboratory
+from lab.hypervisor import Hypervisor
+from lab.laboratory import REGION, Laboratory
+from lab.layers import FRAMEWORK_ENVIRONMENT
 from lab.node import Node
+from lab.places import REPOSITORY
 from lab.plans import lab_plan
 from lab.site import IMPATIENCE
 from lab.waiting import wait_for
@@ -22,6 +26,16 @@ SOUND = hardware_of(lab_plan())
 BROKEN = replace(SOUND, missing_devices=(7,))
 LIMIT_BYTES = 16_384
 NOTICE_MINUTES = 2
+TORCH = (REPOSITORY / ".venv-torch").resolve()
+KNOWN = "$FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES $AWS_REGION ${NEURON_RT_ROOT_COMM_ID:-unset}"
+SCRIPT = 'import os; os.write(1, "{RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode())\n'
+SERVICE = """\
+[Service]
+Type=oneshot
+WorkingDirectory=/srv
+StandardOutput=file:/srv/said
+ExecStart={line}
+"""
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
 
 
@@ -38,10 +52,24 @@ def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
         yield running
 
 
+def with_torchrun(_number: int, node: Node) -> None:
+    """Put PyTorch's own torchrun beside the stand-in of the framework."""
+    node.shared += torch_folders()
+    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", f'#!/bin/sh\nexec {TORCH}/bin/torchrun "$@"\n')
+    (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
+
+
+def torch_folders() -> list[Path]:
+    """What PyTorch on CPUs needs: its environment, and the Python that this was made with unless nodes have it."""
+    home = re.search("^home = (.*)/bin$", (TORCH / "pyvenv.cfg").read_text(), re.MULTILINE)
+    assert home
+    return [TORCH] if home[1] == "/usr" else [TORCH, Path(home[1])]
+
+
 @pytest.fixture(scope="module")
 def deployed(hypervisor: Hypervisor) -> Iterator[Run]:
     """A cluster of sound nodes."""
-    hypervisor.prepare(leave_sound)
+    hypervisor.prepare(with_torchrun)
     yield deploy(nodes=str(NODES))
     destroy()
 
@@ -74,8 +102,28 @@ def test_each_node_ran_the_user_data_that_ec2_resolved(nodes: Mapping[str, Node]
 def test_a_login_shell_knows_the_cluster(nodes: Mapping[str, Node]) -> None:
     head = next(iter(nodes.values())).instance.address
     for rank, node in enumerate(nodes.values()):
-        shown = node.execute("bash", "--login", "-c", "echo $FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES")
-        assert shown.split() == ["efa", head, str(rank), str(NODES)]
+        shown = node.execute("bash", "--login", "-c", f"echo {KNOWN}; command -v torchrun")
+        program = f"/{FRAMEWORK_ENVIRONMENT}/bin/torchrun"
+        assert shown.split() == ["efa", head, str(rank), str(NODES), REGION, "unset", program]
+
+
+def test_the_printed_line_runs_as_a_service_with_rank_0_on_the_first_node(
+    lab: Laboratory, nodes: Mapping[str, Node]
+) -> None:
+    line = output(lab, "Torchrun")
+
+    def train(node: Node) -> str:
+        node.execute("sh", "-c", f"cat >/run/systemd/system/train.service <<'END'\n{SERVICE.format(line=line)}END")
+        node.execute("sh", "-c", f"cat >/srv/train.py <<'END'\n{SCRIPT}END")
+        node.execute("systemctl", "start", "train.service")
+        return node.execute("cat", "/srv/said")
+
+    with ThreadPoolExecutor(NODES) as side_by_side:
+        said = list(side_by_side.map(train, nodes.values()))
+    address = next(iter(nodes.values())).instance.address
+    ranks = [sorted(int(line.split()[0]) for line in text.splitlines()) for text in said]
+    assert ranks == [list(range(32)), list(range(32, 64))]
+    assert {line.split()[1] for text in said for line in text.splitlines()} == {address}
 
 
 def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:

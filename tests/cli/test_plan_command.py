@@ -30,8 +30,8 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
         "trn:cluster=trn-pilot",
         "512 vCPUs of L-2C3B7624, Running On-Demand Trn instances",
         "32 of the 32763 of the subnet",
-        "torchrun --nnodes=4 --nproc_per_node=32 --rdzv_id=trn-pilot --rdzv_backend=c10d "
-        "--rdzv_endpoint=$HEAD_NODE:41000 train.py",
+        "bash -lc 'torchrun --nnodes=4 --nproc_per_node=32 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
+        "--master_port=41000 train.py'",
         "The plan is valid. AWS was not asked",
     ],
 )

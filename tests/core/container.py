@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,6 +20,13 @@ PATIENCE_SECONDS = 300  # torch takes its time to be imported on a busy machine
 NEURON_LS = """#!/bin/sh
 echo '[{"neuron_device": 0, "nc_count": %d, "memory_size": 34359738368, "connected_to": null}]'
 """
+
+
+def free_port() -> str:
+    """For several runs of these tests at a time: the plan's own port may be taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return str(taken.getsockname()[1])
 
 
 @dataclass(frozen=True, kw_only=True)

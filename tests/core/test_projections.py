@@ -79,17 +79,17 @@ def test_each_market_has_a_quota_of_its_own(capacity: str, code: str) -> None:
 
 @given(plan=plans())
 def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan) -> None:
-    words = shlex.split(torchrun_command(plan))
+    words = shlex.split(shlex.split(torchrun_command(plan))[-1])
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
     processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])
     assert processes * plan.lnc == plan.nodes * plan.type.physical_neuron_cores
 
 
 @pytest.mark.parametrize("nodes", [1, 4])
-def test_all_nodes_meet_at_the_head_node(nodes: int) -> None:
+def test_all_nodes_meet_at_the_head_node_with_ranks_of_the_roster(nodes: int) -> None:
     assert torchrun_command(from_settings(nodes=nodes), "my.py") == (
-        f"torchrun --nnodes={nodes} --nproc_per_node=32 --rdzv_id=trn-pilot --rdzv_backend=c10d "
-        "--rdzv_endpoint=$HEAD_NODE:41000 my.py"
+        f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node=32 --node_rank=$TRN_NODE_RANK "
+        "--master_addr=$HEAD_NODE --master_port=41000 my.py'"
     )
 
 

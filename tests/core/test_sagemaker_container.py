@@ -2,14 +2,13 @@
 
 import json
 import signal
-import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, Container, container
+from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, Container, container, free_port
 from tests.core.jobs import JOB, small_plan
 from tests.layout.repository import ROOT
 from trainium_core.sagemaker.job import TrainingJob
@@ -26,13 +25,6 @@ def torch_python() -> Path:
     if not TORCH_PYTHON.exists():
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     return TORCH_PYTHON
-
-
-def free_port() -> str:
-    """For several runs of these tests at a time: the plan's own port may be taken."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return str(taken.getsockname()[1])
 
 
 def with_variables(job: TrainingJob, **variables: str) -> TrainingJob:

@@ -108,8 +108,10 @@ class BootingNode:
         (self.programs / name).unlink()
 
     def concludes(self, body: str = "true") -> None:
-        """What `trn-node` does on this node, once it is installed."""
-        self.write("usr/local/bin/trn-node", f'#!/bin/bash\necho "trn-node $*" >>"$ROOT/calls"\n{body}\n')
+        """What `trn-node` does on this node, once it is installed. The framework is that of the variable FRAMEWORK."""
+        framework = '[[ $1 != framework ]] || { echo "${FRAMEWORK:-}"; exit 0; }'
+        call = 'echo "trn-node $*" >>"$ROOT/calls"'
+        self.write("usr/local/bin/trn-node", f"#!/bin/bash\n{framework}\n{call}\n{body}\n")
         (self.root / "usr/local/bin/trn-node").chmod(0o755)
 
     def install(self) -> Run:

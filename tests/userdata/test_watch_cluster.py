@@ -51,14 +51,13 @@ def peers_check(record: NodeRecord | None) -> tuple[str, str, bool]:
     return check.expected, check.found, check.ok
 
 
-def test_the_environment_gets_rank_head_and_the_runtimes_meeting_point(node: WatchNode):
+def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node: WatchNode):
     node.roster(NODES)
     node.pass_time()
     assert files.read("etc/trn/cluster").splitlines() == [
         "HEAD_NODE=127.0.0.2",
         "TRN_NODE_RANK=1",
         "TRN_NODES=3",
-        "NEURON_RT_ROOT_COMM_ID=127.0.0.2:41001",
     ]
 
 

@@ -19,7 +19,6 @@ NOON = notices.moment("2026-11-21T12:00:00Z")
 BOOT = "e2f1ad3c-74a0-4150-b3a5-96839dc4d8f3"
 PLAN = {
     "rendezvous_port": 41000,
-    "root_comm_port": 41001,
     "suppress_checks": [],
     "internode_ssh": False,
     "node_recovery": True,

@@ -37,6 +37,7 @@ _PART_OF = {
     "reserve_ports": "ports.sh.j2",
     "prepare_scratch": "scratch.sh.j2",
     "mount_file_systems": "mounts.sh.j2",
+    "choose_framework": "framework.sh.j2",
     "verify_node": "verify.sh.j2",
     "run_setup_script": "setup.sh.j2",
     "start_watch": "watch.sh.j2",

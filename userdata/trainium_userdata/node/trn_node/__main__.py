@@ -23,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("reason", nargs="?", default="")
     collectives = commands.add_parser("collectives", help="test collective communication with nccom-test")
     collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
+    commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
     commands.add_parser("watch", help="watch over this node; run by its service")
     return top
 
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> int:
         return show_status(as_json=given.json)
     if given.command == "collectives":
         return test_collectives(nodes=given.nodes)
+    if given.command == "framework":
+        return show_framework()
     if os.geteuid() and not os.environ.get("ROOT"):
         print(f"trn-node {given.command}: only root may; use sudo", file=sys.stderr)
         return 2
@@ -68,6 +71,19 @@ def test_collectives(*, nodes: bool) -> int:
         return 1
     print(check.found)
     return 0 if check.ok else 1
+
+
+def show_framework() -> int:
+    from . import self_test
+
+    try:
+        found = self_test.framework_python(files.plan())
+    except (OSError, ValueError) as error:
+        print(f"trn-node framework: {error}", file=sys.stderr)
+        return 1
+    if found:
+        print(found[1].parent.parent)
+    return 0
 
 
 def verify(*, last: bool, hold: bool) -> int:

@@ -68,7 +68,7 @@ class Cluster:
         others = self._nodes()
         if mine in others:
             plan = files.plan()
-            _write(list(others), list(others.values()), mine, plan["root_comm_port"])
+            _write(list(others), list(others.values()), mine)
             del others[mine]
             if self.seconds == WAITING_SECONDS or (self.peers and self.peers.complaint):
                 self._test(others, plan, now)
@@ -113,12 +113,15 @@ class Cluster:
         names = [f"{name} ({address}) does not answer" for name, address in others.items() if address in silent]
         found = "; ".join([found, *names[:NAMED], *["and others"] * (len(names) > NAMED)])
         state = complaint = ""
-        counts = "peers" not in plan["suppress_checks"]
+        suppressed = "peers" in plan["suppress_checks"]
+        counts = not suppressed and plan.get("verification") != "observe"
         if silent and counts:
             state = FAILED if self._is_cut_off(silent) else DRAINING
             complaint = f"peers: {found}: does the security group let all nodes reach each other?"
-        shown = found + " (suppressed)" * bool(silent and not counts)
-        check = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
+        shown = found + " (suppressed)" * bool(silent and suppressed)
+        check: dict[str, Any] = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
+        if silent and not suppressed and not counts:
+            check["warning"] = f"peers: {found}"
         peers = Peers(self._roster["version"], [check] if others else [], state, complaint)
         if peers != self.peers:
             self._log(f"peers: {shown}")
@@ -136,11 +139,14 @@ def _folder() -> str:
     return files.places()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
-def _write(names: list[str], addresses: list[str], mine: str, port: int) -> None:
-    """The shell variables that the training environment ends with, and the host file for MPI: rank 0 comes first."""
+def _write(names: list[str], addresses: list[str], mine: str) -> None:
+    """The shell variables that the training environment ends with, and the host file for MPI: rank 0 comes first.
+
+    NEURON_RT_ROOT_COMM_ID is not among them: torch_xla derives it from MASTER_ADDR only where it is unset, and a job on
+    some of the nodes has another root.
+    """
     head = addresses[0]
     text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(mine)}\nTRN_NODES={len(names)}\n"
-    text += f"NEURON_RT_ROOT_COMM_ID={head}:{port}\n"
     if files.read(VARIABLES) != text:
         files.write(HOSTS, "\n".join(addresses) + "\n")
         files.write(VARIABLES, text)

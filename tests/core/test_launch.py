@@ -1,0 +1,51 @@
+"""The torchrun line, run for real by two nodes on one machine: PyTorch's own launcher on CPUs."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, free_port
+from tests.layout.repository import ROOT
+from trainium_core.facts import facts
+from trainium_core.launch import torchrun_command
+from trainium_core.plan import Plan
+
+NODES = 2
+SCRIPT = """import os
+# In one write: the processes share the pipe.
+os.write(1, "{RANK} {GROUP_RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode())
+"""
+
+
+@pytest.fixture
+def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
+    """What the processes of each node said, by its rank in the roster; the first node started last."""
+    if not TORCH_PYTHON.exists():
+        pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
+    (tmp_path / "train.py").write_text(SCRIPT)
+    plan = Plan(instance_type="trn2.3xlarge", region="sa-east-1", nodes=NODES)
+    # A login shell of this machine knows no cluster; what one does on a node is tested with the node's profile.
+    (*login, line) = shlex.split(torchrun_command(plan).replace(str(facts()["rendezvous"]["port"]), free_port()))
+    assert login == ["bash", "-lc"]
+    environment = {"PATH": f"{TORCH_PYTHON.parent}:{os.environ['PATH']}", "HEAD_NODE": "127.0.0.1"}
+    nodes = {
+        rank: subprocess.Popen(
+            ["bash", "-c", line],
+            cwd=tmp_path,
+            env={**environment, "OMP_NUM_THREADS": "1", "TRN_NODE_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in reversed(range(NODES))
+    }
+    said = {rank: node.communicate(timeout=PATIENCE_SECONDS)[0] for rank, node in nodes.items()}
+    assert [node.returncode for node in nodes.values()] == [0] * NODES
+    return {rank: [line.split() for line in text.splitlines()] for rank, text in said.items()}
+
+
+def test_rank_0_runs_on_the_first_node_of_the_roster(launched: dict[int, list[list[str]]]) -> None:
+    assert sorted(launched[0]) == [[str(rank), "0", "127.0.0.1"] for rank in range(4)]
+    assert sorted(launched[1]) == [[str(rank), "1", "127.0.0.1"] for rank in range(4, 8)]
