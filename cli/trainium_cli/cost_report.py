@@ -96,7 +96,7 @@ def _line_as_json(line: CostLine, hours: Decimal) -> dict[str, Any]:
     return {
         "what": line.what,
         "product": line.item.product,
-        "quantity": line.quantity,
+        "quantity": line.quantity if isinstance(line.quantity, int) else float(line.quantity),
         "unit": line.unit,
         "billed": line.billed,
         "price": price,

@@ -99,7 +99,12 @@ def _root_volume(plan: Plan) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty
     return ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
         device_name=plan.root_device_name,
         ebs=ec2.CfnLaunchTemplate.EbsProperty(
-            volume_size=plan.root_volume_gib, volume_type="gp3", encrypted=True, delete_on_termination=True
+            volume_size=plan.root_volume_gib,
+            volume_type="gp3",
+            throughput=plan.root_volume_throughput,
+            volume_initialization_rate=plan.root_volume_initialization,
+            encrypted=True,
+            delete_on_termination=True,
         ),
     )
 

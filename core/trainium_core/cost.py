@@ -16,6 +16,7 @@ from trainium_core.prices_file import snapshot_prices
 PILOT_HOURS = 8
 """Length of a pilot unless somebody says otherwise: a working day."""
 
+_BY_THE_MONTH = ("GB-month", "GiBps-mo")
 _NOTHING = Decimal(0)
 _CENT = Decimal("0.01")
 
@@ -41,7 +42,7 @@ class CostLine(CostItem):
             return _NOTHING
         if self.unit_usd is None:
             return None
-        hours = Decimal(facts()["billing"]["hours_per_month"]) if self.unit == "GB-month" else Decimal(1)
+        hours = Decimal(facts()["billing"]["hours_per_month"]) if self.unit in _BY_THE_MONTH else Decimal(1)
         return self.quantity * self.unit_usd / hours
 
     @property

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
+from trainium_core.facts import facts
 from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
@@ -21,7 +23,7 @@ class CostItem:
 
     what: str
     item: PricedItem
-    quantity: int
+    quantity: int | Decimal
     billed: Billed
     resource_type: str
 
@@ -53,6 +55,14 @@ def _storage(plan: Plan) -> Iterator[CostItem]:
     volume = f"{plan.nodes} x {plan.root_volume_gib} GiB gp3 volume"
     of_all_nodes = plan.nodes * plan.root_volume_gib
     yield cost_item(plan, volume, "gp3-storage", "AWS::EC2::LaunchTemplate", "running", of_all_nodes)
+    faster = plan.root_volume_throughput - facts()["gp3_throughput"]["included"]
+    if faster:
+        more = f"{plan.nodes} x {faster} MiB/s more"
+        billed_rate = Decimal(plan.nodes * faster) / 1024
+        yield cost_item(plan, more, "gp3-throughput", "AWS::EC2::LaunchTemplate", "running", billed_rate)
+    if plan.root_volume_initialization:
+        product = "volume-initialization"
+        yield cost_item(plan, "Image to new volumes", product, "AWS::EC2::LaunchTemplate", "by use")
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
 
 
@@ -84,7 +94,13 @@ def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[
 
 
 def cost_item(
-    plan: Plan, what: str, product: str, resource_type: str, billed: Billed, quantity: int = 1, instance_type: str = ""
+    plan: Plan,
+    what: str,
+    product: str,
+    resource_type: str,
+    billed: Billed,
+    quantity: int | Decimal = 1,
+    instance_type: str = "",
 ) -> CostItem:
     """An item that is billed alike in every zone."""
     priced = PricedItem(product=product, region=plan.region, instance_type=instance_type)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from trainium_core.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
 from trainium_core.facts import facts
 from trainium_core.forms import UnreadableError
+from trainium_core.neuron_software import Framework, framework_of_parameter
 from trainium_core.prices import PriceTable, no_prices
 from trainium_core.prices_file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
@@ -39,6 +40,8 @@ class Plan:
     secondary_interface_type: str = "efa"
     placement_group: str | None = None
     root_volume_gib: int = field(default_factory=lambda: facts()["root_volume"]["default_gib"])
+    root_volume_throughput: int = field(default_factory=lambda: facts()["root_volume_speed"]["default_mib_per_second"])
+    root_volume_initialization: int | None = None
     root_device_name: str = field(default_factory=lambda: facts()["image"]["root_device_name"])
     logical_neuroncore_config: int | None = None
     cache_bucket: str | None = None
@@ -47,6 +50,7 @@ class Plan:
     node_timeout_minutes: int = 50
     neuron_software: str = "image"
     suppress_checks: tuple[str, ...] = ()
+    verification: str = "enforce"
     node_recovery: str = "on"
     node_replacements: int = 2
     internode_ssh: str = "off"
@@ -178,6 +182,11 @@ class Plan:
     @property
     def ami_is_parameter(self) -> bool:
         return self.ami.startswith("/")
+
+    @property
+    def framework(self) -> Framework | None:
+        """The framework that the image's parameter promises; None when it promises none, or more than one."""
+        return framework_of_parameter(self.image_parameter)
 
     @property
     def image_parameter(self) -> str | None:

@@ -11,7 +11,9 @@ from trainium_core.catalog import DATA
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Something with a price for each `unit`: an hour, a GB, or a GB-month; one for each instance type, or one for all.
+    """Something with a price for each `unit`: an hour, a GB, a GB-month or a GiBps-mo.
+
+    One price for each instance type, or one for all.
 
     `service`, `usage_type` and `filters` ask the Price List API for it, with {region} and {instance_type} to be filled
     in; without a service the Price List does not hold it, or nobody knows how to ask.

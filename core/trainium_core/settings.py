@@ -28,12 +28,14 @@ Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
 EGRESS: tuple[Egress, ...] = get_args(Egress)
 AT_DESTROY = ("destroy", "retain")
 SWITCH = ("on", "off")
+VERIFICATION = ("enforce", "observe")
 NEURON_SOFTWARE = ("image", "install")
 CARD_INTERFACE_TYPES = ("efa", "efa-only")
 
 
 def _settings() -> Mapping[str, Setting]:
     volume, subnet, resource = facts()["gp3"], facts()["subnet"], facts()["custom_resource"]
+    speed = facts()["root_volume_speed"]
     return {
         "instance_type": Setting(
             form=Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
@@ -112,6 +114,16 @@ def _settings() -> Mapping[str, Setting]:
             default=str(facts()["root_volume"]["default_gib"]),
             meaning="size of the encrypted gp3 root volume in GiB",
         ),
+        "root_volume_throughput": Setting(
+            form=WholeNumber(facts()["gp3_throughput"]["included"], facts()["gp3_throughput"]["largest"]),
+            default=str(speed["default_mib_per_second"]),
+            meaning="throughput of the root volume in MiB/s; what is above 125 is billed",
+        ),
+        "root_volume_initialization": Setting(
+            form=WholeNumber(speed["slowest_initialization"], speed["fastest_initialization"]),
+            default="what EBS gives, which varies",
+            meaning="MiB/s at which the image's blocks come to a new root volume; billed per GiB at every launch",
+        ),
         "root_device_name": Setting(
             form=Pattern(r"/dev/[a-z0-9]+", "a device name, such as /dev/sda1 (Ubuntu) or /dev/xvda (Amazon Linux)"),
             default=facts()["image"]["root_device_name"],
@@ -149,6 +161,11 @@ def _settings() -> Mapping[str, Setting]:
             form=Names(tuple(NODE_CHECKS)),
             default="none",
             meaning="checks of a node that are made and shown, but do not fail it",
+        ),
+        "verification": Setting(
+            form=Choice(VERIFICATION),
+            default="enforce",
+            meaning="observe: only missing devices, missing cores and wrong numbers fail a node, all else is a warning",
         ),
         "node_recovery": Setting(
             form=Choice(SWITCH), default="on", meaning="whether a node that fails is replaced, at deployment and after"

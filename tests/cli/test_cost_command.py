@@ -91,7 +91,7 @@ def test_a_missing_price_of_what_is_billed_by_use_leaves_the_totals_whole(monkey
 
 def test_a_price_of_ones_own_fills_the_gap(tmp_path: Path) -> None:
     header = "product,instance_type,region,usd,date,source\n"
-    rows = ["on-demand,trn2.48xlarge", "gp3-storage,", "interface-endpoint,"]
+    rows = ["on-demand,trn2.48xlarge", "gp3-storage,", "gp3-throughput,", "interface-endpoint,"]
     text = header + "".join(f"{row},us-east-2,2,2026-11-01,our agreement\n" for row in rows)
     (tmp_path / "mine.csv").write_text(text)
     without = run("estimate", *TRN2, "--offline")
@@ -125,7 +125,7 @@ def test_what_lies_in_a_vpc_of_ones_own_is_said_to_be_left_out() -> None:
 
 def test_json_holds_each_line_with_its_price_and_source() -> None:
     told = json.loads(run("estimate", *GOOD, "-c", "trn:nodes=2", "--offline", "--json").stdout)
-    (instances, volumes, storage, *_) = told["lines"]
+    (instances, volumes, _throughput, storage, *_) = told["lines"]
     assert (instances["product"], instances["quantity"], instances["running_hour"]) == ("on-demand", 2, 43.0)
     assert instances["price"]["usd"] == 21.5
     assert instances["price"]["origin"] == "snapshot"
@@ -136,7 +136,7 @@ def test_json_holds_each_line_with_its_price_and_source() -> None:
 
 def test_an_unknown_price_is_null_in_json_and_never_zero() -> None:
     told = json.loads(run("estimate", *TRN2, "--offline", "--json").stdout)
-    assert told["totals"]["running_hour"] == {"usd_at_least": 0.0, "unknown_prices": 3}
+    assert told["totals"]["running_hour"] == {"usd_at_least": 0.0, "unknown_prices": 4}
     assert told["lines"][0]["running_hour"] is None
     assert told["warning"]
 

@@ -69,9 +69,20 @@ def test_the_root_volume_is_encrypted_gp3_of_the_plans_size() -> None:
     assert data_of(root_volume_gib=700, root_device_name="/dev/xvda")["BlockDeviceMappings"] == [
         {
             "DeviceName": "/dev/xvda",
-            "Ebs": {"VolumeSize": 700, "VolumeType": "gp3", "Encrypted": True, "DeleteOnTermination": True},
+            "Ebs": {
+                "VolumeSize": 700,
+                "VolumeType": "gp3",
+                "Throughput": 500,
+                "Encrypted": True,
+                "DeleteOnTermination": True,
+            },
         }
     ]
+
+
+def test_the_root_volume_is_as_fast_as_the_plan_says() -> None:
+    (volume,) = data_of(root_volume_throughput=125, root_volume_initialization=300)["BlockDeviceMappings"]
+    assert (volume["Ebs"]["Throughput"], volume["Ebs"]["VolumeInitializationRate"]) == (125, 300)
 
 
 @pytest.mark.parametrize("resource_type", ["instance", "volume", "network-interface"])

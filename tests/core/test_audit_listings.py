@@ -210,13 +210,15 @@ def test_what_efs_moved_to_cheaper_storage_makes_its_price_unknown() -> None:
     [
         ({"VolumeType": "gp3", "Iops": 3000, "Throughput": 125}, True),
         ({"VolumeType": "gp3", "Iops": 16000, "Throughput": 125}, False),
-        ({"VolumeType": "gp3", "Iops": 3000, "Throughput": 1000}, False),
+        ({"VolumeType": "gp3", "Iops": 3000, "Throughput": 1000}, True),
         ({"VolumeType": "io2", "Iops": 3000}, False),
     ],
 )
-def test_a_volume_has_a_price_if_it_is_gp3_as_every_gp3_is(volume: dict[str, Any], priced: bool) -> None:
+def test_a_volume_has_a_price_if_it_is_gp3_with_the_usual_iops(volume: dict[str, Any], priced: bool) -> None:
     (one,) = seen("EBS volume", {"Volumes": [{"VolumeId": "vol-1", "Size": 10, "State": "in-use"} | volume]})
     assert bool(one.charge.unpriced) != priced
+    faster = {item.product: item.quantity for item in one.charge.items}.get("gp3-throughput", 0)
+    assert faster * 1024 == max(0, volume.get("Throughput", 0) - 125)
 
 
 class Stacks:

@@ -38,6 +38,19 @@ def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None
     assert (line.running_hour, line.asleep_month) == (Decimal("0.08"), 0)
 
 
+def test_throughput_costs_what_is_above_that_of_every_volume() -> None:
+    usd: dict[str, Decimal | None] = {"gp3-throughput": Decimal("40.96")}
+    line = line_of(estimated(nodes=2, root_volume_throughput=125 + 365, usd=usd), "gp3-throughput")
+    assert (line.running_hour, line.asleep_month) == (Decimal("0.04"), 0)
+    lines = estimated(root_volume_throughput=125, usd=usd).lines
+    assert "gp3-throughput" not in {line.item.product for line in lines}
+
+
+def test_an_initialization_rate_is_billed_by_what_is_launched() -> None:
+    line = line_of(estimated(root_volume_initialization=300), "volume-initialization")
+    assert (line.billed, line.unit) == ("by use", "GB")
+
+
 @pytest.mark.parametrize("product", ["interface-endpoint", "nat-gateway", "public-ipv4"])
 def test_ways_out_are_billed_while_the_cluster_is_awake(product: str) -> None:
     egress = "vpc-endpoints" if product == "interface-endpoint" else "nat-gateway"
@@ -124,7 +137,7 @@ def test_that_nobody_knows_a_price_is_no_sign_that_aws_sells_none() -> None:
     plan = from_settings()
     nothing_known = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices={})), hours=Decimal(8))
     assert sales_warning(plan, nothing_known) is None
-    assert nothing_known.running_hour.unknown == 3
+    assert nothing_known.running_hour.unknown == 4
 
 
 @pytest.mark.parametrize("capacity", ["spot", "capacity-block", "reservation"])

@@ -104,7 +104,8 @@ def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template(
     assert int(template.properties("AWS::AutoScaling::AutoScalingGroup")["MaxSize"]) == quantities["on-demand"]
     assert device["Ebs"]["VolumeType"] == "gp3"
     assert 3 * device["Ebs"]["VolumeSize"] == quantities["gp3-storage"]
-    assert device["Ebs"].keys().isdisjoint({"Iops", "Throughput"})  # billed on top of the size
+    assert 3 * (device["Ebs"]["Throughput"] - 125) == quantities["gp3-throughput"] * 1024
+    assert device["Ebs"].keys().isdisjoint({"Iops", "VolumeInitializationRate"})  # billed on top of these
 
 
 def test_a_lustre_file_system_is_billed_by_the_size_it_is_made_with() -> None:

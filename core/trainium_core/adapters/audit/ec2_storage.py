@@ -5,9 +5,9 @@ from decimal import Decimal
 from trainium_core.adapters.audit.ec2 import ec2_resource, of_ec2
 from trainium_core.adapters.audit.listing import Entry, Place
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_core.facts import facts
 
 _INCLUDED_IOPS = 3000
-_INCLUDED_MIB_PER_SECOND = 125
 """What every gp3 volume has without a price of its own (EBS documentation, General Purpose SSD)."""
 
 
@@ -28,9 +28,13 @@ def _volume(entry: Entry, place: Place) -> Resource:
 def _charge_of_volume(entry: Entry) -> Charge:
     if entry["VolumeType"] != "gp3":
         return Charge(unpriced=f"{entry['VolumeType']} volume")
-    faster = entry.get("Iops", 0) > _INCLUDED_IOPS or entry.get("Throughput", 0) > _INCLUDED_MIB_PER_SECOND
     size = ChargedItem(product="gp3-storage", quantity=Decimal(entry["Size"]))
-    return Charge(items=(size,), unpriced="more IOPS or throughput than every gp3 volume has" if faster else "")
+    faster = entry.get("Throughput", 0) - facts()["gp3_throughput"]["included"]
+    throughput = ChargedItem(product="gp3-throughput", quantity=Decimal(faster) / 1024)
+    return Charge(
+        items=(size, throughput) if faster > 0 else (size,),
+        unpriced="more IOPS than every gp3 volume has" if entry.get("Iops", 0) > _INCLUDED_IOPS else "",
+    )
 
 
 def _snapshot(entry: Entry, place: Place) -> Resource:
