@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from trainium_core.account.images import Image
 from trainium_core.facts import facts
+from trainium_core.neuron_software import Framework, framework_of_parameter
 
 
 @dataclass(frozen=True, order=True)
@@ -18,10 +19,11 @@ class NeuronRelease:
     def from_text(cls, text: str) -> "NeuronRelease":
         return cls(tuple(int(number) for number in text.split(".")))
 
-    @property
-    def holds_torch_neuronx(self) -> bool:
-        """Whether Neuron images of this release may hold PyTorch/XLA; patches of the last such release do."""
-        last = NeuronRelease.from_text(facts()["neuron_images"]["last_release_with_torch_neuronx"])
+    def may_hold(self, framework: Framework) -> bool:
+        """Whether Neuron images of this release may hold the framework; patches of its last release do."""
+        if framework.first_release and self < NeuronRelease.from_text(framework.first_release):
+            return False
+        last = NeuronRelease.from_text(framework.last_release) if framework.last_release else self
         return self.numbers[: len(last.numbers)] <= last.numbers
 
     def __str__(self) -> str:
@@ -34,18 +36,12 @@ def neuron_release(image: Image) -> NeuronRelease | None:
     return NeuronRelease.from_text(named[1]) if named else None
 
 
-def is_for_torch_neuronx(parameter: str | None) -> bool:
-    """Whether who chose the parameter wants PyTorch/XLA on Trainium."""
-    globs = facts()["neuron_images"]["parameters_for_torch_neuronx"]
-    return any(_is_below_prefix(parameter, glob) for glob in globs)
-
-
 def other_content(parameter: str | None) -> str | None:
-    """What images of a Neuron parameter for other work hold; None for a parameter that the facts do not list."""
-    contents = facts()["neuron_images"]["other_parameters"].items()
-    return next((content for glob, content in contents if _is_below_prefix(parameter, glob)), None)
-
-
-def _is_below_prefix(parameter: str | None, glob: str) -> bool:
-    prefix = facts()["neuron_images"]["parameter_prefix"]
-    return parameter is not None and fnmatchcase(parameter, prefix + glob)
+    """What images of a Neuron parameter without PyTorch hold; None for a parameter that the facts do not list."""
+    images = facts()["neuron_images"]
+    if parameter is None:
+        return None
+    framework = framework_of_parameter(parameter)
+    contents = images["other_parameters"].items()
+    known = (content for glob, content in contents if fnmatchcase(parameter, images["parameter_prefix"] + glob))
+    return next(known, framework.title if framework and not framework.is_pytorch else None)

@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Mapping
 
 from trainium_core.facts import facts
+from trainium_core.neuron_software import frameworks
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
     """Warnings by the setting they are about: each a fact, its consequence and what to do."""
-    return dict(_warnings(plan))
+    told: dict[str, str] = {}
+    for setting, warning in _warnings(plan):
+        told[setting] = f"{told[setting]}; {warning}" if setting in told else warning
+    return told
 
 
 def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -19,6 +23,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             f"{plan.region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment "
             "cannot fetch the parameter, copy an image there and set trn:ami to its id",
         )
+    yield from _framework_warnings(plan)
     if plan.effective_egress == "none":
         yield (
             "egress",
@@ -82,6 +87,23 @@ def training_warnings(plan: Plan) -> Mapping[str, str]:
         "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
         "run time, and the stack goes with `trn destroy`"
     }
+
+
+def _framework_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
+    supported = next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(plan.type.accelerator))
+    if plan.framework and plan.framework.is_pytorch and plan.framework != supported:
+        yield (
+            "ami",
+            f"{plan.framework.title} ended with Neuron SDK {plan.framework.last_release}; since "
+            f"{supported.first_release} AWS supports {supported.title} on {plan.type.accelerator}: set trn:ami to the "
+            f"id of an image whose name begins with {supported.image_names[0].rstrip(' *')!r}",
+        )
+    if plan.framework and plan.framework.stack == "native":
+        yield (
+            "ami",
+            f"{plan.framework.title} keeps compiled graphs in a folder of each node, not in the bucket of the cluster: "
+            "a new node compiles again",
+        )
 
 
 def _pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:

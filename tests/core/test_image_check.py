@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.findings import found
 from trainium_core.facts import facts
-from trainium_core.image_content import NeuronRelease, is_for_torch_neuronx, neuron_release, other_content
+from trainium_core.image_content import NeuronRelease, neuron_release, other_content
+from trainium_core.neuron_software import framework_of_parameter, frameworks
 
 PYTORCH = facts()["image"]["ssm_parameter"]
 JAX = "/aws/service/neuron/dlami/jax-0.10/ubuntu-24.04/latest/image_id"
@@ -51,7 +52,28 @@ def test_pytorch_needs_a_release_that_holds_it(release: str, outcome: str) -> No
     finding = found("image", with_release(release), ami=PYTORCH)
     assert finding.outcome == outcome
     assert f"Neuron SDK {release}" in finding.found
-    assert finding.needed == "Neuron SDK 2.31.x or older, for PyTorch"
+    assert finding.needed == "Neuron SDK 2.31.x or older, for PyTorch/XLA (torch-neuronx up to 2.9)"
+
+
+TORCH_NEURON = "Deep Learning AMI Neuron torch-neuronx 2.14.0 (Ubuntu 24.04) 20261111"
+TRN2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2", "ami": IMAGE.image_id}
+
+
+@pytest.mark.parametrize(
+    ("settings", "release", "outcome", "says"),
+    [
+        (TRN2, "2.33.1", "pass", "is available"),
+        (TRN2, "2.32.0", "fail", "which holds no native PyTorch (TorchNeuron, device neuron)"),
+        ({"ami": IMAGE.image_id}, "2.33.1", "fail", "does not run on Trainium"),
+    ],
+)
+def test_native_pytorch_is_known_by_the_images_name(
+    settings: dict[str, str], release: str, outcome: str, says: str
+) -> None:
+    image = replace(IMAGE, name=TORCH_NEURON, description=f"Neuron SDK {release}")
+    finding = found("image", FakeAccount(found_image=image), **settings)
+    assert finding.outcome == outcome
+    assert says in finding.found
 
 
 def test_a_release_that_is_not_named_is_unknown_to_who_wants_pytorch_and_a_warning_to_others() -> None:
@@ -64,7 +86,18 @@ def test_a_release_that_is_not_named_is_unknown_to_who_wants_pytorch_and_a_warni
 def test_who_names_no_pytorch_image_is_warned_that_it_holds_none(ami: str) -> None:
     finding = found("image", with_release("2.32.0"), ami=ami)
     assert finding.outcome == "warn"
-    assert "holds no PyTorch for Trainium" in finding.found
+    assert "nothing says that ami-0123456789abcdef0, with Neuron SDK 2.32.0, holds PyTorch" in finding.found
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("verification", ["enforce", "observe"])
+def test_a_pair_of_image_and_type_that_nobody_has_proven_is_to_be_observed_first(
+    monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
+) -> None:
+    monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])
+    finding = found("image", FakeAccount(), verification=verification)
+    assert finding.outcome == "pass"
+    assert ("trn:verification=observe" in finding.fix) == (not known and verification == "enforce")
 
 
 def test_an_image_for_other_work_is_a_warning_that_says_what_it_holds() -> None:
@@ -137,11 +170,13 @@ def test_the_release_is_read_from_the_description(description: str, release: str
 
 @given(major=st.integers(0, 3), minor=st.integers(0, 99), patch=st.integers(0, 99))
 def test_a_release_holds_pytorch_up_to_the_last_one_whatever_its_patch(major: int, minor: int, patch: int) -> None:
-    assert NeuronRelease((major, minor, patch)).holds_torch_neuronx == ((major, minor) <= (2, 31))
+    release = NeuronRelease((major, minor, patch))
+    assert release.may_hold(frameworks()["xla"]) == ((major, minor) <= (2, 31))
+    assert release.may_hold(frameworks()["native"]) == ((major, minor) >= (2, 33))
 
 
 def test_vllm_for_inference_is_not_pytorch_for_training() -> None:
     vllm = "/aws/service/neuron/dlami/pytorch-inference-vllm-0.16/ubuntu-24.04/latest/image_id"
-    assert is_for_torch_neuronx(PYTORCH)
-    assert not is_for_torch_neuronx(vllm)
+    assert framework_of_parameter(PYTORCH) == frameworks()["xla"]
+    assert framework_of_parameter(vllm) is None
     assert other_content(vllm) == "vLLM for inference"

@@ -8,6 +8,8 @@ from tests.core.plans import RESERVATION, from_settings
 from trainium_core.warnings import hyperpod_warnings, plan_warnings, training_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
+NATIVE = "/aws/service/neuron/dlami/torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id"
+TRAINIUM2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2"}
 IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
 
 
@@ -22,6 +24,8 @@ def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
     ("setting", "settings", "says"),
     [
         ("ami", IN_HYDERABAD, "copy an image there"),
+        ("ami", TRAINIUM2, "since 2.33 AWS supports native PyTorch (TorchNeuron, device neuron) on Trainium2"),
+        ("ami", {**TRAINIUM2, "ami": NATIVE}, "in a folder of each node, not in the bucket"),
         ("egress", {"egress": "none"}, "no sessions"),
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "no source says"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),

@@ -1,4 +1,4 @@
-"""Tiny frameworks in place of PyTorch/XLA and JAX: they compute in Python, and go wrong on the core that they are told.
+"""Tiny frameworks in place of PyTorch/XLA, TorchNeuron and JAX: they compute in Python, and go wrong on one core.
 
 Where the real self-test runs on hardware, `FAULT` of these is what a broken stack would do.
 """
@@ -53,6 +53,19 @@ def torch_modules(*, fault: str = "", core: int = -1, platform: str = "NEURON") 
         "torch_xla/__init__.py": "",
         "torch_xla/core/__init__.py": "",
         "torch_xla/core/xla_model.py": f"xla_device = lambda: 'xla:0'\nxla_device_hw = lambda device: {platform!r}\n",
+    }
+
+
+def native_modules(*, fault: str = "", core: int = -1, device: str = "neuron") -> dict[str, str]:
+    """TorchNeuron with a fault on one core; it computes on the CPU instead where it may."""
+    tensor = _tensor(fault, core).replace("self.core =", "self.device = Device()\n        self.core =", 1)
+    kind = f"import os\nclass Device:\n    type = {device!r}\n"
+    fallback = "assert os.environ['TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS'] == '1'\n"
+    return {
+        "torch/__init__.py": kind
+        + fallback
+        + tensor
+        + "float32 = 'float32'\ntensor = lambda rows, dtype: Tensor(rows)\nmatmul = Tensor.__matmul__\n"
     }
 
 

@@ -9,7 +9,7 @@ from trainium_core.facts import facts
 from trainium_core.neuron_packages import neuron_packages
 from trainium_core.node_checks import NODE_CHECKS
 from trainium_core.plan import Plan
-from trainium_userdata.expectations import framework, node_expectations
+from trainium_userdata.expectations import node_expectations
 
 PREFIX = facts()["neuron_images"]["parameter_prefix"]
 
@@ -22,7 +22,6 @@ def test_it_is_what_the_catalogue_says(plan: Plan):
     assert expected["neuron_cores"] * plan.lnc == kind.physical_neuron_cores
     assert expected["efa_devices"] == kind.efa_interfaces
     assert (expected["nvme_disks"], expected["nvme_disk_gb"]) == (kind.nvme_disks, kind.nvme_disk_gb)
-    assert expected["neuron_devices_connected"] is (kind.neuron_devices > 1)
 
 
 @pytest.mark.parametrize(("instance_type", "lnc"), [("trn1.32xlarge", None), ("trn2.48xlarge", 2)])
@@ -38,6 +37,7 @@ def test_the_number_of_nodes_is_not_in_it():
     ("parameter", "expected"),
     [
         (f"{PREFIX}pytorch-2.9/ubuntu-24.04/latest/image_id", "pytorch"),
+        (f"{PREFIX}torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id", "torch_neuronx"),
         (f"{PREFIX}jax-0.10/amazon-linux-2023/latest/image_id", "jax"),
         (f"{PREFIX}multi-framework/ubuntu-24.04/latest/image_id", None),
         (f"{PREFIX}base/ubuntu-24.04/latest/image_id", None),
@@ -46,13 +46,38 @@ def test_the_number_of_nodes_is_not_in_it():
     ],
 )
 def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
-    assert framework(parameter) == expected
+    image = {"ami": parameter} if parameter else {"ami": "ami-0123456789abcdef0"}
+    assert node_expectations(plan_for("trn2.48xlarge", **image))["framework"] == expected
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "expected"),
+    [
+        ("trn1.32xlarge", {"pytorch": "xla", "jax": "jax"}),
+        ("trn2.48xlarge", {"torch_neuronx": "native", "pytorch": "xla", "jax": "jax"}),
+    ],
+)
+def test_an_image_that_promises_nothing_may_hold_what_runs_on_the_type(instance_type: str, expected: dict[str, str]):
+    found = node_expectations(plan_for(instance_type, ami="ami-0123456789abcdef0"))["frameworks"]
+    assert list(found.items()) == list(expected.items())
 
 
 def test_both_ports_that_rank_0_listens_on_are_reserved_and_differ():
     expected = node_expectations(plan_for("trn1.32xlarge"))
     assert expected["reserved_ports"] == [expected["rendezvous_port"], expected["root_comm_port"]]
     assert len(set(expected["reserved_ports"])) == 2
+
+
+def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before_a_deployment_gives_up():
+    few, many = (node_expectations(plan_for(name))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge"))
+    assert few["seconds"] < many["seconds"] < many["all_seconds"]
+    assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node_timeout_minutes
+
+
+@pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
+def test_the_ports_of_the_self_test_are_above_the_ephemeral_range(plan: Plan):
+    first = node_expectations(plan)["self_test"]["first_port"]
+    assert 60999 < first < first + plan.neuron_cores_per_node <= 65535
 
 
 def test_file_systems_are_expected_where_they_are_mounted():

@@ -59,6 +59,7 @@ def test_an_instance_gets_the_training_environment(root: Path) -> None:
     environment = (root / "etc/trn/environment").read_text().splitlines()
     assert f"NEURON_COMPILE_CACHE_URL={CACHE}" in environment
     assert "FI_PROVIDER=efa" in environment
+    assert "AWS_REGION=us-west-2" in environment
 
 
 def test_every_login_has_it(root: Path) -> None:

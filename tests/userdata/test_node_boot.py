@@ -1,9 +1,13 @@
 """The shell's part of a boot, run to its end on a node of files."""
 
+import os
+import pwd
+import subprocess
 from typing import Any
 
 import pytest
 
+from tests.userdata.booting_node import BootingNode
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
 from trainium_core.plan import Plan
@@ -94,10 +98,19 @@ def test_a_copy_of_a_node_does_nothing_before_it_is_installed_anew(node_for: Nod
     assert (run.exit_code, run.calls) == (0, [])
 
 
+def test_native_pytorch_has_a_cache_that_all_users_share(node_for: NodeMaker):
+    node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).installed()
+    node.boot()
+    assert "TORCH_NEURONX_NEFF_CACHE_DIR=/var/cache/trn/neff" in node.read("etc/trn/environment").splitlines()
+    assert (node.root / "var/cache/trn/neff").stat().st_mode & 0o7777 == 0o1777
+
+
 def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
+        "AWS_REGION=us-west-2",
+        "AWS_DEFAULT_REGION=us-west-2",
         "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache",
         "FI_PROVIDER=efa",
         "FI_EFA_USE_DEVICE_RDMA=1",
@@ -106,6 +119,46 @@ def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
         "TRN_RENDEZVOUS_PORT=41000",
     ]
     assert node.read("opt/aws/neuron/logical_nc_config") == "NEURON_LOGICAL_NC_CONFIG=2\n"
+
+
+LOGIN_SHELL = """sed "s#/etc/trn#$ROOT/etc/trn#g" "$ROOT/etc/profile.d/trn.sh" >"$ROOT/profile"; . "$ROOT/profile"
+echo "$(command -v torchrun) ${USER:-} ${AWS_REGION:-} ${NEURON_RT_ROOT_COMM_ID:-unset}" """
+"""The profile of a login shell on a node whose root is a folder."""
+
+
+def logged_in(node: BootingNode, **variables: str) -> list[str]:
+    """Program that is torchrun, user, region and root id of the collectives, in a shell that had no environment."""
+    environment = {"PATH": "/usr/bin:/bin", "ROOT": str(node.root), **variables}
+    return subprocess.run(["sh", "-c", LOGIN_SHELL], env=environment, capture_output=True, text=True).stdout.split()
+
+
+@pytest.fixture
+def framework_node(node_for: NodeMaker) -> BootingNode:
+    """A node that has booted with a framework, and knows its cluster."""
+    node = node_for(PLAN).installed()
+    for environment in ("framework", "own"):
+        node.write(f"{environment}/bin/torchrun")
+        (node.root / environment / "bin/torchrun").chmod(0o755)
+    run = node.boot(FRAMEWORK=f"{node.root}/framework")
+    assert run.exit_code == 0, run.output
+    node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.4\nTRN_NODE_RANK=1\nTRN_NODES=2\n")
+    return node
+
+
+def test_a_login_shell_finds_torchrun_and_a_user_and_a_region(framework_node: BootingNode):
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert logged_in(framework_node) == [f"{framework_node.root}/framework/bin/torchrun", user, "us-west-2", "unset"]
+
+
+def test_a_virtual_environment_that_is_active_stays(framework_node: BootingNode):
+    own = f"{framework_node.root}/own"
+    assert logged_in(framework_node, VIRTUAL_ENV=own)[0] == f"{own}/bin/torchrun"
+
+
+def test_the_services_of_a_boot_have_the_user_that_compilers_ask_for(node_for: NodeMaker):
+    node = node_for(with_setup_script('echo "$USER $AWS_REGION" >"$ROOT/seen"')).installed()
+    assert node.boot().exit_code == 0
+    assert node.read("seen") == "root us-west-2\n"
 
 
 @pytest.mark.parametrize(

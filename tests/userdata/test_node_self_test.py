@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.frameworks import jax_modules, torch_modules
+from tests.userdata.frameworks import jax_modules, native_modules, torch_modules
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
 from trainium_userdata.node.trn_node import compute, self_test
@@ -28,7 +28,16 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 
 @pytest.fixture
 def jax_node(node: VerifiedNode) -> VerifiedNode:
-    node.expect(framework="jax")
+    node.expect(framework="jax", frameworks={"jax": "jax"})
+    return node
+
+
+@pytest.fixture
+def native_node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    """Of an image that names no framework, with the environments of both stacks of PyTorch."""
+    plan = plan_for("trn2.3xlarge", ami="ami-0123456789abcdef0")
+    node = VerifiedNode(tmp_path, plan, aws)
+    node.framework("pytorch", "2_9", modules=torch_modules(fault="crash"))
     return node
 
 
@@ -43,6 +52,28 @@ def self_tested(node: VerifiedNode) -> str:
 def test_a_sound_pytorch_is_proven(node: VerifiedNode):
     node.framework("pytorch", "2_9", modules=torch_modules())
     assert self_tested(node) == ""
+
+
+def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
+    outcome = native_node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven", outcome.record.reason
+    assert outcome.check("self-test").found == "4 of 4 cores, with aws_neuronx_venv_torch_neuronx_2_14_0"
+    assert native_node.run("framework").output.endswith("/opt/aws_neuronx_venv_torch_neuronx_2_14_0\n")
+
+
+@pytest.mark.parametrize(("fault", "sentence"), FAULTS)
+def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(
+    native_node: VerifiedNode, fault: str, sentence: str
+):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault=fault, core=2))
+    assert sentence in self_tested(native_node)
+
+
+def test_native_pytorch_without_a_device_is_told(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(device="cpu"))
+    assert self_tested(native_node) == "each of cores 0-3 computes on cpu, not on a NeuronCore"
 
 
 def test_a_sound_jax_is_proven(jax_node: VerifiedNode):
@@ -93,15 +124,74 @@ def test_a_wrong_number_of_cores_is_told(jax_node: VerifiedNode, shown: int, sen
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "jax"])
-def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch, framework: str):
+def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode, framework: str):
     torch, jax = torch_modules(fault="hang", core=2), jax_modules(cores=CORES, fault="hang", core=2)
-    node.expect(framework=framework)
+    node.expect(framework=framework, frameworks={framework: "xla" if framework == "pytorch" else "jax"})
     node.framework(framework, "2_9", modules=torch if framework == "pytorch" else jax)
-    monkeypatch.setenv("ROOT", str(node.root))
-    monkeypatch.setattr(self_test, "SECONDS", 1)
-    monkeypatch.setattr(self_test, "FIRST_SECONDS", 1)
-    check = self_test.check_cores(node.expectations, CORES)
-    assert check.complaint.startswith(f"core 2 gives no answer within {1 if framework == 'pytorch' else 2} seconds")
+    node.expect(self_test=node.expectations["self_test"] | {"seconds": 1, "first_seconds": 1})
+    assert self_tested(node).startswith(f"core 2 gives no answer within {1 if framework == 'pytorch' else 2} seconds")
+
+
+ATTEMPTS = """
+import os
+import pathlib
+core = int(os.environ.get("NEURON_RT_VISIBLE_CORES", 0))
+log = pathlib.Path(os.environ["SEEN"])
+with log.open("a") as out:
+    out.write(f"{core} {os.environ['NEURON_RT_ROOT_COMM_ID']}\\n")
+attempt = [line.split()[0] for line in log.read_text().splitlines()].count(str(core))
+"""
+"""What a framework does first that notes the attempts of each core and the root of each."""
+
+
+def attempts(node: VerifiedNode, modules: dict[str, str]) -> tuple[str, str, list[list[str]]]:
+    """Why the node is not proven, what its self-test found, and the core and root of each process."""
+    node.framework("pytorch", "2_9", modules=modules)
+    seen = node.root / "seen"
+    outcome = node.run("verify", SEEN=str(seen))
+    assert outcome.record
+    lines = [line.split() for line in seen.read_text().splitlines()]
+    return outcome.record.reason, outcome.check("self-test").found, lines
+
+
+@pytest.mark.parametrize("core", [0, 2])
+def test_a_core_without_an_answer_is_tried_once_more_and_that_is_told(node: VerifiedNode, core: int):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += ATTEMPTS + f"assert attempt > 1 or core != {core}, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
+    reason, found, tried = attempts(node, modules)
+    assert reason == ""
+    assert found.endswith(f"; core {core} at the second attempt")
+    assert sorted(int(core) for core, _ in tried) == sorted([*range(CORES), core])
+
+
+def test_a_core_without_an_answer_is_not_tried_a_third_time(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += ATTEMPTS + "assert core != 2, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
+    reason, _, tried = attempts(node, modules)
+    assert reason.startswith("core 2 is not proven: the computation fails with exit code 1")
+    assert sorted(int(core) for core, _ in tried) == [0, 1, 2, 2, 3]
+
+
+def test_wrong_numbers_are_final(node: VerifiedNode):
+    modules = torch_modules(fault="zeros", core=2)
+    modules["torch/__init__.py"] += ATTEMPTS + "assert core != 3, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
+    reason, _, tried = attempts(node, modules)
+    assert reason.startswith("core 2 answers zeros")
+    assert len(tried) == CORES
+
+
+def test_each_process_has_a_root_of_its_own(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += ATTEMPTS
+    _, _, tried = attempts(node, modules)
+    first = node.expectations["self_test"]["first_port"]
+    assert dict(tried) == {str(n): f"localhost:{first + n}" for n in range(CORES)}
+
+
+def test_a_self_test_ends_in_time_whatever_the_cores_do(node: VerifiedNode):
+    node.framework("pytorch", "2_9", modules=torch_modules())
+    node.expect(self_test=node.expectations["self_test"] | {"all_seconds": 0})
+    assert self_tested(node) == "each of cores 0-3 was not tried: the self-test ran out of time"
 
 
 def test_the_self_test_leaves_the_compile_cache_of_the_cluster_alone(node: VerifiedNode):

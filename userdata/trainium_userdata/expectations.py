@@ -3,9 +3,9 @@
 from typing import Any
 
 from trainium_core.facts import facts
-from trainium_core.image_content import is_for_torch_neuronx, other_content
 from trainium_core.network_layout import network_interfaces
 from trainium_core.neuron_packages import neuron_packages
+from trainium_core.neuron_software import frameworks
 from trainium_core.plan import Plan
 
 LUSTRE_PATH = "/fsx"
@@ -18,9 +18,11 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
 
     Nothing of it depends on how many nodes there are, so that a node stays when others join. Numbers of devices and
     cores are per node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None for a type
-    that has none, `framework` when any will do, `scratch` without local disks.
+    that has none, `framework` when any will do, `scratch` without local disks. `frameworks` are the environments that
+    the node may test itself with by their names, the preferred ones first, and the stack of each.
     """
     kind, rendezvous, limits = plan.type, facts()["rendezvous"], facts()["process_limits"]
+    possible = [one for one in frameworks().values() if plan.framework in (None, one) and one.runs_on(kind.accelerator)]
     return {
         "cluster_name": plan.cluster_name,
         "instance_type": plan.instance_type,
@@ -28,13 +30,14 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "neuron_cores": plan.neuron_cores_per_node,
         "device_memory_gib": kind.device_memory_gib,
         "logical_neuroncore_config": plan.lnc if kind.logical_neuroncore_configs else None,
-        "neuron_devices_connected": kind.neuron_devices > 1,
         "efa_devices": sum(interface.interface_type is not None for interface in network_interfaces(plan)),
         "nvme_disks": kind.nvme_disks,
         "nvme_disk_gb": kind.nvme_disk_gb,
         "scratch": SCRATCH_PATH if kind.nvme_disks else None,
-        "framework": framework(plan.image_parameter),
+        "framework": plan.framework.environment if plan.framework else None,
+        "frameworks": {one.environment: one.stack for one in possible},
         "neuron_software": plan.neuron_software,
+        "self_test": _self_test(plan.neuron_cores_per_node),
         "driver_rules": neuron_packages()["compatibility"]["rules"],
         "rendezvous_port": rendezvous["port"],
         "root_comm_port": rendezvous["root_comm_port"],
@@ -43,16 +46,17 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "nofile": limits["nofile"],
         "mounts": _mounts(plan),
         "suppress_checks": list(plan.suppress_checks),
+        "verification": plan.verification,
         "node_recovery": plan.node_recovery == "on",
         "internode_ssh": plan.internode_ssh == "on",
     }
 
 
-def framework(image_parameter: str | None) -> str | None:
-    """The training framework that the image promises; None when it promises none, or more than one."""
-    if is_for_torch_neuronx(image_parameter):
-        return "pytorch"
-    return "jax" if other_content(image_parameter) == "JAX" else None
+def _self_test(cores: int) -> dict[str, int]:
+    """Seconds for the first core, for each other and for all, and the port of the first core."""
+    known = facts()["self_test"]
+    seconds = known["seconds"] + known["seconds_per_core"] * cores
+    return {"seconds": seconds, **{name: known[name] for name in ("first_seconds", "all_seconds", "first_port")}}
 
 
 def _mounts(plan: Plan) -> list[dict[str, str]]:

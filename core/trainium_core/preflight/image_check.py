@@ -1,11 +1,13 @@
 """Whether the image of the nodes is there, boots on them, and holds the framework."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from trainium_core.account import Account, Image
 from trainium_core.facts import facts
-from trainium_core.image_content import is_for_torch_neuronx, neuron_release, other_content
+from trainium_core.image_content import neuron_release, other_content
+from trainium_core.neuron_software import Framework, framework_of_image_name, framework_of_parameter, frameworks
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.answer import Answer
@@ -24,7 +26,18 @@ def check_image(plan: Plan, account: Account) -> Answer:
     answers = [*_what_keeps_it_from_booting(plan, image), _framework(plan, image), *_doubts(image)]
     if plan.ami_parameter is not None and current != image_id:
         answers.append(_pin_is_behind(plan.ami_parameter, image, current, account))
-    return worst_of(answers)
+    answer = worst_of(answers)
+    if answer.outcome == "fail" or plan.verification == "observe" or _is_known(plan, image):
+        return answer
+    suggestion = (
+        "for a first deployment, trn:verification=observe keeps a check that is wrong about it from failing nodes"
+    )
+    return replace(answer, fix="; ".join(part for part in (answer.fix, suggestion) if part))
+
+
+def _is_known(plan: Plan, image: Image) -> bool:
+    """Whether nodes of this type and release have proven themselves before."""
+    return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
 
 
 def described(image: Image) -> str:
@@ -52,21 +65,37 @@ def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[Answer]:
 
 def _framework(plan: Plan, image: Image) -> Answer:
     """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is told."""
-    release, last = neuron_release(image), facts()["neuron_images"]["last_release_with_torch_neuronx"]
-    wanted = is_for_torch_neuronx(plan.image_parameter)
-    needed = f"Neuron SDK {last}.x or older, for PyTorch" if wanted else ""
+    promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
+    wanted = promised if promised and promised.is_pytorch else None
+    release, needed = neuron_release(image), _releases(wanted) if wanted else ""
+    if wanted and not wanted.runs_on(plan.type.accelerator):
+        found = f"{image.image_id} holds {wanted.title}, which does not run on {plan.type.accelerator}"
+        return Answer(outcome="fail", found=found, fix=f"set trn:ami to an image with {_for(plan).title}")
     if release is None:
         found = f"the description of {image.image_id} names no Neuron SDK release"
         fix = "make sure that the image holds what training needs"
         return Answer(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
-    if not release.holds_torch_neuronx:
-        found = f"{image.image_id} has Neuron SDK {release}, which holds no PyTorch for Trainium (torch-neuronx)"
-        fix = f"set trn:ami to an image of release {last}" + ("" if wanted else ", if training needs PyTorch")
-        return Answer(outcome="fail" if wanted else "warn", found=found, needed=needed, fix=fix)
+    if wanted and not release.may_hold(wanted):
+        found = f"{image.image_id} has Neuron SDK {release}, which holds no {wanted.title}"
+        return Answer(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
+    if not wanted and not release.may_hold(frameworks()["xla"]):
+        found = f"nothing says that {image.image_id}, with Neuron SDK {release}, holds PyTorch for Trainium"
+        fix = f"if training needs PyTorch, set trn:ami to an image with {_for(plan).title}"
+        return Answer(outcome="warn", found=found, fix=fix)
     content = other_content(plan.image_parameter)
     if content is not None:
         return Answer(outcome="warn", found=f"images of {plan.image_parameter} hold {content}")
     return Answer(outcome="pass", found=f"{described(image)} is available", needed=needed)
+
+
+def _releases(framework: Framework) -> str:
+    bound = f"{framework.last_release}.x or older" if framework.last_release else f"{framework.first_release} or newer"
+    return f"Neuron SDK {bound}, for {framework.title}"
+
+
+def _for(plan: Plan) -> Framework:
+    """The PyTorch that is supported on the plan's accelerator."""
+    return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(plan.type.accelerator))
 
 
 def _doubts(image: Image) -> Iterator[Answer]:

@@ -1,6 +1,7 @@
 """A small computation on NeuronCores, compared with Python's own; run by the Python of a framework's environment.
 
-Argument: pytorch, for the one core that is visible, or jax, for all. Prints a line for each core: MARK and JSON.
+Argument: xla or native, for PyTorch on the one core that is visible, or jax, for all cores. Prints a line for each
+core: MARK and JSON.
 """
 
 from __future__ import annotations
@@ -43,13 +44,21 @@ def verdict(platform: str, answer: Matrix) -> str:
     return f"answers {found[wrong[0]]} where the CPU gives {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
 
 
-def pytorch() -> Iterator[tuple[str, Matrix]]:
+def xla() -> Iterator[tuple[str, Matrix]]:
     torch: Any = import_module("torch")
     xla: Any = import_module("torch_xla.core.xla_model")
     device = xla.xla_device()
     left = torch.tensor(LEFT, dtype=torch.float32).to(device)
     right = torch.tensor(RIGHT, dtype=torch.float32).to(device)
     yield str(xla.xla_device_hw(device)), (torch.matmul(left, right) + left).cpu().tolist()
+
+
+def native() -> Iterator[tuple[str, Matrix]]:
+    torch: Any = import_module("torch")
+    left = torch.tensor(LEFT, dtype=torch.float32).to("neuron")
+    right = torch.tensor(RIGHT, dtype=torch.float32).to("neuron")
+    answer = torch.matmul(left, right) + left
+    yield str(answer.device.type), answer.cpu().tolist()
 
 
 def jax() -> Iterator[tuple[str, Matrix]]:
@@ -67,5 +76,5 @@ def _compute(left: Any, right: Any) -> Any:
 
 
 if __name__ == "__main__":
-    for platform, answer in {"pytorch": pytorch, "jax": jax}[sys.argv[1]]():
+    for platform, answer in {"xla": xla, "native": native, "jax": jax}[sys.argv[1]]():
         print(MARK + json.dumps(verdict(platform, answer)), flush=True)

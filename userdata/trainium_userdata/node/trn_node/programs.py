@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from . import files
 
-STEERING = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON")
+STEERING = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORCH_")
 FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 

@@ -5,36 +5,31 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import files
 from .check import Check
 from .compute import MARK
-from .programs import environment, run
+from .programs import Run, environment, run
 
-FIRST_SECONDS = 900
-"""The first core's process also compiles, which on a small host takes minutes, and is the first to read the framework
-from a volume that EBS fills from its snapshot meanwhile."""
-SECONDS = 180
-"""The others find what was compiled; what takes long is to load the framework many times at once."""
 CACHE = "var/cache/trn/self-test"
 """Apart from the cluster's compile cache."""
-FRAMEWORKS = ("pytorch", "jax")
 NAMED = 3
 """At most so many different sentences: the runtime's own hold times and process ids, so that each core has another."""
 EXPECTED = "what the CPU computes, on {} cores"
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
-    """The framework and its Python: the promised one, or whichever is there; of several versions the newest."""
-    promised = plan.get("framework")
-    for name in [promised] if promised else FRAMEWORKS:
+    """The framework's stack and its Python: the promised one, or the first that is there; the newest version of it."""
+    for name, stack in plan["frameworks"].items():
         found = files.path("opt").glob(f"aws_neuronx_venv_{name}_*/bin/python")
         plain = [python for python in found if re.fullmatch(rf"aws_neuronx_venv_{name}_[\d_]+", _venv(python))]
         if plain:
-            return name, max(plain, key=lambda python: [int(part) for part in re.findall(r"\d+", _venv(python))])
+            return stack, max(plain, key=lambda python: [int(part) for part in re.findall(r"\d+", _venv(python))])
     return None
 
 
@@ -55,59 +50,121 @@ def check_cores(plan: dict[str, Any], cores: int) -> Check:
     expected, found = EXPECTED.format(cores), framework_python(plan)
     if not found:
         return Check("self-test", expected, "no framework here: nccom-test computes instead", True)
-    framework, python = found
+    stack, python = found
     files.path(CACHE).mkdir(parents=True, exist_ok=True)
-    verdicts = _with_jax(plan, python, cores) if framework == "jax" else _with_pytorch(plan, python, cores)
+    test = _test_with_jax if stack == "jax" else _test_with_pytorch
+    ends = time.monotonic() + plan["self_test"]["all_seconds"]
+    answers = test(_Computation(plan, stack, python, ends), cores)
     places: dict[str, list[int]] = {}
-    for core, verdict in enumerate(verdicts):
-        places.setdefault(verdict, []).append(core)
+    for core, answer in enumerate(answers):
+        places.setdefault(answer.wrong or answer.trouble, []).append(core)
     right = len(places.pop("", []))
-    wrong = [f"{_cores(places[verdict])} {verdict}" for verdict in list(places)[:NAMED]]
-    if more := [core for verdict in list(places)[NAMED:] for core in places[verdict]]:
+    wrong = [f"{_cores(places[complaint])} {complaint}" for complaint in list(places)[:NAMED]]
+    if more := [core for complaint in list(places)[NAMED:] for core in places[complaint]]:
         wrong.append(f"{_cores(more)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
-    if len(verdicts) > cores:
-        wrong.append(f"{framework} shows {len(verdicts)} cores, not {cores}")
+    if len(answers) > cores:
+        wrong.append(f"{stack} shows {len(answers)} cores, not {cores}")
+    again = [core for core, answer in enumerate(answers) if answer.again and answer.right]
     summary = f"{right} of {cores} cores, with {_venv(python)}"
-    return Check("self-test", expected, "; ".join([summary, *wrong]), not wrong, "; ".join(wrong))
+    told = [summary, *wrong, *([f"{_cores(again)} at the second attempt"] if again else [])]
+    wrong_numbers = any(answer.wrong for answer in answers)
+    return Check("self-test", expected, "; ".join(told), not wrong, "; ".join(wrong), wrong_numbers=wrong_numbers)
 
 
-def _with_pytorch(plan: dict[str, Any], python: Path, cores: int) -> list[str]:
-    def verdict(core: int) -> str:
-        found, trouble = _compute(plan, python, "pytorch", SECONDS if core else FIRST_SECONDS, core=core)
-        return found[0] if found else trouble or "prints no answer"
+class _Answer(NamedTuple):
+    """What a core came to. wrong: what is wrong with its numbers; trouble: why it has none. again: second attempt."""
 
-    first = verdict(0)
+    wrong: str = ""
+    trouble: str = ""
+    again: bool = False
+
+    @property
+    def right(self) -> bool:
+        return not (self.wrong or self.trouble)
+
+
+class _Computation(NamedTuple):
+    """Starts the computation in processes of its own, until `ends` on the monotonic clock."""
+
+    plan: dict[str, Any]
+    stack: str
+    python: Path
+    ends: float
+
+    def answers(self, seconds: float, core: int | None = None) -> list[_Answer]:
+        """Those of the cores that came to one; if not all did, the last one is why."""
+        seconds = min(seconds, self.ends - time.monotonic())
+        if seconds <= 0:
+            return [_Answer(trouble="was not tried: the self-test ran out of time")]
+        ran = self._run(seconds, core)
+        # The compiler's dots come without an end of their line.
+        lines = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
+        found = [_Answer(wrong=str(json.JSONDecoder().raw_decode(line)[0])) for line in lines]
+        trouble = ran.trouble.replace(str(self.python), "the computation")
+        if trouble:
+            late = f"gives no answer within {seconds:g} seconds"
+            found.append(_Answer(trouble=late if trouble.endswith(late) else f"is not proven: {trouble}"))
+        return found
+
+    def _run(self, seconds: float, core: int | None) -> Run:
+        lnc, folder = self.plan["logical_neuroncore_config"], str(files.path(CACHE))
+        changes = {
+            # As in the activated environment, whose compiler is a program beside its Python.
+            "PATH": os.pathsep.join((str(self.python.parent), environment()["PATH"])),
+            "NEURON_COMPILE_CACHE_URL": folder,
+            "TORCH_NEURONX_NEFF_CACHE_DIR": folder,
+            # Where the device fails, TorchNeuron would compute on the CPU instead, and be right.
+            "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
+            # By default the same one for all processes.
+            "NEURON_RT_ROOT_COMM_ID": f"localhost:{self.plan['self_test']['first_port'] + (core or 0)}",
+        }
+        changes.update({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {})
+        changes.update({"NEURON_RT_VISIBLE_CORES": str(core)} if core is not None else {})
+        # On standard input: a script's own folder would be searched for modules first.
+        source = Path(__file__).with_name("compute.py").read_text()
+        command = (str(self.python), "-", self.stack)
+        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder)
+
+
+def _test_with_pytorch(computation: _Computation, cores: int) -> list[_Answer]:
+    """A process for each core: the first alone, as it compiles, the others side by side."""
+    times = computation.plan["self_test"]
+
+    def attempt(core: int) -> _Answer:
+        found = computation.answers(times["seconds"] if core else times["first_seconds"], core)
+        return found[0] if found else _Answer(trouble="prints no answer")
+
+    answers = _again_alone([attempt(0)], attempt)
     with ThreadPoolExecutor(min(cores, os.cpu_count() or 1)) as pool:
-        return [first, *pool.map(verdict, range(1, cores))]
+        answers += pool.map(attempt, range(1, cores))
+    return _again_alone(answers, attempt)
 
 
-def _with_jax(plan: dict[str, Any], python: Path, cores: int) -> list[str]:
-    """One process computes on the cores one after the other; what ends it, ends it at the first without a verdict."""
-    found, trouble = _compute(plan, python, "jax", FIRST_SECONDS + SECONDS)
-    missing = [trouble, *["was not reached"] * cores] if trouble else ["is not shown by JAX"] * cores
-    return (found + missing[: cores - len(found)]) if len(found) < cores else found
+def _again_alone(answers: list[_Answer], attempt: Callable[[int], _Answer]) -> list[_Answer]:
+    """The answers, with those of a second attempt where there was none: many processes at once can be too many.
+
+    After wrong numbers from any core, which no second attempt makes right, there is none.
+    """
+    if any(answer.wrong for answer in answers):
+        return answers
+    return [
+        attempt(core)._replace(again=True) if answer.trouble and not answer.again else answer
+        for core, answer in enumerate(answers)
+    ]
 
 
-def _compute(
-    plan: dict[str, Any], python: Path, framework: str, seconds: int, core: int | None = None
-) -> tuple[list[str], str]:
-    """The verdicts on the cores that came to one, and what went wrong if not all did."""
-    lnc, folder = plan["logical_neuroncore_config"], str(files.path(CACHE))
-    # As in the activated environment, whose compiler is a program beside its Python.
-    search = os.pathsep.join((str(python.parent), environment()["PATH"]))
-    changes = {"NEURON_COMPILE_CACHE_URL": folder, "PATH": search}
-    changes.update({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {})
-    changes.update({"NEURON_RT_VISIBLE_CORES": str(core)} if core is not None else {})
-    # On standard input: a script's own folder would be searched for modules first.
-    source = Path(__file__).with_name("compute.py").read_text()
-    ran = run(str(python), "-", framework, seconds=seconds, changes=changes, stdin=source, folder=folder)
-    # The compiler's dots come without an end of their line.
-    lines = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
-    trouble = ran.trouble.replace(str(python), "the computation")
-    if trouble:
-        late = f"gives no answer within {seconds} seconds"
-        trouble = late if trouble.endswith(late) else f"is not proven: {trouble}"
-    return [str(json.JSONDecoder().raw_decode(line)[0]) for line in lines], trouble
+def _test_with_jax(computation: _Computation, cores: int) -> list[_Answer]:
+    """One process computes on the cores one after the other; what ends it, ends it at the first without an answer."""
+    times = computation.plan["self_test"]
+    found = computation.answers(times["first_seconds"] + times["seconds"])
+    again = bool(found and found[-1].trouble) and not any(answer.wrong for answer in found)
+    if again:
+        found = computation.answers(times["first_seconds"] + times["seconds"])
+    if len(found) > cores and found[-1].trouble:
+        # It ended badly after the last core.
+        found.pop()
+    missing = _Answer(trouble="was not reached" if found and found[-1].trouble else "is not shown by JAX")
+    return [answer._replace(again=again) for answer in found] + [missing] * (cores - len(found))
 
 
 def _cores(numbers: list[int]) -> str:
