@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from trainium_core.network_layout import network_interfaces
+from trainium_core.neuron_packages import neuron_packages
 from trainium_core.plan import Plan
 
 
@@ -12,8 +13,9 @@ from trainium_core.plan import Plan
 class Hardware:
     """Sound as `hardware_of` makes it; every field that has a default breaks something with another value.
 
-    zero_cores: NeuronCores that answer every computation with zeros. wrong_collectives: an all-reduce over the node
-    gives wrong sums. The clock is part of it, as is whether a Lustre file system in reach answers.
+    neuron_release: the release of the Neuron SDK that the programs behave as. zero_cores: NeuronCores that answer every
+    computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. The clock is part of it, as
+    is whether a Lustre file system in reach answers.
     """
 
     accelerator: str
@@ -24,6 +26,7 @@ class Hardware:
     efa_devices: int
     nvme_disks: int
     nvme_disk_gb: int
+    neuron_release: str = neuron_packages()["release"]["sdk"]
     driver_loads: bool = True
     missing_devices: tuple[int, ...] = ()
     zero_cores: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from trainium_cli.terminal import table
 from trainium_core.node_report import NodesReport, NodeStatus
+from trainium_runtime.node_record import Check
 
 _STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
 
@@ -37,7 +38,7 @@ def checks_table(node: NodeStatus) -> Group:
     rows = [
         (
             check.name,
-            Text("pass", style="green") if check.ok else Text("fail", style="red"),
+            _outcome(check),
             check.expected,
             check.found,
         )
@@ -48,6 +49,12 @@ def checks_table(node: NodeStatus) -> Group:
     problem = [Text(node.problem)] if node.problem else []
     drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
     return Group(Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else []))
+
+
+def _outcome(check: Check) -> Text:
+    if not check.ok:
+        return Text("fail", style="red")
+    return Text("warn", style="yellow") if check.warning else Text("pass", style="green")
 
 
 def _moment(moment: datetime | None) -> str:

@@ -8,7 +8,6 @@ NODE_CHECKS: Mapping[str, str] = {
     "neuron-cores": "the devices hold as many logical NeuronCores as the plan says",
     "device-memory": "each device has its memory",
     "lnc": "physical cores per logical NeuronCore (LNC)",
-    "topology": "each device is connected to others of the node",
     "efa-devices": "one EFA device for each EFA interface",
     "efa-provider": "libfabric finds the EFA provider",
     "framework": "the framework that the image promises is there",

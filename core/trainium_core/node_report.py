@@ -74,6 +74,8 @@ def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> 
     state, problem = _state(node, stored, recovery)
     if state == "proven" and stored and deployed.wanted > 1 and stored.record.roster != deployed.roster.version:
         problem = "has not yet reached all others"
+    if state == "proven" and stored and stored.record.warnings:
+        problem = "; ".join(part for part in (problem, f"warning: {stored.record.warnings}") if part)
     return NodeStatus(
         instance_id=node.instance_id,
         zone=node.zone,

@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""nccom-test with the options that a node uses: an all-reduce of one size, compared with the CPU's."""
+"""nccom-test with the options that a node uses: an all-reduce of one size, compared with the CPU's.
+
+Its --check is a plain flag in releases before 2.28, and takes an option since (AWS Neuron SDK documentation,
+nccom-test.rst at 2.27.0 and 2.28.0).
+"""
 
 import argparse
 import json
@@ -12,13 +16,17 @@ MICROSECONDS = 22.3
 
 parser = argparse.ArgumentParser(prog="nccom-test")
 parser.add_argument("-r", type=int, required=True, dest="ranks")
-for option in ("-b", "-e", "-d", "-n", "-w", "-c", "--report-to-json-file"):
+for option in ("-b", "-e", "-d", "-n", "-w", "--report-to-json-file"):
     parser.add_argument(option)
+hardware = description()
+if [int(number) for number in hardware["neuron_release"].split(".")] < [2, 28]:
+    parser.add_argument("-c", "--check", action="store_true")
+else:
+    parser.add_argument("-c", "--check", nargs="?", const="random", choices=["random", "all_ones"])
 parser.add_argument("--non-interactive", action="store_true")
 parser.add_argument("operation", choices=["allr"])
 given = parser.parse_args()
 
-hardware = description()
 cores = len(devices_present(hardware)) * (hardware["neuron_cores_per_device"] // hardware["logical_neuroncore_config"])
 if not is_driver_loaded() or given.ranks > cores:
     parser.exit(1, f"nccom-test: {given.ranks} ranks need as many NeuronCores, found {cores}\n")

@@ -88,6 +88,25 @@ def test_a_bare_node_installs_the_pinned_packages_and_proves_itself(lab: Laborat
     lab.remove(node)
 
 
+@pytest.mark.parametrize("release", ["2.27.1", "2.28.0"])
+def test_a_node_proves_itself_with_the_programs_of_older_releases(site: Site, release: str) -> None:
+    node = site.node(replace(site.hardware, neuron_release=release))
+    node.power_on()
+    assert_proven(site.outcome(node))
+    site.lab.remove(node)
+
+
+def test_what_a_job_can_do_without_is_a_warning(site: Site) -> None:
+    node = site.node(replace(site.hardware, clock_synchronised=False), environment=IMPATIENCE)
+    node.write("usr/share/trnlab/neuron_driver", "2.26.5.0\n")
+    node.power_on()
+    outcome = site.outcome(node)
+    assert_proven(outcome)
+    assert outcome.record
+    assert [check.name for check in outcome.record.checks if check.warning] == ["driver", "time-sync"]
+    site.lab.remove(node)
+
+
 def test_a_slow_metadata_service_is_waited_for(lab: Laboratory, site: Site, node: Node) -> None:
     lab.metadata.subjects[node.instance.address].delay_seconds = 0.3
     node.power_on()

@@ -89,6 +89,7 @@ FAULTS = {
     ),
     "driver and runtime mismatch": Fault(
         breaking=other_driver("2.26.5.0"),
+        hardware={"zero_cores": (5,)},
         told=r"driver 2\.26\.5\.0 and runtime \S+ do not go together: runtime 2\.32 and later need driver 2\.27 or "
         r"later; install both from one Neuron release",
     ),
@@ -103,10 +104,6 @@ FAULTS = {
     "7 of 8 EFA": Fault(
         hardware={"efa_devices": 7},
         told=r"7 of 8 EFA devices",
-    ),
-    "clock not synchronised": Fault(
-        hardware={"clock_synchronised": False},
-        told=r"the clock is not synchronised",
     ),
     "clock skew": Fault(
         breaking=clock_behind,

@@ -17,12 +17,16 @@ State = Literal["proven", "failed", "draining"]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing the node looked at: what the catalogue expects and what was found."""
+    """One thing the node looked at: what the catalogue expects and what was found.
+
+    warning: what is wrong with it although it does not fail the node; empty when nothing is.
+    """
 
     name: str
     expected: str
     found: str
     ok: bool
+    warning: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,11 @@ class NodeRecord:
     roster: str = ""
     time: str
 
+    @property
+    def warnings(self) -> str:
+        """Everything that is wrong and does not fail the node, in one text; empty when nothing is."""
+        return "; ".join(check.warning for check in self.checks if check.warning)
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2) + "\n"
 
@@ -57,7 +66,13 @@ class NodeRecord:
                 state=state,
                 reason=str(raw.get("reason", "")),
                 checks=tuple(
-                    Check(name=str(c["name"]), expected=str(c["expected"]), found=str(c["found"]), ok=c["ok"] is True)
+                    Check(
+                        name=str(c["name"]),
+                        expected=str(c["expected"]),
+                        found=str(c["found"]),
+                        ok=c["ok"] is True,
+                        warning=str(c.get("warning", "")),
+                    )
                     for c in raw.get("checks", [])
                 ),
                 address=str(raw.get("address", "")),

@@ -113,7 +113,7 @@ def test_json_says_the_same(account: FakeNodes) -> None:
     assert [node["state"] for node in told["nodes"]] == ["proven", "failed"]
     assert told["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
     assert told["nodes"][1]["checks"] == [
-        {"name": "neuron-devices", "expected": "16", "found": "15 (missing 7)", "ok": False}
+        {"name": "neuron-devices", "expected": "16", "found": "15 (missing 7)", "ok": False, "warning": ""}
     ]
 
 

@@ -35,7 +35,7 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 def test_the_release_notes_decide_what_goes_together(node: VerifiedNode, loaded: str, runtime: str, works: bool):
     node.neuron(driver=loaded, runtime=runtime)
     outcome = node.run("verify")
-    assert outcome.check("driver").ok == works, outcome.output
+    assert bool(outcome.check("driver").warning) != works, outcome.output
 
 
 def test_the_packages_that_we_install_go_together(node: VerifiedNode):

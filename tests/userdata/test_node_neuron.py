@@ -65,17 +65,6 @@ def test_devices_with_the_same_fault_are_told_together():
     assert complaints(TRN1, devices) == ["device memory is 16 GiB on device 3, 9, not 32 GiB"]
 
 
-def test_connections_between_devices_are_read_from_text_too():
-    devices = [d | {"connected_to": ", ".join(map(str, d["connected_to"]))} for d in devices_of(TRN1)]
-    assert complaints(TRN1, devices) == []
-
-
-def test_many_faulty_connections_are_told_in_short():
-    devices = [device | {"connected_to": []} for device in devices_of(TRN1)]
-    (complaint,) = complaints(TRN1, devices)
-    assert complaint.endswith("device 0 to no other; device 1 to no other; device 2 to no other; 13 more")
-
-
 @pytest.mark.parametrize("output", ["", "[", "[[]]", "{}", "null", "FATA[0000]", "[" * 100_000, '{"neuron_device": 0}'])
 def test_output_that_is_no_list_of_devices_is_told_as_such(output: str):
     assert neuron.read_devices(output)[1].startswith("neuron-ls prints no ")
@@ -87,7 +76,10 @@ def test_a_neuron_ls_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(neuron, "SECONDS", 0.2)
-    assert neuron.list_devices() == ([], "neuron-ls gives no answer within 0.2 seconds")
+    assert neuron.list_devices({"logical_neuroncore_config": None}) == (
+        [],
+        "neuron-ls gives no answer within 0.2 seconds",
+    )
 
 
 anything = st.recursive(
@@ -117,15 +109,14 @@ def test_no_other_number_of_cores_is_ever_proven(counts: list[int]):
     assert complaints(TRN1, devices)
 
 
-@given(st.integers(0, 15), anything.filter(lambda value: value not in (32 * neuron.GIB, str(32 * neuron.GIB))))
+def is_nearly(value: Any) -> bool:
+    """Whether it is the memory of a device, within five percent."""
+    text = str(value)
+    return text.isascii() and text.isdigit() and abs(int(text) - 32 * neuron.GIB) <= 1.6 * neuron.GIB
+
+
+@given(st.integers(0, 15), anything.filter(lambda value: not is_nearly(value)))
 def test_no_other_memory_of_a_device_is_ever_proven(number: int, size: Any):
     devices = devices_of(TRN1)
     devices[number] |= {"memory_size": size}
-    assert complaints(TRN1, devices)
-
-
-@given(st.integers(0, 15), st.integers(0, 3))
-def test_no_connection_of_one_device_can_be_lost_unnoticed(number: int, place: int):
-    devices = devices_of(TRN1)
-    del devices[number]["connected_to"][place]
     assert complaints(TRN1, devices)

@@ -102,12 +102,18 @@ echo 'FATA[0000] Failed to discover neuron devices' >&2; exit 1; fi; cat neuron-
             (self.root / f"sys/class/infiniband/rdmap{number}s27").mkdir(parents=True)
         self.program("fi_info", f"[ \"$*\" = '-p efa' ] && printf %s {shlex.quote(PROGRAMS['fi_info']['stdout'])}")
 
-    def collectives(self, report: Any = PROGRAMS["nccom_test"]["report"], *, then: str = ":") -> None:
-        """Let nccom-test note its arguments, write the report, and do something else."""
+    def collectives(
+        self, report: Any = PROGRAMS["nccom_test"]["report"], *, then: str = ":", check: str = "random"
+    ) -> None:
+        """Let nccom-test note its arguments, write the report, and do something else.
+
+        check: what -c takes, as an extended regular expression; nothing before release 2.28.
+        """
         self.write("nccom.json", json.dumps(report))
         self.program(
             "nccom-test",
             f"""echo "$@" >{self.root}/nccom-test.arguments; env >{self.root}/nccom-test.environment
+[[ "$*" =~ -c\\ ((-)|({check})) ]] || {{ echo 'nccom-test: error: unrecognized arguments' >&2; exit 2; }}
 while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/nccom.json "$2"; shift; done
 {then}""",
         )

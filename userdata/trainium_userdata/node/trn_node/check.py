@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, NamedTuple
+
+DECISIVE = ("neuron-devices", "neuron-cores")
+"""With wrong numbers, all that fails a node which is only observed."""
 
 
 class Check(NamedTuple):
     """complaint: the sentence that says what is wrong; empty for a check that could not be made.
 
-    may_heal: whether it may come right when the driver is loaded anew.
+    may_heal: whether it may come right when the driver is loaded anew. warning: the sentence on what is wrong and does
+    not fail the node. wrong_numbers: whether something was computed, and was wrong.
     """
 
     name: str
@@ -18,15 +21,31 @@ class Check(NamedTuple):
     ok: bool
     complaint: str = ""
     may_heal: bool = False
+    warning: str = ""
+    wrong_numbers: bool = False
 
-    def counted(self, suppressed: Collection[str]) -> Check:
-        """As it counts: what goes wrong with a suppressed check is shown alone."""
-        if self.ok or self.name not in suppressed:
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is wrong with it, not even what does not count."""
+        return self.ok and not self.warning
+
+    def warned(self) -> Check:
+        """The same finding as a warning."""
+        return self._replace(ok=True, complaint="", warning=self.complaint or f"{self.name}: {self.found}")
+
+    def counted(self, plan: dict[str, Any]) -> Check:
+        """As it counts: suppressed, it is shown alone; on a node that is only observed most of it is a warning."""
+        if self.ok:
             return self
-        return self._replace(ok=True, found=f"{self.found} (suppressed)", complaint="")
+        if self.name in plan["suppress_checks"]:
+            return self._replace(ok=True, found=f"{self.found} (suppressed)", complaint="")
+        if plan.get("verification") == "observe" and not (self.name in DECISIVE or self.wrong_numbers):
+            return self.warned()
+        return self
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "expected": self.expected, "found": self.found, "ok": self.ok}
+        told = {"name": self.name, "expected": self.expected, "found": self.found, "ok": self.ok}
+        return {**told, "warning": self.warning} if self.warning else told
 
 
 def check(name: str, expected: str, found: str, complaint: str) -> Check:

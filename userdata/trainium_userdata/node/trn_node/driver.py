@@ -30,11 +30,34 @@ def check_driver(plan: dict[str, Any]) -> Check:
     found = f"driver {loaded}, " + (f"runtime {runtime}" if runtime else "no runtime on the host")
     if not runtime and plan.get("framework"):
         return wrong(found, f"the Neuron runtime ({RUNTIME}) is not installed")
-    for rule in plan.get("driver_rules", []):
-        if runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
-            sentence = f"driver {loaded} and runtime {runtime} do not go together: {rule['why']}"
-            return wrong(found, f"{sentence}; install both from one Neuron release")
     return Check("driver", EXPECTED, found, True)
+
+
+def check_pair(plan: dict[str, Any], checks: list[Check]) -> list[Check]:
+    """The checks; that of the driver warns of a runtime that does not go with it, and fails if no core computed right.
+
+    The release notes say what goes together; numbers that are right say more.
+    """
+    complaint = pair_complaint(plan)
+    if not complaint:
+        return checks
+    proven = all(check.settled for check in checks if check.name in ("self-test", "collectives"))
+    return [
+        (failed.warned() if proven else failed)
+        if check.name == "driver" and check.settled and (failed := check._replace(ok=False, complaint=complaint))
+        else check
+        for check in checks
+    ]
+
+
+def pair_complaint(plan: dict[str, Any]) -> str:
+    """Why the driver that is loaded and the runtime do not go together; empty when nothing says so."""
+    loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
+    for rule in plan.get("driver_rules", []):
+        if loaded and runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
+            sentence = f"driver {loaded} and runtime {runtime} do not go together: {rule['why']}"
+            return f"{sentence}; install both from one Neuron release"
+    return ""
 
 
 def wrong(found: str, complaint: str, *, may_heal: bool = False) -> Check:

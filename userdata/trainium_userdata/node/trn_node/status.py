@@ -44,7 +44,11 @@ def table(found: dict[str, Any]) -> str:
     if found["notice"]:
         lines.append(f"NOTICE: {found['notice'].get('reason')}, at {found['notice'].get('at') or 'any moment'}")
     rows = [("", "check", "expected", "found")]
-    rows += [("ok" if c["ok"] else "WRONG", c["name"], c["expected"], c["found"]) for c in made["checks"]]
+    rows += [(mark(c), c["name"], c["expected"], c.get("warning") or c["found"]) for c in made["checks"]]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines += ["", *("  ".join([*map(str.ljust, row[:3], widths), row[3]]) for row in rows)]
     return "\n".join(lines)
+
+
+def mark(check: dict[str, Any]) -> str:
+    return "WRONG" if not check["ok"] else "WARN" if check.get("warning") else "ok"

@@ -35,7 +35,7 @@ def verify(*, last: bool, hold: bool) -> int:
         checks = [Check("driver", "to be checked", "no plan", False, f"{files.PLAN} cannot be read: {error}")]
     else:
         checks = made_checks(plan, last=last)
-        if not last and any(check.may_heal and not check.ok for check in checks):
+        if not last and any(check.may_heal and not check.settled for check in checks):
             print("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
             return RELOAD
     proven = all(check.ok for check in checks)
@@ -48,16 +48,15 @@ def verify(*, last: bool, hold: bool) -> int:
 
 def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
     """Raises BusyError. Without `last`, dear checks are left out when loading the driver anew may heal something."""
-    suppressed = plan["suppress_checks"]
     left = int(os.environ.get("TRN_VERIFY_ATTEMPTS") or ATTEMPTS)
     while True:
         cheap, cores = cheap_checks(plan)
         left -= 1
-        if not left or not any(check.name in COMES_UP and not check.ok for check in cheap):
+        if not left or not any(check.name in COMES_UP and not check.settled for check in cheap):
             break
         pause()
     show(cheap)
-    if not last and any(check.may_heal and not check.ok for check in cheap):
+    if not last and any(check.may_heal and not check.settled for check in cheap):
         return cheap
     missing = [check.name for check in cheap if check.name in NEEDED and not check.ok]
     if missing or not cores:
@@ -69,19 +68,19 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
             *guarded("self-test", lambda: [self_test.check_cores(plan, cores)]),
             *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
         ]
-    dear = [check.counted(suppressed) for check in dear]
+    dear = [check.counted(plan) for check in dear]
     show(dear)
-    wrong = [check.complaint for check in dear if check.complaint and not check.ok]
-    if wrong and users():
+    wrong = [check.complaint or check.warning for check in dear if not check.settled]
+    if wrong and users(plan):
         # What the tests started and had to kill is gone by then.
         pause()
-        if held := users():
+        if held := users(plan):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
-    return [*cheap, *dear]
+    return [check.counted(plan) for check in driver.check_pair(plan, [*cheap, *dear])]
 
 
-def users() -> list[str]:
-    return neuron.users(neuron.list_devices()[0])
+def users(plan: dict[str, Any]) -> list[str]:
+    return neuron.users(neuron.list_devices(plan)[0])
 
 
 def pause() -> None:
@@ -94,13 +93,13 @@ def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
         others = side_by_side.map(guarded, *other_cheap_checks(plan))
         checks, cores = device_checks(plan)
         checks += [check for found in others for check in found]
-    return [check.counted(plan["suppress_checks"]) for check in checks], cores
+    return [check.counted(plan) for check in checks], cores
 
 
 def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     checks, cores = guarded("driver", lambda: [driver.check_driver(plan)]), 0
-    if checks[0].counted(plan["suppress_checks"]).ok:
-        devices, trouble = neuron.list_devices()
+    if checks[0].counted(plan).ok:
+        devices, trouble = neuron.list_devices(plan)
         if held := neuron.users(devices):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])}")
         checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, trouble))
@@ -134,5 +133,6 @@ def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
 
 def show(checks: Sequence[Check]) -> None:
     for check in checks:
-        mark = "ok" if check.ok else "WRONG"
-        print(f"{mark:5} {check.name}: expected {check.expected}, found {check.found}", flush=True)
+        mark = "WRONG" if not check.ok else "WARN" if check.warning else "ok"
+        warning = f": {check.warning}" if check.warning else ""
+        print(f"{mark:5} {check.name}: expected {check.expected}, found {check.found}{warning}", flush=True)
