@@ -22,7 +22,7 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
 def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False) -> None:
     """overridden: the plan has settings that were given for this command alone."""
     console().print(findings_table(findings))
-    if overridden and any(finding.fix for finding in findings):
+    if overridden and any(finding.fix for finding in findings if finding.outcome != "pass"):
         _remind("What -c says holds for one command: give it again with what you type next.")
     told = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
     console().print(f"\n{told}", style="bold")

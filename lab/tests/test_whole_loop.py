@@ -102,7 +102,7 @@ def test_each_node_ran_the_user_data_that_ec2_resolved(nodes: Mapping[str, Node]
 def test_a_login_shell_knows_the_cluster(nodes: Mapping[str, Node]) -> None:
     head = next(iter(nodes.values())).instance.address
     for rank, node in enumerate(nodes.values()):
-        shown = node.execute("bash", "--login", "-c", f"echo {KNOWN}; command -v torchrun")
+        shown = node.execute("env", "--ignore-environment", "bash", "-lc", f"echo {KNOWN}; command -v torchrun")
         program = f"/{FRAMEWORK_ENVIRONMENT}/bin/torchrun"
         assert shown.split() == ["efa", head, str(rank), str(NODES), REGION, "unset", program]
 

@@ -172,6 +172,14 @@ def test_a_core_without_an_answer_is_not_tried_a_third_time(node: VerifiedNode):
     assert sorted(int(core) for core, _ in tried) == [0, 1, 2, 2, 3]
 
 
+def test_what_keeps_every_core_from_an_answer_is_not_tried_again_with_each(node: VerifiedNode):
+    modules = torch_modules()
+    modules["torch/__init__.py"] += ATTEMPTS + "raise SystemExit('nrt_init failed')\n"
+    reason, _, tried = attempts(node, modules)
+    assert reason == "each of cores 0-3 is not proven: the computation fails with exit code 1: nrt_init failed"
+    assert sorted(int(core) for core, _ in tried) == [0, 0, 1, 1, 2, 2, 3]
+
+
 def test_wrong_numbers_are_final(node: VerifiedNode):
     modules = torch_modules(fault="zeros", core=2)
     modules["torch/__init__.py"] += ATTEMPTS + "assert core != 3, 'NRT_LOAD_NOT_ENOUGH_NC'\n"

@@ -20,6 +20,8 @@ CACHE = "var/cache/trn/self-test"
 """Apart from the cluster's compile cache."""
 NAMED = 3
 """At most so many different sentences: the runtime's own hold times and process ids, so that each core has another."""
+LOST = 3
+"""What keeps so many cores, one after the other, from an answer is not that many processes run at once."""
 EXPECTED = "what the CPU computes, on {} cores"
 
 
@@ -143,14 +145,17 @@ def _test_with_pytorch(computation: _Computation, cores: int) -> list[_Answer]:
 def _again_alone(answers: list[_Answer], attempt: Callable[[int], _Answer]) -> list[_Answer]:
     """The answers, with those of a second attempt where there was none: many processes at once can be too many.
 
-    After wrong numbers from any core, which no second attempt makes right, there is none.
+    There is none after wrong numbers from any core, which no second attempt makes right, nor once LOST cores have come
+    to nothing in theirs.
     """
     if any(answer.wrong for answer in answers):
         return answers
-    return [
-        attempt(core)._replace(again=True) if answer.trouble and not answer.again else answer
-        for core, answer in enumerate(answers)
-    ]
+    told: list[_Answer] = []
+    for core, answer in enumerate(answers):
+        lost = sum(bool(other.again and other.trouble) for other in told)
+        due = answer.trouble and not answer.again and lost < LOST
+        told.append(attempt(core)._replace(again=True) if due else answer)
+    return told
 
 
 def _test_with_jax(computation: _Computation, cores: int) -> list[_Answer]:
