@@ -37,7 +37,7 @@ def sweep() -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while groups := list(_groups()):
         for group in groups:
-            for pid in (group / "cgroup.procs").read_text().split():
+            for pid in _processes(group):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
             # Busy until the last process is gone.
@@ -46,6 +46,13 @@ def sweep() -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"control groups of an earlier run do not empty: {', '.join(map(str, groups))}")
         time.sleep(0.05)
+
+
+def _processes(group: Path) -> list[str]:
+    """Their ids; of a group that systemd on the node has removed meanwhile, none."""
+    with contextlib.suppress(FileNotFoundError):
+        return (group / "cgroup.procs").read_text().split()
+    return []
 
 
 def _groups() -> Iterator[Path]:

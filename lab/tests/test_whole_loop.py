@@ -34,6 +34,7 @@ SERVICE = """\
 Type=oneshot
 WorkingDirectory=/srv
 StandardOutput=file:/srv/said
+StandardError=journal
 ExecStart={line}
 """
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
