@@ -28,6 +28,7 @@ check "shellcheck" check_shell_files
 
 if [[ $1 != lint ]]; then
   echo "  pytest ..."
+  unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
   # One process more than two cores: a deployment waits for others half of the time. In the order of the folders, in
   # which the longest files come before the middle; xdist would begin the files with few tests, which are these, last.
   options=(--quiet -rs --numprocesses 3 --dist loadfile --no-loadscope-reorder)
