@@ -21,6 +21,8 @@ NOT_NEEDED_TO_SYNTHESISE = re.compile(r"(types-|pytest|awscli)")
 DOCKER = re.compile(
     r"DockerImage|from_asset_image|from_image_asset|ContainerImage\.from_asset|bundling|aws_lambda_python"
 )
+NAMES_WHAT_EXISTS = ("Bucket", "DestinationBucketName", "IamInstanceProfile", "KeyName")
+"""Properties that take the name of what is there already, or of what the template makes."""
 Named = TypeVar("Named")
 OTHER_ACCOUNT = re.compile(r"account\s*=\s*[\"']\w")
 
@@ -167,11 +169,34 @@ def _template_needs(template: Template) -> str:
         return "code in a bucket"
     if re.search(r"resolve:(ssm|ssm-secure|secretsmanager):(?!/aws/)[^:$}{]+[:}]", text):
         return "values stored in the account"
+    if _names_of_existing(template):
+        return "parameters that name something in the account"
     try:
         values(template.parameters, NEW_ACCOUNT)
     except LookupError:
         return "parameters that name something in the account"
     return ""
+
+
+def _names_of_existing(template: Template) -> set[str]:
+    """The parameters whose texts stand only where the name of something that exists can, and are not given to it."""
+    used = {pair for one in template.resources.values() for pair in _parameters_by_property(one.get("Properties"))}
+    needing = {parameter for name, parameter in used if name in NAMES_WHAT_EXISTS}
+    given = {parameter for name, parameter in used if name.endswith("Name") and name not in NAMES_WHAT_EXISTS}
+    texts = {name for name, one in template.parameters.items() if one.get("Type") == "String"}
+    return {name for name in (needing - given) & texts if not NEW_ACCOUNT.of(name, "String")}
+
+
+def _parameters_by_property(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _parameters_by_property(one, name)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key == "Ref":
+                yield name, str(one)
+            else:
+                yield from _parameters_by_property(one, key)
 
 
 def _transforms(template: Template) -> set[str]:

@@ -12,12 +12,9 @@ NAMES_SOMETHING = re.compile(r".*(ids?|arns?|identifiers?)$", re.IGNORECASE)
 """Names of text parameters that stand for something that must exist already."""
 
 MADE_UP_ID = re.compile(
-    r"(ami|eipalloc|eni|fs|i|igw|nat|pcx|rtb|sg|snap|subnet|tgw|vol|vpc)-[0-9a-fX]{4,17}$", re.IGNORECASE
+    r"((ami|eipalloc|eni|fs|i|igw|nat|pcx|rtb|sg|snap|subnet|tgw|vol|vpc)-[0-9a-fX]{4,17}(, *|$))+$", re.IGNORECASE
 )
 """Defaults such as vpc-12345678, which are in nobody's account."""
-
-EC2_TYPE = re.compile(r"(List<)?AWS::EC2::")
-"""Types of parameters that take only what exists."""
 
 TEXTS = (
     (r"e-?mail", "somebody@example.com"),
@@ -90,7 +87,7 @@ def values(parameters: Mapping[str, Any], existing: Existing) -> dict[str, str]:
     for name, parameter in parameters.items():
         default, kind = str(parameter.get("Default", "")), str(parameter.get("Type"))
         known = existing.of(name, kind)
-        absent = EC2_TYPE.match(kind) and known and not {*default.split(",")} <= {*known}
+        absent = known and default and "SSM" not in kind and not {*default.split(",")} <= {*known}
         usable = not MADE_UP_ID.match(default) and (default or "::" not in kind) and not absent
         if "Default" in parameter and usable:
             continue

@@ -95,7 +95,7 @@ def check(template: Template, parameters: Mapping[str, Any], region: str) -> Non
                 f"Template format error: Output {key} is malformed. The Name field of every Export member must be "
                 "specified and consist only of alphanumeric characters, colons, or hyphens."
             )
-        if export in exports:
+        if export in exports and export != KNOWN_AFTER_APPLY:
             raise ValidationError(
                 f"Template format error: The Outputs section contains duplicate Export names: [{export}]. Specify a "
                 "unique name for each export."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moto.ec2.utils import convert_tag_spec
+from moto.ssm.models import ssm_backends
 
 from trainium_local.services.network_interfaces import card_and_device
 
@@ -55,7 +56,7 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Map
     for resource_type, given in (asked.get("tags") or {}).items():
         tags[resource_type] = tags.get(resource_type, {}) | given
     return LaunchRequest(
-        image_id=image_id or template.get("ImageId") or "",
+        image_id=_image_id(backend, image_id or template.get("ImageId") or ""),
         instance_type=default_type or asked.get("instance_type") or "m1.small",
         count=count,
         market=asked.get("instance_market_options")
@@ -76,6 +77,13 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Map
         or str((template.get("Monitoring") or {}).get("Enabled")).lower() == "true",
         tags=tags,
     )
+
+
+def _image_id(backend: Any, given: str) -> str:
+    """The id of an image that is given by the name of an SSM parameter (EC2 User Guide, "resolve:ssm:")."""
+    name = given.removeprefix("resolve:ssm:")
+    parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != given else None
+    return str(parameter.value) if parameter else given
 
 
 def _reservation_id(template: Mapping[str, Any]) -> str | None:
