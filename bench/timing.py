@@ -34,7 +34,7 @@ class Command:
             raise CannotMeasureError(f"{' '.join(self.words)}: exit code {run.returncode}\n{run.stdout}")
 
 
-def seconds(action: Callable[[], None]) -> float:
+def seconds(action: Callable[[], object]) -> float:
     started = time.perf_counter()
     action()
     return time.perf_counter() - started

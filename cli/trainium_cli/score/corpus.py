@@ -180,7 +180,7 @@ def _template_needs(template: Template) -> str:
 
 def _names_of_existing(template: Template) -> set[str]:
     """The parameters whose texts stand only where the name of something that exists can, and are not given to it."""
-    used = {pair for one in template.resources.values() for pair in _parameters_by_property(one.get("Properties"))}
+    used = set(_parameters_by_property(template.resources))
     needing = {parameter for name, parameter in used if name in NAMES_WHAT_EXISTS}
     given = {parameter for name, parameter in used if name.endswith("Name") and name not in NAMES_WHAT_EXISTS}
     texts = {name for name, one in template.parameters.items() if one.get("Type") == "String"}
