@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 
@@ -189,10 +189,10 @@ def _names_of_existing(template: Template) -> set[str]:
 
 def _parameters_by_property(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
-        for one in value:
+        for one in cast("list[Any]", value):
             yield from _parameters_by_property(one, name)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, one in cast("dict[str, Any]", value).items():
             if key == "Ref":
                 yield name, str(one)
             else:
