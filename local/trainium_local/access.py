@@ -33,12 +33,21 @@ def owner() -> Credentials:
     return _owner[0]
 
 
-def secret_of(access_key_id: str) -> str | None:
-    """The secret access key that belongs to an id, None if nobody here has that id."""
+def credentials_of(access_key_id: str) -> Credentials | None:
+    """All that belongs to an access key id, None if nobody here has it."""
+    from moto.iam.models import iam_backends
+    from moto.sts.models import sts_backends
+
     if access_key_id == owner().access_key_id:
-        return owner().secret_access_key
-    key = _issued(access_key_id)
-    return key.secret_access_key if key and key.status == "Active" else None
+        return owner()
+    iam: Any = iam_backends
+    sts: Any = sts_backends
+    for account in list(iam):
+        key = iam[account]["aws"].access_keys.get(access_key_id)
+        if key and key.status == "Active":
+            session = sts[account]["aws"].get_assumed_role_from_access_key(access_key_id)
+            return _credentials(session or key)
+    return None
 
 
 def caller(access_key_id: str) -> Caller:
@@ -58,11 +67,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
         duration=12 * 3600,
         external_id="",
     )
-    return Credentials(
-        access_key_id=role.access_key_id,
-        secret_access_key=role.secret_access_key,
-        session_token=role.session_token,
-    )
+    return _credentials(role)
 
 
 def random_secret(length: int) -> str:
@@ -70,12 +75,9 @@ def random_secret(length: int) -> str:
     return secrets.token_urlsafe(length)[:length]
 
 
-def _issued(access_key_id: str) -> Any:
-    from moto.iam.models import iam_backends
-
-    backends: Any = iam_backends
-    for account in list(backends.values()):
-        for backend in list(account.values()):
-            if key := backend.access_keys.get(access_key_id):
-                return key
-    return None
+def _credentials(given: Any) -> Credentials:
+    return Credentials(
+        access_key_id=given.access_key_id,
+        secret_access_key=given.secret_access_key,
+        session_token=getattr(given, "session_token", None),
+    )

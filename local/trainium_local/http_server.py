@@ -24,8 +24,6 @@ MOST_BODY = 512 << 20
 """Bytes of one request. S3 takes 5 GiB at once; the objects here are in memory."""
 MOST_UNKNOWN = 64
 """Connections of clients that have not yet said who they are. When one more comes, the oldest is closed."""
-MOST_KNOWN = 512
-"""Requests at once of clients that have."""
 
 _TOO_LARGE = f"a request's body has at most {MOST_BODY} bytes here"
 
@@ -37,8 +35,8 @@ INCOMING = "trainium_local.incoming"
 class Incoming:
     """A request of which only the head has been read. read_body: to be called once it is known who sends it.
 
-    It raises OverflowError when the body or the number of requests is too large, ValueError for a length that is none,
-    and OSError when the body does not come in time.
+    It raises OverflowError when the body is too large, ValueError for a length that is none, and OSError when the body
+    does not come in time.
     """
 
     request: Request
@@ -52,44 +50,49 @@ class Server(ThreadedWSGIServer):
         host, port = listener.getsockname()[:2]
         if not ip_address(host).is_loopback:
             raise ValueError(f"the embedded AWS listens on loopback only, not on {host}")
-        self._unknown: dict[socket.socket, None] = {}
-        self._known: set[socket.socket] = set()
+        # of each connection the time at which it is cut off: a client may send byte after byte
+        self._unknown: dict[socket.socket, float] = {}
+        self._sending_bodies: dict[socket.socket, float] = {}
         self._counting = threading.Lock()
         super().__init__(host, port, application, Handler, fd=listener.fileno())
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._counting:
-            self._unknown[request] = None
-            too_many = [next(iter(self._unknown))] if len(self._unknown) > MOST_UNKNOWN else []
-            for oldest in too_many:
-                del self._unknown[oldest]
-        for oldest in too_many:
-            with suppress(OSError):  # it may have ended just now
-                oldest.shutdown(socket.SHUT_RDWR)
+            self._unknown[request] = time.monotonic() + HEAD_SECONDS
+            too_many = list(self._unknown)[: len(self._unknown) - MOST_UNKNOWN]
+        self._cut_off(too_many)
         super().process_request(request, client_address)
 
-    def shutdown_request(self, request: Any) -> None:
+    def service_actions(self) -> None:
+        now = time.monotonic()
         with self._counting:
-            self._unknown.pop(request, None)
-            self._known.discard(request)
+            waited_for = [*self._unknown.items(), *self._sending_bodies.items()]
+        self._cut_off([request for request, deadline in waited_for if deadline <= now])
+
+    def shutdown_request(self, request: Any) -> None:
+        self.wait_no_more(request)
         super().shutdown_request(request)
 
-    def let_in(self, request: socket.socket) -> None:
-        """Count a connection among the known ones. Raises OverflowError."""
+    def wait_for_body(self, request: socket.socket) -> None:
+        """Its client is known by now."""
         with self._counting:
             self._unknown.pop(request, None)
-            if len(self._known) >= MOST_KNOWN:
-                raise OverflowError(f"{MOST_KNOWN} requests are being answered")
-            self._known.add(request)
+            self._sending_bodies[request] = time.monotonic() + BODY_SECONDS
+
+    def wait_no_more(self, request: socket.socket) -> None:
+        """Nothing more is expected of its client."""
+        with self._counting:
+            self._unknown.pop(request, None)
+            self._sending_bodies.pop(request, None)
+
+    def _cut_off(self, requests: list[socket.socket]) -> None:
+        for request in requests:
+            self.wait_no_more(request)
+            with suppress(OSError):  # it may have ended just now
+                request.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(MotoRequestHandler):
-    def setup(self) -> None:
-        super().setup()
-        self.rfile.close()
-        self._reader = _UntilDeadline(self.connection)
-        self.rfile = io.BufferedReader(self._reader)
-
     def make_environ(self) -> dict[str, Any]:
         environ = super().make_environ()
         headers: dict[str, list[str]] = {}
@@ -104,8 +107,8 @@ class Handler(MotoRequestHandler):
         return environ
 
     def _read_body(self, environ: dict[str, Any]) -> bytes:
-        cast("Server", self.server).let_in(self.connection)
-        self._reader.deadline = time.monotonic() + BODY_SECONDS
+        server = cast("Server", self.server)
+        server.wait_for_body(self.connection)
         in_chunks = bool(environ.pop("HTTP_TRANSFER_ENCODING", None))
         length = MOST_BODY + 1 if in_chunks else int(environ.get("CONTENT_LENGTH") or 0)
         if length < 0:
@@ -117,6 +120,7 @@ class Handler(MotoRequestHandler):
             raise OverflowError(_TOO_LARGE)
         if len(body) < length and not in_chunks:
             raise ConnectionAbortedError
+        server.wait_no_more(self.connection)
         self.connection.settimeout(SEND_SECONDS)
         environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return body
@@ -128,22 +132,3 @@ class Handler(MotoRequestHandler):
 
     def log_error(self, format: str, *args: Any) -> None:
         """Nothing: what a client does wrong is in its answer."""
-
-
-class _UntilDeadline(io.RawIOBase):
-    """What comes from a socket until the deadline; after it, TimeoutError, however little came at a time."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        super().__init__()
-        self.deadline = time.monotonic() + HEAD_SECONDS
-        self._connection = connection
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left)
-        return self._connection.recv_into(buffer)

@@ -6,6 +6,7 @@ asked of the server, which proves that it has them too; otherwise the file is st
 
 import fcntl
 import http.client
+import json
 import os
 import signal
 import socket
@@ -14,7 +15,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from trainium_local.environment import HOST, Connection, NotTheEmbeddedAwsError, open_private
@@ -110,13 +111,8 @@ def _make_private(folder: Path) -> None:
 def _launch(folder: Path, settings: Settings) -> tuple[Health, Connection]:
     log, state = folder / "server.log", _state(folder)
     state.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "trainium_local", "--port", str(settings.port), "--region", settings.region]
-    command += ["--fail-nodes", str(settings.fail_nodes), "--log", str(log), "--ready-file", str(state)]
-    command += ["--iam", settings.iam]
-    if not settings.stand_in_nodes:
-        command.append("--no-stand-in-nodes")
-    for code, value in settings.quotas.items():
-        command += ["--quota", f"{code}={value:g}"]
+    given = json.dumps(asdict(replace(settings, log=str(log))))
+    command = [sys.executable, "-m", "trainium_local", "--settings", given, "--ready-file", str(state)]
     with open(log, "w", opener=open_private) as output:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=folder

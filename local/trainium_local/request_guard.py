@@ -51,14 +51,8 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
                 return application(environ, start)
             if not caller.is_owner:
                 raise RefusedError(_FORBIDDEN, "AccessDenied", "This path is for the owner of the embedded AWS only.")
-        except RefusedError as refused:
-            return _refusal(refused, incoming.request, signature, start)
-        except OverflowError as error:
-            refused = RefusedError("503 Slow Down", "SlowDown", str(error))
-            return _refusal(refused, incoming.request, signature, start)
-        except ValueError as error:
-            refused = RefusedError("400 Bad Request", "InvalidRequest", str(error))
-            return _refusal(refused, incoming.request, signature, start)
+        except (RefusedError, OverflowError, ValueError) as error:
+            return _refusal(error, incoming.request, signature, start)
         return _with_proof(application, environ, start)
 
     return answer
@@ -85,11 +79,11 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
     """Who signed the request. Its body is read only if the access key is known."""
     if signature is None:
         raise RefusedError(_FORBIDDEN, "MissingAuthenticationToken", f"Missing Authentication Token. {_HINT}")
-    secret = access.secret_of(signature.access_key_id)
-    if secret is None:
+    credentials = access.credentials_of(signature.access_key_id)
+    if credentials is None:
         code = "InvalidAccessKeyId" if signature.service == "s3" else "InvalidClientTokenId"
         raise RefusedError(_FORBIDDEN, code, f"The security token included in the request is invalid. {_HINT}")
-    if not signature.is_valid(secret, incoming.request, incoming.read_body()):
+    if not signature.is_valid(credentials.secret_access_key, incoming.request, incoming.read_body()):
         raise RefusedError(
             _FORBIDDEN,
             "SignatureDoesNotMatch",
@@ -99,20 +93,22 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
 
 
 def _refusal(
-    refused: RefusedError, request: Request, signature: Signature | None, start: Callable[..., Any]
+    error: Exception, request: Request, signature: Signature | None, start: Callable[..., Any]
 ) -> Iterable[bytes]:
     """As the protocol of the service has it, so that SDKs show the message."""
-    code, message = refused.code, str(refused)
-    kind = "text/xml"
+    status, code = ("400 Bad Request", "InvalidRequest")
+    if isinstance(error, RefusedError):
+        status, code = error.status, error.code
+    elif isinstance(error, OverflowError):
+        status, code = "503 Slow Down", "SlowDown"
+    kind, body = "text/xml", f"<Error><Code>{code}</Code><Message>{error}</Message></Error>"
     if signature is None or "json" in request.headers.get("content-type", ""):
-        kind, body = "application/json", json.dumps({"__type": code, "message": message})
-    elif signature.service == "s3":
-        body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        kind, body = "application/json", json.dumps({"__type": code, "message": str(error)})
     elif signature.service == "ec2":
-        body = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
-    else:
-        body = f"<ErrorResponse><Error><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
-    start(refused.status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+        body = f"<Response><Errors>{body}</Errors></Response>"
+    elif signature.service != "s3":
+        body = f"<ErrorResponse>{body}</ErrorResponse>"
+    start(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [] if request.method == "HEAD" else [body.encode()]
 
 

@@ -6,7 +6,6 @@ import socket
 import threading
 import traceback
 import warnings
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,20 +42,14 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Health:
+class Health(Settings):
     """What the health address answers: who is there, since when, with which settings, and what is really created."""
 
     version: str
     pid: int
     account: str
     endpoint: str
-    region: str
     started: str
-    quotas: Mapping[str, float]
-    fail_nodes: int
-    stand_in_nodes: bool
-    iam: str
-    log: str
     created: tuple[str, ...]
     schema_only: str
 
@@ -126,16 +119,18 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     """moto's application with everything replaced. Imports moto: the environment must be ready before."""
     warnings.simplefilter("ignore")
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.wrappers import Request, Response
 
-    from trainium_local import cloudformation, resources, services
-    from trainium_local.clock_control import with_clock
+    from trainium_local import clock_control, cloudformation, resources, services
+    from trainium_local.clock_control import CLOCK_PATH
     from trainium_local.cloudformation import signals
+    from trainium_local.own_paths import with_own_paths
     from trainium_local.permissions import enforcement
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import auto_scaling, event_bridge, schedules
-    from trainium_local.stand_in_nodes import Launched, StandInNodes
-    from trainium_local.state.control import with_state
+    from trainium_local.services import auto_scaling, console_output, event_bridge, schedules
+    from trainium_local.stand_in_nodes import StandInNodes
+    from trainium_local.state import STATE_PATH, control
 
     if settings.iam == "enforced":
         enforcement.enforce()
@@ -145,55 +140,37 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     cloudformation.install()
     resources.install(connection)
 
-    nodes = StandInNodes(connection=connection, failing=settings.fail_nodes)
-
-    def launched(instance: Any) -> None:
-        nodes.launched(
-            Launched(
-                instance_id=instance.id,
-                instance_type=instance.instance_type,
-                region=instance.region_name,
-                user_data=b64decode(str(instance.user_data or "")),
-            )
-        )
-
     signals.use_stand_in(settings.stand_in_nodes)
     if settings.stand_in_nodes:
-        auto_scaling.when_launched(launched)
+        nodes = StandInNodes(failing=settings.fail_nodes)
+        auto_scaling.when_launched(nodes.launched)
         event_bridge.when_emitted(nodes.told)
+
+    def applied_quotas() -> dict[str, float]:  # a state that is loaded brings others
+        return {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
+
+    given = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=applied_quotas())
     health = Health(
+        **asdict(given),
         version=version("trainium-cdk"),
         pid=os.getpid(),
         account=ACCOUNT_ID,
         endpoint=connection.endpoint,
-        region=settings.region,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        quotas={quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()},
-        fail_nodes=settings.fail_nodes,
-        stand_in_nodes=settings.stand_in_nodes,
-        iam=settings.iam,
-        log=settings.log,
         created=tuple(registry.really_created()),
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
     )
-    dispatcher = DomainDispatcherApplication(create_backend_app)
-    application = with_clock(_with_consoles(callbacks.middleware(with_retried_failures(dispatcher))), schedules.run_due)
+    services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
     schedules.start()
-    return _with_health(with_state(application), health), health
+    application = with_own_paths(
+        services_of_aws, {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
+    )
 
+    def health_now(_request: Request) -> Response:
+        return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")
 
-def _with_health(application: WsgiApp, health: Health) -> WsgiApp:
-    from trainium_local.seeds.vcpu_quotas import vcpu_quotas
-
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") != HEALTH_PATH:
-            return application(environ, start_response)
-        applied = {quota.code: quota.applied for quota in vcpu_quotas()}  # a loaded state may have brought others
-        body = replace(health, quotas=applied).to_json().encode()
-        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-        return [body]
-
-    return answer
+    own_paths = {HEALTH_PATH: health_now, STATE_PATH: control.answer}
+    return with_own_paths(control.counted(application), own_paths), health
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:
@@ -218,21 +195,5 @@ def with_retried_failures(application: WsgiApp) -> WsgiApp:
             start_response("500 Internal Server Error", [("Content-Length", "0")])
             return []
         return [] if broken_off else body
-
-    return answer
-
-
-def _with_consoles(application: WsgiApp) -> WsgiApp:
-    """Take what is put at CONSOLE_PATH/<instance id> for what the console of that instance says."""
-    from trainium_local.services import console_output
-
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        folder, _, instance_id = str(environ.get("PATH_INFO")).rpartition("/")
-        if folder != CONSOLE_PATH or environ["REQUEST_METHOD"] != "PUT":
-            return application(environ, start_response)
-        text = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        console_output.say(instance_id, text.decode(errors="replace"))
-        start_response("204 No Content", [])
-        return []
 
     return answer

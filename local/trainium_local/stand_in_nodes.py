@@ -9,6 +9,7 @@ import email
 import gzip
 import re
 import threading
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,11 +17,10 @@ from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
-from trainium_local.environment import Connection
+from trainium_local.resources import api
 from trainium_local.state.kept import kept
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
@@ -51,14 +51,19 @@ class Launched:
 class StandInNodes:
     """Writes the records of launched nodes. The first `failing` nodes of the server's life report a missing device."""
 
-    def __init__(self, *, connection: Connection, failing: int) -> None:
-        self._connection = connection
+    def __init__(self, *, failing: int) -> None:
         self._failing = failing
         self._launched: list[str] = kept("launched nodes", [])
         self._proven: dict[str, tuple[Launched, str, NodeRecord]] = kept("proven nodes", {})
 
-    def launched(self, instance: Launched) -> None:
-        """Write the record soon. Returns at once and never raises: a launch does not depend on it."""
+    def launched(self, launched: Any) -> None:
+        """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
+        instance = Launched(
+            instance_id=launched.id,
+            instance_type=launched.instance_type,
+            region=launched.region_name,
+            user_data=b64decode(str(launched.user_data or "")),
+        )
         url = report_url(instance.user_data)
         if url is None:
             return
@@ -77,8 +82,8 @@ class StandInNodes:
             return
         bucket = detail["bucket"]["name"]
         try:
-            text = self._s3(event["region"]).get_object(Bucket=bucket, Key=ROSTER_KEY)["Body"].read().decode()
-            roster = Roster.from_json(text)
+            found = api.call("s3", "GetObject", event["region"], {"Bucket": bucket, "Key": ROSTER_KEY})
+            roster = Roster.from_json(found["Body"].read().decode())
         except (BotoCoreError, ClientError, ValueError) as error:
             print(f"stand-in nodes: no roster in {bucket}: {error}", flush=True)
             return
@@ -89,21 +94,12 @@ class StandInNodes:
                 self._proven[instance_id] = (instance, url, record)
                 self._write(instance, url, record)
 
-    def _s3(self, region: str) -> Any:
-        return boto3.client(
-            "s3",
-            endpoint_url=self._connection.endpoint,
-            region_name=region,
-            aws_access_key_id=self._connection.credentials.access_key_id,
-            aws_secret_access_key=self._connection.credentials.secret_access_key,
-        )
-
     def _write(self, instance: Launched, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
         key = "/".join(part for part in (place.path.strip("/"), f"{instance.instance_id}.json") if part)
         try:
-            s3 = self._s3(instance.region)
-            s3.put_object(Bucket=place.netloc, Key=key, Body=record.to_json().encode(), ContentType="application/json")
+            content = {"Body": record.to_json().encode(), "ContentType": "application/json"}
+            api.call("s3", "PutObject", instance.region, {"Bucket": place.netloc, "Key": key, **content})
         except (BotoCoreError, ClientError) as error:
             print(f"stand-in node {instance.instance_id}: no record written to {url}: {error}", flush=True)
 

@@ -4,12 +4,12 @@ import json
 import select
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
 import boto3
@@ -174,8 +174,8 @@ def test_a_changed_body_is_refused(embedded_aws: EmbeddedAws) -> None:
 
 
 def test_a_signature_of_yesterday_is_refused(embedded_aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    yesterday = time.gmtime(time.time() - 86400)
-    monkeypatch.setattr("trainium_local.signatures.time.gmtime", lambda: yesterday)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: yesterday)
     assert send(embedded_aws, signed(embedded_aws.connection))[0] == 403
 
 

@@ -85,9 +85,13 @@ def test_a_port_taken_by_another_program_is_told(tmp_path: Path) -> None:
             lifecycle.start(tmp_path, Settings(port=port))
 
 
-def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match="could not convert string to float"):
-        lifecycle.start(tmp_path, Settings(quotas={"L-2C3B7624=many": 1}))
+def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no such module\nexit 3\n")
+    python.chmod(0o700)
+    monkeypatch.setattr("sys.executable", str(python))
+    with pytest.raises(LocalError, match=r"\(exit code 3\)\.\nno such module"):
+        lifecycle.start(tmp_path, Settings())
 
 
 def test_only_its_owner_can_read_the_state_and_the_log(tmp_path: Path) -> None:

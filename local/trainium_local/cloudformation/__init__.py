@@ -5,8 +5,6 @@ gives its reason; a deleted stack leaves nothing. `trainium_local.resources` has
 replaced.
 """
 
-from __future__ import annotations
-
 from trainium_local.cloudformation import nested_stacks, patches
 from trainium_local.resources import registry
 

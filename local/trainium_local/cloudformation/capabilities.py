@@ -3,8 +3,6 @@
 Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from trainium_local.cloudformation.errors import InsufficientCapabilitiesError

@@ -1,18 +1,15 @@
 """Change sets: what a deployment would do to a stack, worked out without touching anything."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from trainium_local import clock
-from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
+from trainium_local.cloudformation.deployment import Existing, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
+from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY, Problem
@@ -20,37 +17,6 @@ from trainium_local.resources.schemas import KNOWN_AFTER_APPLY, Problem
 #: The words by which clients recognise a change set that would change nothing.
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 _INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
-
-
-_ACTIONS = ("Add", "Import", "Modify", "Remove")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PropertyChange:
-    """A changed property. `recreation`: Never, Conditionally or Always."""
-
-    name: str
-    recreation: str
-    known: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """What would happen to one resource: Add, Import, Modify or Remove."""
-
-    action: str
-    logical_id: str
-    resource_type: str
-    physical_id: str | None = None
-    properties: tuple[PropertyChange, ...] = ()
-
-    @property
-    def replacement(self) -> str | None:
-        """True, Conditional or False for a Modify."""
-        if self.action != "Modify":
-            return None
-        worst = {change.recreation for change in self.properties}
-        return "True" if "Always" in worst else "Conditional" if "Conditionally" in worst else "False"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,93 +28,74 @@ class InvalidProperty:
     problem: Problem
 
 
-@dataclass(kw_only=True)
 class ChangeSet:
-    """A change set of one stack. `base` is what the stack was when it was made; once it is another, it is obsolete."""
+    """What `deployment` would do to `stack`.
 
-    name: str
-    change_set_id: str
-    change_set_type: str
-    stack: Stack
-    deployment: Deployment
-    description: str | None
-    changes: list[Change]
-    invalid: list[InvalidProperty]
-    is_change: bool
-    settings: Mapping[str, Any]
-    base: Deployment | None
-    created: datetime = field(default_factory=clock.now)
-    execution: str | None = None
+    `changes` are in the shape of the API's ResourceChange. It is obsolete once the stack is no longer what it was when
+    the change set was made.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        stack: Stack,
+        deployment: Deployment,
+        *,
+        name: str,
+        change_set_type: str,
+        description: str | None,
+        settings: Mapping[str, Any],
+    ) -> None:
+        preview = _Preview(region, stack, deployment)
+        self.name, self.change_set_type, self.description = name, change_set_type, description
+        self.change_set_id = f"arn:aws:cloudformation:{stack.region}:{stack.account}:changeSet/{name}/{uuid.uuid4()}"
+        self.stack, self.deployment, self.settings = stack, deployment, settings
+        self.changes, self.invalid = preview.changes(), preview.invalid
+        self.created = clock.now()
+        self.execution: str | None = None
+        self._base, self._is_change = stack.deployment, bool(self.changes) or differs(stack, deployment)
 
     @property
     def status(self) -> str:
-        return "CREATE_COMPLETE" if self.is_change and not self.invalid else "FAILED"
+        return "CREATE_COMPLETE" if self._is_change and not self.invalid else "FAILED"
 
     @property
     def execution_status(self) -> str:
         if self.execution or self.status == "FAILED":
             return self.execution or "UNAVAILABLE"
-        return "AVAILABLE" if self.stack.deployment is self.base else "OBSOLETE"
-
-    def executed(self, succeeded: bool) -> None:
-        self.execution = "EXECUTE_COMPLETE" if succeeded else "EXECUTE_FAILED"
+        return "AVAILABLE" if self.stack.deployment is self._base else "OBSOLETE"
 
     @property
     def status_reason(self) -> str | None:
         if self.invalid:
             return " ".join([_INVALID, *(f"{one.logical_id} {one.problem}" for one in self.invalid)])
-        return None if self.is_change else NO_CHANGES
+        return None if self._is_change else NO_CHANGES
 
+    def executed(self, succeeded: bool) -> None:
+        self.execution = "EXECUTE_COMPLETE" if succeeded else "EXECUTE_FAILED"
 
-def build(
-    region: Region,
-    stack: Stack,
-    deployment: Deployment,
-    *,
-    name: str,
-    change_set_type: str,
-    description: str | None,
-    settings: Mapping[str, Any],
-) -> ChangeSet:
-    """Work out what `deployment` would do to `stack`."""
-    preview = _Preview(region, stack, deployment)
-    changes = preview.changes()
-    return ChangeSet(
-        name=name,
-        change_set_id=f"arn:aws:cloudformation:{stack.region}:{stack.account}:changeSet/{name}/{uuid.uuid4()}",
-        change_set_type=change_set_type,
-        stack=stack,
-        deployment=deployment,
-        description=description,
-        changes=changes,
-        invalid=preview.invalid,
-        settings=settings,
-        base=stack.deployment,
-        is_change=bool(changes) or differs(stack, deployment),
-    )
-
-
-def refuse_wrong_import(stack: Stack, deployment: Deployment, changes: list[Change]) -> None:
-    """Raise ValidationError if an import would do more than import, or import what would go with the stack."""
-    resources, outputs = deployment.template.resources, deployment.template.outputs
-    found = {action: [one.logical_id for one in changes if one.action == action] for action in _ACTIONS}
-    refusals = {
-        "You have modified resources [{}] in your template that are not being imported. Update, create or delete "
-        "operations cannot be executed during import operations.": found["Modify"] + found["Remove"],
-        "Resources [{}] is missing from ResourceToImport list": found["Add"],
-        "Resources [{}] to import are not new in the template": sorted(
-            deployment.imports.keys() - set(found["Import"])
-        ),
-        "The following resources to import [{}] must have DeletionPolicy attribute specified in the template.": [
-            name for name in found["Import"] if "DeletionPolicy" not in resources[name]
-        ],
-        "As part of the import operation, you cannot modify or add [{}]": ["Outputs"]
-        if outputs != (stack.deployment.template.outputs if stack.deployment else {})
-        else [],
-    }
-    for refusal, names in refusals.items():
-        if names:
-            raise ValidationError(refusal.format(", ".join(names)))
+    def refuse_wrong_import(self) -> None:
+        """Raise ValidationError if an import would do more than import, or import what would go with the stack."""
+        template, stable = self.deployment.template, self.stack.deployment
+        found: dict[str, list[str]] = {"Add": [], "Import": [], "Modify": [], "Remove": []}
+        for change in self.changes:
+            found[change["Action"]].append(change["LogicalResourceId"])
+        refusals = {
+            "You have modified resources [{}] in your template that are not being imported. Update, create or delete "
+            "operations cannot be executed during import operations.": found["Modify"] + found["Remove"],
+            "Resources [{}] is missing from ResourceToImport list": found["Add"],
+            "Resources [{}] to import are not new in the template": sorted(
+                self.deployment.imports.keys() - set(found["Import"])
+            ),
+            "The following resources to import [{}] must have DeletionPolicy attribute specified in the template.": [
+                name for name in found["Import"] if "DeletionPolicy" not in template.resources[name]
+            ],
+            "As part of the import operation, you cannot modify or add [{}]": ["Outputs"]
+            * (template.outputs != (stable.template.outputs if stable else {})),
+        }
+        for refusal, names in refusals.items():
+            if names:
+                raise ValidationError(refusal.format(", ".join(names)))
 
 
 def differs(stack: Stack, new: Deployment) -> bool:
@@ -163,43 +110,38 @@ def differs(stack: Stack, new: Deployment) -> bool:
     )
 
 
-class _Preview:
+class _Preview(Existing):
     """Resolves the deployment with what is known: a value that depends on a coming change stays open."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
-        self._stack, self._deployment = stack, deployment
-        self._modified: dict[str, Change] = {}
+        super().__init__(region, stack)
+        self._deployment = deployment
+        self._modified: dict[str, Json] = {}
         self._resolver = resolver(region, stack, deployment, self)
-        self._existing = ExistingResources(stack.resources, stack.region)
         self.invalid: list[InvalidProperty] = []
 
     def ref(self, logical_id: str) -> str:
-        change = self._modified.get(logical_id)
-        stays = logical_id in self._stack.resources and (change is None or change.replacement == "False")
-        return self._existing.ref(logical_id) if stays else KNOWN_AFTER_APPLY
+        replacement = self._modified.get(logical_id, {}).get("Replacement", "False")
+        stays = logical_id in self._stack.resources and replacement == "False"
+        return super().ref(logical_id) if stays else KNOWN_AFTER_APPLY
 
     def attribute(self, logical_id: str, name: str) -> Any:
         stays = logical_id in self._stack.resources and logical_id not in self._modified
-        return self._existing.attribute(logical_id, name) if stays else KNOWN_AFTER_APPLY
+        return super().attribute(logical_id, name) if stays else KNOWN_AFTER_APPLY
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[Json]:
         template = self._deployment.template
         wanted = [
             name for name in template.order if self._resolver.condition(template.resources[name].get("Condition"))
         ]
         found = [change for name in wanted if (change := self._change(name, template.resources[name]))]
-        gone = [resource for name, resource in self._stack.resources.items() if name not in wanted]
         return found + [
-            Change(
-                action="Remove",
-                logical_id=resource.logical_id,
-                resource_type=resource.resource_type,
-                physical_id=resource.physical_id,
-            )
-            for resource in gone
+            _change("Remove", resource.logical_id, resource.resource_type, resource.physical_id)
+            for name, resource in self._stack.resources.items()
+            if name not in wanted
         ]
 
-    def _change(self, logical_id: str, definition: Mapping[str, Any]) -> Change | None:
+    def _change(self, logical_id: str, definition: Mapping[str, Any]) -> Json | None:
         resource_type = definition["Type"]
         properties = self._resolver.resolve(definition.get("Properties") or {})
         schema = schemas.find(resource_type, self._stack.region)
@@ -208,28 +150,41 @@ class _Preview:
         existing = self._stack.resources.get(logical_id)
         if existing is None:
             imported = self._deployment.imports.get(logical_id)
-            action = "Import" if imported else "Add"
-            return Change(action=action, logical_id=logical_id, resource_type=resource_type, physical_id=imported)
+            return _change("Import" if imported else "Add", logical_id, resource_type, imported)
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
         create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
-        changed = _changed(existing, tagged, create_only)
-        if not changed:
+        details = _details(existing.properties, tagged, create_only)
+        if not details:
             return None
-        self._modified[logical_id] = Change(
-            action="Modify",
-            logical_id=logical_id,
-            resource_type=resource_type,
-            physical_id=existing.physical_id,
-            properties=changed,
-        )
+        change = _change("Modify", logical_id, resource_type, existing.physical_id)
+        worst = {one["Target"]["RequiresRecreation"] for one in details}
+        replaced = "True" if "Always" in worst else "Conditional" if "Conditionally" in worst else "False"
+        self._modified[logical_id] = change | {"Replacement": replaced, "Scope": ["Properties"], "Details": details}
         return self._modified[logical_id]
 
 
-def _changed(existing: StackResource, new: Properties, create_only: frozenset[str]) -> tuple[PropertyChange, ...]:
-    old, found = existing.properties, list[PropertyChange]()
+def _change(action: str, logical_id: str, resource_type: str, physical_id: str | None) -> Json:
+    return {
+        "Action": action,
+        "LogicalResourceId": logical_id,
+        "PhysicalResourceId": physical_id,
+        "ResourceType": resource_type,
+        "Scope": [],
+        "Details": [],
+    }
+
+
+def _details(old: Properties, new: Properties, create_only: frozenset[str]) -> list[Json]:
+    found = list[Json]()
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
             recreation = ("Always" if known else "Conditionally") if name in create_only else "Never"
-            found.append(PropertyChange(name=name, recreation=recreation, known=known))
-    return tuple(found)
+            found.append(
+                {
+                    "Target": {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation},
+                    "Evaluation": "Static" if known else "Dynamic",
+                    "ChangeSource": "DirectModification" if known else "ResourceReference",
+                }
+            )
+    return found

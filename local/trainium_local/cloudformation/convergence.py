@@ -1,7 +1,5 @@
 """Bringing a stack to a deployment, resource by resource, with events and a way back."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +8,14 @@ from trainium_local import rules
 from trainium_local.cloudformation import signals, stack_policy
 from trainium_local.cloudformation.deletion import KEEPS, delete, delete_all, make_request
 from trainium_local.cloudformation.dependency_order import work_in_order
-from trainium_local.cloudformation.deployment import ExistingResources, resolver, with_stack_tags
+from trainium_local.cloudformation.deployment import Existing, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.parameters import refuse_absent
 from trainium_local.cloudformation.rollback import turn
 from trainium_local.cloudformation.stack import (
     Cancellation,
     Deployment,
-    Output,
+    Json,
     Region,
     Stack,
     StackResource,
@@ -35,6 +33,10 @@ from trainium_local.resources.registry import (
 )
 
 _NO_REPLACEMENT = "Replacement type updates not supported on stack with disable-rollback."
+_SAME_NAME = (
+    "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename {} and update the "
+    "stack again."
+)
 _VERBS = {"CREATE": "creation", "UPDATE": "update", "IMPORT": "import"}
 
 
@@ -48,7 +50,8 @@ class Convergence:
     def __init__(self, region: Region, stack: Stack, deployment: Deployment, *, may_replace: bool = True) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
         stack.capabilities = deployment.capabilities
-        self._resolver = resolver(region, stack, deployment, ExistingResources(stack.resources, stack.region))
+        self._existing = Existing(region, stack)
+        self._resolver = resolver(region, stack, deployment, self._existing)
         self._may_replace = may_replace
         self._policy = stack.policy_during_update or stack.policy
         self._failed = list[tuple[str, str]]()
@@ -88,30 +91,28 @@ class Convergence:
         if self._stack.cancelled.is_set():
             raise CancelledError
 
-    def outputs(self) -> list[Output]:
+    def outputs(self) -> list[Json]:
         """The outputs of the stack as it is now. Raises ValidationError if an export's name is taken."""
         outputs = [
-            Output(
-                key=key,
-                value=str(self._resolver.resolve(output["Value"])),
-                description=output.get("Description"),
-                export_name=self._resolver.resolve((output.get("Export") or {}).get("Name")),
-            )
+            {
+                "OutputKey": key,
+                "OutputValue": str(self._resolver.resolve(output["Value"])),
+                "Description": output.get("Description"),
+                "ExportName": self._resolver.resolve((output.get("Export") or {}).get("Name")),
+            }
             for key, output in self._deployment.template.outputs.items()
             if self._resolver.condition(output.get("Condition"))
         ]
-        taken = self._region.exports()
-        for output in outputs:
-            if output.export_name in taken and taken[output.export_name][0] is not self._stack:
+        exports, taken = {one["ExportName"]: one["OutputValue"] for one in outputs}, self._region.exports()
+        for name in exports:
+            if name in taken and taken[name][0] is not self._stack:
                 raise ValidationError(
-                    f"Export with name {output.export_name} is already exported by stack "
-                    f"{taken[output.export_name][0].name}. Rename the export."
+                    f"Export with name {name} is already exported by stack {taken[name][0].name}. Rename the export."
                 )
-        kept = {(output.export_name, output.value) for output in outputs}
-        for output in self._stack.outputs:
-            if output.export_name and (output.export_name, output.value) not in kept:
-                refuse_if_imported(self._region, output.export_name, "updated")
-        self._stack.imports = frozenset(self._resolver.imports)
+        for name, value in self._stack.exports.items():
+            if exports.get(name) != value:
+                refuse_if_imported(self._region, name, "updated")
+        self._stack.imports = frozenset(self._existing.imports)
         return outputs
 
     def clean_up(self) -> None:
@@ -127,52 +128,44 @@ class Convergence:
         return definition is not None and self._resolver.condition(definition.get("Condition"))
 
     def _try(self, logical_id: str) -> bool:
-        if self._stack.cancelled.is_set():
+        stack, definition = self._stack, self._deployment.template.resources[logical_id]
+        if stack.cancelled.is_set():
             return False
-        definition = self._deployment.template.resources[logical_id]
-        before, resource_type = self._stack.resources.get(logical_id), definition["Type"]
+        resource_type, before = definition["Type"], stack.resources.get(logical_id)
         if before is not None and before.status == "CREATE_FAILED":
-            self._stack.steps = [step for step in self._stack.steps if step.after is not before]
-            delete(self._stack, before, keep=False)
+            stack.steps = [step for step in stack.steps if step.after is not before]
+            delete(stack, before, keep=False)
             before = None
-        created = "IMPORT" if logical_id in self._deployment.imports else "CREATE"
-        verb = created if before is None else "UPDATE"
+        verb = "UPDATE" if before else "IMPORT" if logical_id in self._deployment.imports else "CREATE"
         try:
-            if not self._bring(logical_id, definition, verb, before):
+            own = self._resolver.resolve(definition.get("Properties") or {})
+            properties = with_stack_tags(resource_type, stack.region, own, self._deployment.tags)
+            if before is not None and properties == before.properties and not before.status.endswith("_FAILED"):
+                before.definition = definition
                 return True
+            stack.record_resource(logical_id, resource_type, f"{verb}_IN_PROGRESS")
+            _check(logical_id, resource_type, own, stack.region)
+            place = rules.Place(account=stack.account, region=stack.region, new=verb == "CREATE")
+            rules.refuse(resource_type, own, place)
+            if before is None:
+                self._create(logical_id, definition, properties)
+                signals.wait(stack, stack.resources[logical_id])
+            else:
+                self._update(before, definition, properties)
         except Exception as error:
             self._fail(logical_id, resource_type, verb, None if isinstance(error, CancelledError) else api.words(error))
             return False
-        after = self._stack.resources[logical_id]
-        self._event(logical_id, resource_type, f"{verb}_COMPLETE", after, after.provisioned.note)
+        note = stack.resources[logical_id].provisioned.note
+        stack.record_resource(logical_id, resource_type, f"{verb}_COMPLETE", note)
         return True
 
     def _fail(self, logical_id: str, resource_type: str, verb: str, reason: str | None) -> None:
         """A resource failed, or was cancelled because another one did, and all that still waits is cancelled."""
         said = reason or f"Resource {_VERBS[verb]} cancelled"
-        self._event(logical_id, resource_type, f"{verb}_FAILED", self._stack.resources.get(logical_id), said)
+        self._stack.record_resource(logical_id, resource_type, f"{verb}_FAILED", said)
         self._failed.append((logical_id, verb))
         self._reason = self._reason or reason or ""
         self._stack.cancelled.set()
-
-    def _bring(self, logical_id: str, definition: Mapping[str, Any], verb: str, before: StackResource | None) -> bool:
-        """False if there is nothing to do."""
-        resource_type = definition["Type"]
-        own = self._resolver.resolve(definition.get("Properties") or {})
-        properties = with_stack_tags(resource_type, self._stack.region, own, self._deployment.tags)
-        if before is not None and properties == before.properties and not before.status.endswith("_FAILED"):
-            before.definition = definition
-            return False
-        self._event(logical_id, resource_type, f"{verb}_IN_PROGRESS", before)
-        _check(logical_id, resource_type, own, self._stack.region)
-        place = rules.Place(account=self._stack.account, region=self._stack.region, new=verb == "CREATE")
-        rules.refuse(resource_type, own, place)
-        if before is None:
-            self._create(logical_id, definition, properties)
-            signals.wait(self._stack, self._stack.resources[logical_id])
-        else:
-            self._update(before, definition, properties)
-        return True
 
     def _create(
         self,
@@ -215,7 +208,8 @@ class Convergence:
 
     def _update(self, before: StackResource, definition: Mapping[str, Any], properties: Properties) -> None:
         after = dataclasses.replace(before, definition=definition, properties=properties)
-        replaced = _is_replaced(before.resource_type, self._stack.region, before.properties, properties)
+        schema = schemas.find(before.resource_type, self._stack.region)
+        replaced = schema is not None and bool(schema.create_only(before.properties, properties))
         stack_policy.refuse(self._policy, "Replace" if replaced else "Modify", before)
         try:
             if replaced:
@@ -225,7 +219,9 @@ class Convergence:
             if not self._may_replace:
                 raise ProvisioningError(_NO_REPLACEMENT) from None
             stack_policy.refuse(self._policy, "Replace", before)
-            _check_name(before, properties, self._stack.region)
+            names = schema.primary_identifier if schema else []
+            if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
+                raise ProvisioningError(_SAME_NAME.format(before.physical_id)) from None
             self._create(before.logical_id, definition, properties, before)
         except Exception:
             self._took(before, after)  # it may have changed half of it: to be taken back too
@@ -241,11 +237,6 @@ class Convergence:
             before = earlier.before
         self._stack.steps.append(Step(before=before, after=after))
 
-    def _event(
-        self, logical_id: str, resource_type: str, status: str, at: StackResource | None, reason: str | None = None
-    ) -> None:
-        self._stack.record_resource(logical_id, resource_type, status, at.physical_id if at else "", reason)
-
 
 def _check(logical_id: str, resource_type: str, properties: Properties, region: str) -> None:
     """Raise ValidationError if the type's schema does not allow the properties."""
@@ -259,20 +250,3 @@ def _check(logical_id: str, resource_type: str, properties: Properties, region: 
 def _waits(definition: Mapping[str, Any], region: str) -> bool:
     provisioner = registry.find(definition["Type"], region)
     return signals.policy(definition) is not None or (provisioner is not None and registry.waits(provisioner))
-
-
-def _check_name(before: StackResource, properties: Properties, region: str) -> None:
-    """Raise ProvisioningError if the resource's replacement is to have its name."""
-    schema = schemas.find(before.resource_type, region)
-    names = schema.primary_identifier if schema else []
-    if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
-        raise ProvisioningError(
-            "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
-            f"{before.physical_id} and update the stack again."
-        )
-
-
-def _is_replaced(resource_type: str, region: str, old: Properties, new: Properties) -> bool:
-    """Whether the schema says that the change takes a new resource."""
-    schema = schemas.find(resource_type, region)
-    return schema is not None and bool(schema.create_only(old, new))

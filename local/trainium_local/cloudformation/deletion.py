@@ -1,7 +1,5 @@
 """Deleting resources of a stack, and what a provisioner is told about one."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Collection, Mapping
@@ -33,21 +31,25 @@ def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     """Delete one resource, or leave it standing outside the stack if it is to be kept; False if it did not go."""
-    logical_id, resource_type, physical_id = resource.logical_id, resource.resource_type, resource.physical_id
+
+    def record(status: str, reason: str | None = None) -> None:
+        physical_id = resource.physical_id
+        stack.record_resource(resource.logical_id, resource.resource_type, status, reason, physical_id=physical_id)
+
     if keep:
-        stack.record_resource(logical_id, resource_type, "DELETE_SKIPPED", physical_id)
+        record("DELETE_SKIPPED")
     else:
-        stack.record_resource(logical_id, resource_type, "DELETE_IN_PROGRESS", physical_id)
+        record("DELETE_IN_PROGRESS")
         try:
             # Not cancelled with what went before: what would it be cancelled for?
             request = dataclasses.replace(make_request(stack, resource), cancelled=threading.Event())
             resource.provisioner.delete(request, resource.provisioned)
         except Exception as error:
-            stack.record_resource(logical_id, resource_type, "DELETE_FAILED", physical_id, api.words(error))
+            record("DELETE_FAILED", api.words(error))
             return False
-        stack.record_resource(logical_id, resource_type, "DELETE_COMPLETE", physical_id)
-    if stack.resources.get(logical_id) is resource:
-        del stack.resources[logical_id]
+        record("DELETE_COMPLETE")
+    if stack.resources.get(resource.logical_id) is resource:
+        del stack.resources[resource.logical_id]
     return True
 
 

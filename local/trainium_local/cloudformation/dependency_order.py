@@ -1,7 +1,5 @@
 """Work on resources in the order of their dependencies, side by side where it waits for somebody else."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping

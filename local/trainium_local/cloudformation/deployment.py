@@ -1,7 +1,5 @@
 """From a request to what can be deployed: template checked, parameters resolved, tags merged."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -15,9 +13,6 @@ from trainium_local.cloudformation.template_checks import check
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties, WithLiveAttributes
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
-
-_OF_THE_STACK = ("AWS::NotificationARNs", "AWS::StackId", "AWS::StackName")
-"""Pseudo parameters that are not known before the stack is."""
 
 
 def prepare(
@@ -37,38 +32,40 @@ def prepare(
     check(template, region.name)
     capabilities.check(template, acknowledged, expands=expands)
     parameters = resolve(template, given, region.name)
-    values = {name: parameter.value for name, parameter in parameters.items()}
-    values |= pseudo_parameters(region) | dict.fromkeys(_OF_THE_STACK, KNOWN_AFTER_APPLY)
+    values = {name: parameter.value for name, parameter in parameters.items()} | _pseudo_parameters(region, None)
     template = template.with_parameters(values)
     check(template, region.name)
     dry_run.check(template, values, region.name)
     return Deployment(template=template, parameters=parameters, tags=dict(tags), capabilities=frozenset(acknowledged))
 
 
-def pseudo_parameters(region: Region) -> dict[str, Any]:
-    """Those that are the same for all stacks of the region."""
+def _pseudo_parameters(region: Region, stack: Stack | None) -> dict[str, Any]:
     return {
         "AWS::AccountId": region.account,
+        "AWS::NotificationARNs": (stack.settings.get("NotificationARNs") or []) if stack else KNOWN_AFTER_APPLY,
         "AWS::Partition": "aws",
         "AWS::Region": region.name,
+        "AWS::StackId": stack.stack_id if stack else KNOWN_AFTER_APPLY,
+        "AWS::StackName": stack.name if stack else KNOWN_AFTER_APPLY,
         "AWS::URLSuffix": "amazonaws.com",
     }
 
 
-class ExistingResources:
-    """`Ref` and `Fn::GetAtt` on the resources that a stack has."""
+class Existing:
+    """A Lookup of what exists: the resources of a stack, and other stacks. `imports`: the exports that were used."""
 
-    def __init__(self, resources: Mapping[str, StackResource], region: str) -> None:
-        self._resources, self._region = resources, region
+    def __init__(self, region: Region, stack: Stack) -> None:
+        self._region, self._stack = region, stack
+        self.imports = set[str]()
 
     def ref(self, logical_id: str) -> str:
-        return self._get(logical_id).provisioned.physical_id
+        return self._get(logical_id).physical_id
 
     def attribute(self, logical_id: str, name: str) -> Any:
         resource = self._get(logical_id)
         attributes = resource.provisioned.attributes
         if isinstance(resource.provisioner, WithLiveAttributes):
-            attributes = attributes | resource.provisioner.attributes_now(self._region, resource.physical_id)
+            attributes = attributes | resource.provisioner.attributes_now(self._stack.region, resource.physical_id)
         if name in attributes:
             return attributes[name]
         value: Any = resource.properties
@@ -79,31 +76,35 @@ class ExistingResources:
         if schemas.is_custom(resource.resource_type):
             raise ValidationError(
                 f"CustomResource attribute error: Vendor response doesn't contain {name} attribute in object "
-                f"{resource.provisioned.physical_id}"
+                f"{resource.physical_id}"
             )
         raise ValidationError(
             f"the embedded AWS does not know the attribute {name} of {resource.resource_type} ({logical_id})"
         )
 
+    def export(self, name: str) -> str:
+        exports = self._region.exports()
+        if name not in exports:
+            raise ValidationError(f"No export named {name} found.")
+        self.imports.add(name)
+        return exports[name][1]
+
+    def stack_output(self, region: str, stack_name: str, key: str) -> str:
+        return region_of(self._stack.account, region).get(stack_name).output(key)
+
     def _get(self, logical_id: str) -> StackResource:
-        if logical_id not in self._resources:
+        if logical_id not in self._stack.resources:
             raise ValidationError(f"Unresolved resource dependencies [{logical_id}]: its condition is false")
-        return self._resources[logical_id]
+        return self._stack.resources[logical_id]
 
 
 def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
     """Resolves the deployment's values for the stack."""
-    pseudo = pseudo_parameters(region) | {
-        "AWS::NotificationARNs": stack.settings.get("NotificationARNs") or [],
-        "AWS::StackId": stack.stack_id,
-        "AWS::StackName": stack.name,
-    }
+    given = {name: parameter.value for name, parameter in deployment.parameters.items()}
     return Resolver(
         template=deployment.template,
-        parameters=pseudo | {name: parameter.value for name, parameter in deployment.parameters.items()},
+        parameters=_pseudo_parameters(region, stack) | given,
         lookup=lookup,
-        exports={name: value for name, (_, value) in region.exports().items()},
-        stack_output=lambda other, name, key: region_of(stack.account, other).get(name).output(key),
         region=stack.region,
     )
 

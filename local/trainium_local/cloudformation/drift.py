@@ -3,8 +3,6 @@
 Only what the service gives back is compared. What was not compared completely is NOT_CHECKED, not IN_SYNC.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """A template's values as far as they are known before anything exists: what cannot be resolved is refused at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,36 +7,20 @@ from typing import Any
 from trainium_local.cloudformation.errors import ValidationError, unresolved
 from trainium_local.cloudformation.intrinsic_functions import Resolver
 from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.values import with_texts
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 # "{" and "}" for what is not known yet
 _EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")
 
 
-class _Unknown(dict[str, str]):
-    """Exports, each of which may be there once it is needed."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __getitem__(self, name: str) -> str:
-        return KNOWN_AFTER_APPLY
-
-
 class _DryRun:
-    """Resources before they exist."""
+    """A Lookup of resources before they exist, and of stacks that may exist once they are needed."""
 
     def __init__(self, template: Template, parameters: Mapping[str, Any], region: str) -> None:
         self._template = template
+        self._resolver = Resolver(template=template, parameters=parameters, lookup=self, region=region)
         self.section = "Resources"
-        self.resolver = Resolver(
-            template=template,
-            parameters=parameters,
-            lookup=self,
-            exports=_Unknown(),
-            stack_output=lambda _region, _stack, _name: KNOWN_AFTER_APPLY,
-            region=region,
-        )
 
     def ref(self, logical_id: str) -> str:
         resource = self._template.resources.get(logical_id)
@@ -49,11 +31,19 @@ class _DryRun:
     def attribute(self, logical_id: str, name: str) -> str:  # noqa: ARG002
         return self.ref(logical_id)
 
+    def export(self, name: str) -> str:  # noqa: ARG002
+        return KNOWN_AFTER_APPLY
+
+    def stack_output(self, region: str, stack_name: str, key: str) -> str:  # noqa: ARG002
+        return KNOWN_AFTER_APPLY
+
     def stands(self, part: Mapping[str, Any]) -> bool:
-        return self.resolver.condition(part.get("Condition"))
+        return self._resolver.condition(part.get("Condition"))
 
     def resolve(self, value: Any) -> Any:
-        return self.resolver.resolve(_without_dynamic_references(value))
+        return self._resolver.resolve(
+            with_texts(value, lambda text: KNOWN_AFTER_APPLY if "{{resolve:" in text else text)
+        )
 
 
 def check(template: Template, parameters: Mapping[str, Any], region: str) -> None:
@@ -72,7 +62,7 @@ def check(template: Template, parameters: Mapping[str, Any], region: str) -> Non
     if failed:
         raise ValidationError(f"Rule assertions failed: {'; '.join(failed)}")
     for name in template.conditions:
-        run.resolver.condition(name)
+        run.stands({"Condition": name})
     for resource in filter(run.stands, template.resources.values()):
         run.resolve(resource.get("Properties"))
         for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
@@ -101,11 +91,3 @@ def check(template: Template, parameters: Mapping[str, Any], region: str) -> Non
                 "unique name for each export."
             )
         exports.add(export)
-
-
-def _without_dynamic_references(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_dynamic_references(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _without_dynamic_references(item) for key, item in value.items()}
-    return KNOWN_AFTER_APPLY if isinstance(value, str) and "{{resolve:" in value else value

@@ -4,8 +4,6 @@ Parameters are read wherever the template has them, at each deployment; secrets 
 updated, so that a secret's new value alone updates nothing, as on AWS.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.values import with_texts
 from trainium_local.resources import api
 
 _PARAMETER = re.compile(r"\{\{resolve:(ssm|ssm-secure):([^{}]+)\}\}")
@@ -27,11 +26,7 @@ def with_parameters(text: str, region: str) -> str:
 
 def with_secrets(value: Any, region: str) -> Any:
     """A resource's properties with the values of their secrets. Raises ValidationError, or botocore's ClientError."""
-    if isinstance(value, dict):
-        return {key: with_secrets(item, region) for key, item in value.items()}
-    if isinstance(value, list):
-        return [with_secrets(item, region) for item in value]
-    return _SECRET.sub(lambda match: _secret(match[1], match[2], region), value) if isinstance(value, str) else value
+    return with_texts(value, lambda text: _SECRET.sub(lambda match: _secret(match[1], match[2], region), text))
 
 
 def _parameter(store: str, reference: str, region: str) -> str:

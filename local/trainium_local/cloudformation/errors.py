@@ -1,7 +1,5 @@
 """What the CloudFormation API answers when it refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from moto.core.exceptions import ServiceException

@@ -1,7 +1,5 @@
 """With whose permissions a stack is worked on: its role's, given for it now or before, or those of whoever asks."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intrinsic functions, conditions and dynamic references: a template's values become plain values."""
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import itertools
@@ -12,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import boto3
+from cfnlint.helpers import ensure_list
 
-from trainium_local.cloudformation import parameters
 from trainium_local.cloudformation.dynamic_references import with_parameters
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.values import as_text
 from trainium_local.resources import api
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
@@ -25,28 +24,25 @@ _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
 class Lookup(Protocol):
-    """What `Ref` and `Fn::GetAtt` ask about a resource."""
+    """What functions ask about resources and other stacks. Each raises ValidationError for what is not there."""
 
     def ref(self, logical_id: str) -> Any: ...
 
     def attribute(self, logical_id: str, name: str) -> Any: ...
 
+    def export(self, name: str) -> str: ...
+
+    def stack_output(self, region: str, stack_name: str, key: str) -> str: ...
+
 
 @dataclass(kw_only=True)
 class Resolver:
-    """Resolves the values of one template for one stack.
-
-    `parameters` holds template and pseudo parameters, `exports` what other stacks export, and `imports` collects what
-    was used of that. `stack_output` gives an output by region, stack and name.
-    """
+    """Resolves the values of one template for one stack. `parameters` holds template and pseudo parameters."""
 
     template: Template
     parameters: Mapping[str, Any]
     lookup: Lookup
-    exports: Mapping[str, str]
-    stack_output: Callable[[str, str, str], str]
     region: str
-    imports: set[str] = field(default_factory=set[str])
     _conditions: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def resolve(self, value: Any) -> Any:
@@ -112,8 +108,8 @@ class Resolver:
             if literal:
                 return f"${{{match.group(2)}}}"
             if expression in given:
-                return _text(given[expression])
-            return _text(self.attribute(expression) if "." in expression else self.ref(expression))
+                return as_text(given[expression])
+            return as_text(self.attribute(expression) if "." in expression else self.ref(expression))
 
         return with_parameters(_SUBSTITUTION.sub(replace, text), self.region)
 
@@ -127,7 +123,7 @@ class Resolver:
 
     def find_in_map(self, argument: list[Any]) -> Any:
         found: Any = self.template.mappings
-        for key in map(_text, argument[:3]):
+        for key in map(as_text, argument[:3]):
             if key not in found:
                 if len(argument) > 3:
                     return argument[3]["DefaultValue"]
@@ -148,21 +144,11 @@ class Resolver:
     def values_of_type(self, kind: str) -> list[str]:
         """The values of all parameters of a type, for Fn::RefAll."""
         names = [name for name, declared in self.template.parameters.items() if declared["Type"] == kind]
-        return [value for name in names for value in parameters.listed(self.parameters[name])]
-
-    def imported(self, name: str) -> str:
-        if name not in self.exports:
-            raise ValidationError(f"No export named {name} found.")
-        self.imports.add(name)
-        return self.exports[name]
+        return [value for name in names for value in ensure_list(self.parameters[name])]
 
     def output_of(self, argument: dict[str, str]) -> str:
         region = argument.get("Region") or self.region
-        return self.stack_output(region, argument["StackName"], argument["OutputName"])
-
-
-def _text(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+        return self.lookup.stack_output(region, argument["StackName"], argument["OutputName"])
 
 
 def _subnets(argument: list[Any]) -> list[str]:
@@ -187,20 +173,20 @@ _LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
 #: Functions of their resolved argument.
 _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::And": lambda _, argument: all(argument),
-    "Fn::Base64": lambda _, argument: base64.b64encode(_text(argument).encode()).decode(),
+    "Fn::Base64": lambda _, argument: base64.b64encode(as_text(argument).encode()).decode(),
     "Fn::Cidr": lambda _, argument: _subnets(argument),
-    "Fn::Contains": lambda _, argument: _text(argument[1]) in map(_text, argument[0]),
-    "Fn::EachMemberEquals": lambda _, argument: all(_text(item) == _text(argument[1]) for item in argument[0]),
+    "Fn::Contains": lambda _, argument: as_text(argument[1]) in map(as_text, argument[0]),
+    "Fn::EachMemberEquals": lambda _, argument: all(as_text(item) == as_text(argument[1]) for item in argument[0]),
     "Fn::EachMemberIn": lambda _, argument: (
-        {_text(item) for item in argument[0]} <= {_text(item) for item in argument[1]}
+        {as_text(item) for item in argument[0]} <= {as_text(item) for item in argument[1]}
     ),
-    "Fn::Equals": lambda _, argument: _text(argument[0]) == _text(argument[1]),
+    "Fn::Equals": lambda _, argument: as_text(argument[0]) == as_text(argument[1]),
     "Fn::FindInMap": Resolver.find_in_map,
     "Fn::GetAZs": Resolver.zones,
     "Fn::GetStackOutput": Resolver.output_of,
-    "Fn::ImportValue": Resolver.imported,
+    "Fn::ImportValue": lambda resolver, argument: resolver.lookup.export(argument),
     "Fn::Join": lambda resolver, argument: with_parameters(
-        argument[0].join(_text(item) for item in argument[1]), resolver.region
+        argument[0].join(as_text(item) for item in argument[1]), resolver.region
     ),
     "Fn::Length": lambda _, argument: len(argument),
     "Fn::Not": lambda _, argument: not argument[0],

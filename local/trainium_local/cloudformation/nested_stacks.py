@@ -1,8 +1,7 @@
 """AWS::CloudFormation::Stack: a stack as a resource of another, made in the other's thread."""
 
-from __future__ import annotations
-
-from trainium_local.cloudformation import change_sets, stack_operations, template_source
+from trainium_local.cloudformation import stack_operations, template_source
+from trainium_local.cloudformation.change_sets import differs
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.stack import STACK, Cancellation, Deployment, Region, Stack, region_of
 from trainium_local.cloudformation.stack_operations import OnFailure
@@ -35,7 +34,7 @@ class NestedStack:
         if request.rolls_back and stack.steps:
             stack.record("UPDATE_ROLLBACK_IN_PROGRESS")
             stack_operations.run_rollback(stack, "UPDATE_ROLLBACK")
-        elif not request.rolls_back or change_sets.differs(stack, deployment):
+        elif not request.rolls_back or differs(stack, deployment):
             return _bring(region, stack, deployment, request, "UPDATE_ROLLBACK" if request.rolls_back else "UPDATE")
         return _succeeded(stack, "updated", stack.status_reason)
 
@@ -74,7 +73,7 @@ def _succeeded(stack: Stack, done: str, reason: str | None) -> Provisioned:
 
 
 def _provisioned(stack: Stack) -> Provisioned:
-    attributes = {f"Outputs.{output.key}": output.value for output in stack.outputs}
+    attributes = {f"Outputs.{output['OutputKey']}": output["OutputValue"] for output in stack.outputs}
     return Provisioned(physical_id=stack.stack_id, attributes=attributes)
 
 

@@ -1,7 +1,5 @@
 """Template parameters: given values, defaults, and names of SSM parameters become values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,9 +7,11 @@ from typing import Any
 
 import regex
 from botocore.exceptions import ClientError
+from cfnlint.helpers import ensure_list
 
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
+from trainium_local.cloudformation.values import as_text
 from trainium_local.resources import api, schemas
 
 _FROM_PARAMETER_STORE = "AWS::SSM::Parameter::Value<"
@@ -38,7 +38,7 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     missing = [name for name, value in asked.items() if value is None]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
-    texts = {name: _text(value) for name, value in asked.items()}
+    texts = {name: as_text(value) for name, value in asked.items()}
     for name, declaration in template.parameters.items():
         _check_constraints(name, texts[name], declaration)
     stored = _fetch(
@@ -56,16 +56,12 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     }
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _is_stored(declaration: Mapping[str, Any]) -> bool:
     return declaration["Type"].startswith(_FROM_PARAMETER_STORE)
 
 
 def _check_constraints(name: str, text: str, declaration: Mapping[str, Any]) -> None:
-    for value in listed(text if _is_stored(declaration) else _value(text, declaration["Type"])):
+    for value in ensure_list(text if _is_stored(declaration) else _value(text, declaration["Type"])):
         is_number = _NUMBER.fullmatch(value) is not None
         if "Number" in declaration["Type"] and not is_number:
             raise ValidationError(f"Parameter '{name}' must be a number.")
@@ -77,7 +73,7 @@ def _check_constraints(name: str, text: str, declaration: Mapping[str, Any]) -> 
                 words = f"Parameter {name} failed to satisfy constraint: {declaration['ConstraintDescription']}"
                 raise ValidationError(words)
             hint = schemas.did_you_mean(value, limit) if isinstance(limit, list) else ""
-            limit = ", ".join(map(_text, limit)) if isinstance(limit, list) else limit
+            limit = ", ".join(map(as_text, limit)) if isinstance(limit, list) else limit
             raise ValidationError(f"Parameter '{name}' {words.format(limit)}{hint}")
 
 
@@ -91,7 +87,7 @@ def _matches(value: str, pattern: str) -> bool:
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 #: Constraint -> whether a value keeps to it, and AWS's words if not. Limits of numbers are not for text.
 _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
-    "AllowedValues": (lambda value, limit: value in map(_text, limit), "must be one of AllowedValues: {}"),
+    "AllowedValues": (lambda value, limit: value in map(as_text, limit), "must be one of AllowedValues: {}"),
     "AllowedPattern": (_matches, "must match pattern {}"),
     "MinLength": (lambda value, limit: len(value) >= int(limit), "must contain at least {} characters"),
     "MaxLength": (lambda value, limit: len(value) <= int(limit), "must contain at most {} characters"),
@@ -123,8 +119,10 @@ def refuse_absent(template: Template, parameters: Mapping[str, Parameter], regio
     absent = [
         f"parameter value {value} for parameter name {name} does not exist"
         for name, declaration in template.parameters.items()
-        for value in listed(parameters[name].value)
-        if (kind := _specific_type(declaration["Type"])) is not None and not _exists(kind, value, region)
+        for kind in _SHOWN_BY
+        if kind in declaration["Type"]
+        for value in ensure_list(parameters[name].value)
+        if not _exists(kind, value, region)
     ]
     if absent:
         raise ValidationError(f"Parameter validation failed: {', '.join(absent)}.")
@@ -136,17 +134,7 @@ def _exists(kind: str, name: str, region: str) -> bool:
         answer = api.call(service, action, region, {argument: [name] if argument.endswith("s") else name})
     except ClientError:
         return False
-    found = [part for part in answer.values() if isinstance(part, list)]
-    return all(found)
-
-
-def _specific_type(declared: str) -> str | None:
-    return next((kind for kind in _SHOWN_BY if kind in declared), None)
-
-
-def listed(value: Any) -> list[str]:
-    """A parameter's values, however many its type allows."""
-    return value if isinstance(value, list) else [value]
+    return all(part for part in answer.values() if isinstance(part, list))
 
 
 def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
@@ -175,5 +163,4 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
 
 
 def _value(text: str, declared_type: str) -> Any:
-    is_list = "List" in declared_type
-    return [item.strip() for item in text.split(",")] if is_list else text
+    return [item.strip() for item in text.split(",")] if "List" in declared_type else text

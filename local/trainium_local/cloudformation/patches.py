@@ -1,7 +1,5 @@
 """Every symbol of moto that the CloudFormation side replaces, and why. moto is pinned: look here when the pin moves."""
 
-from __future__ import annotations
-
 import moto.cloudformation.urls as cloudformation_urls
 from moto.cloudtrail.responses import CloudTrailResponse
 from moto.core.responses import ActionResult

@@ -1,11 +1,11 @@
 """Which resources and parameters a part of a template names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from trainium_local.cloudformation.values import functions
 
 _SUBSTITUTION = re.compile(r"\$\{([^!}][^}]*)\}")
 
@@ -21,22 +21,18 @@ class Reference:
 
 def references(value: Any) -> Iterator[Reference]:
     """All places below `value` that name a resource or a parameter."""
-    if isinstance(value, list):
-        for item in value:
-            yield from references(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if len(value) > 1:
-                yield from references(item)
-            elif key == "Ref" and isinstance(item, str):
-                yield Reference(name=item)
-            elif key == "Fn::GetAtt":
-                name, _, attribute = item.partition(".") if isinstance(item, str) else (item[0], ".", item[1])
-                yield Reference(name=name, attribute=attribute if isinstance(attribute, str) else None)
-            elif key == "Fn::Sub":
-                yield from _substitutions(item)
-            else:
-                yield from references(item)
+    for function, argument in functions(value):
+        if function == "Ref" and isinstance(argument, str):
+            yield Reference(name=argument)
+        elif function == "Fn::GetAtt":
+            name, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
+            yield Reference(name=name, attribute=attribute if isinstance(attribute, str) else None)
+        elif function == "Fn::Sub":
+            text, given = (argument, {}) if isinstance(argument, str) else argument
+            for expression in _SUBSTITUTION.findall(text):
+                name, _, attribute = expression.strip().partition(".")
+                if expression not in given:
+                    yield Reference(name=name, attribute=attribute or None, variable=True)
 
 
 def needed_by(definition: Mapping[str, Any]) -> set[str]:
@@ -48,12 +44,3 @@ def depends_on(definition: Mapping[str, Any]) -> set[str]:
     """All that its DependsOn names."""
     named = definition.get("DependsOn") or []
     return {named} if isinstance(named, str) else set(named)
-
-
-def _substitutions(argument: Any) -> Iterator[Reference]:
-    text, given = (argument, {}) if isinstance(argument, str) else (argument[0], argument[1])
-    yield from references(given)
-    for expression in _SUBSTITUTION.findall(text):
-        name, _, attribute = expression.strip().partition(".")
-        if expression not in given:
-            yield Reference(name=name, attribute=attribute or None, variable=True)

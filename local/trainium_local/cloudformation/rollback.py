@@ -1,7 +1,5 @@
 """Taking back what was done to a stack since it was stable."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Collection
@@ -53,7 +51,7 @@ def _leave(stack: Stack, step: Step) -> None:
     if step.before is None:
         delete(stack, after, keep=True)
     else:
-        stack.record_resource(after.logical_id, after.resource_type, "UPDATE_COMPLETE", after.physical_id)
+        stack.record_resource(after.logical_id, after.resource_type, "UPDATE_COMPLETE")
 
 
 def _take_back(stack: Stack, step: Step, *, retain: bool) -> bool:
@@ -66,13 +64,13 @@ def _take_back(stack: Stack, step: Step, *, retain: bool) -> bool:
         stack.resources[before.logical_id] = before
         return deleted
     name, resource_type = before.logical_id, before.resource_type
-    stack.record_resource(name, resource_type, "UPDATE_IN_PROGRESS", after.physical_id)
+    stack.record_resource(name, resource_type, "UPDATE_IN_PROGRESS")
     try:
         restored = dataclasses.replace(before)
         turn(stack, after, restored, rolls_back=True)
     except Exception as error:
-        stack.record_resource(name, resource_type, "UPDATE_FAILED", after.physical_id, api.words(error))
+        stack.record_resource(name, resource_type, "UPDATE_FAILED", api.words(error))
         return False
     stack.resources[name] = restored
-    stack.record_resource(name, resource_type, "UPDATE_COMPLETE", restored.physical_id)
+    stack.record_resource(name, resource_type, "UPDATE_COMPLETE")
     return True

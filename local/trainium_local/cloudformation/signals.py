@@ -1,7 +1,5 @@
 """The signals that a CreationPolicy waits for. A stand-in sends those of the instances, on which nothing runs."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from collections.abc import Mapping
@@ -44,13 +42,8 @@ def receive(stack: Stack, logical_id: str, unique_id: str, status: str, note: st
         raise ValidationError(f"Resource {logical_id} of stack {stack.name} is not waiting for signals")
     resource.signals.setdefault(unique_id, status)
     reason = f"Received {status} signal with UniqueId {unique_id}"
-    stack.record_resource(
-        logical_id,
-        resource.resource_type,
-        "CREATE_IN_PROGRESS",
-        resource.physical_id,
-        f"{reason}. {note}" if note else reason,
-    )
+    reason = f"{reason}. {note}" if note else reason
+    stack.record_resource(logical_id, resource.resource_type, "CREATE_IN_PROGRESS", reason)
 
 
 def wait(stack: Stack, resource: StackResource) -> None:
@@ -61,12 +54,13 @@ def wait(stack: Stack, resource: StackResource) -> None:
     if wanted is None:
         return
     deadline = clock.now() + _duration(str(wanted.get("Timeout", _DEFAULT_TIMEOUT)))
-    while (
-        missing := int(wanted.get("Count", 1)) - len(resource.signals)
-    ) > 0 or "FAILURE" in resource.signals.values():
+    while True:
+        missing = int(wanted.get("Count", 1)) - len(resource.signals)
         failed = next((name for name, status in resource.signals.items() if status == "FAILURE"), None)
         if failed is not None:
             raise ProvisioningError(f"Received FAILURE signal with UniqueId {failed}")
+        if missing <= 0:
+            return
         if clock.now() >= deadline:
             raise ProvisioningError(f"Failed to receive {missing} resource signal(s) within the specified duration")
         stack.answerable.set()

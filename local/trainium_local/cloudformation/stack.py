@@ -1,7 +1,5 @@
 """Stacks: what they consist of, what happened to them, and where they are kept."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Mapping
@@ -16,6 +14,8 @@ from trainium_local.cloudformation.template import Template
 from trainium_local.resources.registry import Properties, Provisioned, ResourceType
 from trainium_local.state.kept import kept
 
+Json = dict[str, Any]
+
 STACK = "AWS::CloudFormation::Stack"
 
 KEEP_DELETED = timedelta(days=90)  # CloudFormation User Guide, ListStacks: deleted stacks are shown for 90 days
@@ -23,19 +23,6 @@ MOST_DELETED = 500
 """Of one region; AWS has no such bound, but this is in memory."""
 
 _adding_event = threading.Lock()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """One line of a stack's history."""
-
-    event_id: str
-    logical_id: str
-    physical_id: str
-    resource_type: str
-    status: str
-    reason: str | None
-    time: datetime
 
 
 @dataclass(kw_only=True)
@@ -104,22 +91,13 @@ class Deployment:
         return {name: parameter.given for name, parameter in self.parameters.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Output:
-    """One output of a stack."""
-
-    key: str
-    value: str
-    description: str | None
-    export_name: str | None
-
-
 @dataclass(kw_only=True)
 class Stack:
     """One stack.
 
     `deployment` is what it is now, None before its first deployment; `stable` what a rollback brings it back to, None
-    before its first success; `steps` what was done since then. `settings` are shown as they were given.
+    before its first success; `steps` what was done since then. `settings` are shown as they were given. `outputs` and
+    `events` are in the shapes of the API.
     """
 
     name: str
@@ -134,10 +112,10 @@ class Stack:
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     drifts: dict[str, Any] = field(default_factory=dict[str, Any])
     resources: dict[str, StackResource] = field(default_factory=dict[str, StackResource])
-    outputs: list[Output] = field(default_factory=list[Output])
+    outputs: list[Json] = field(default_factory=list[Json])
     imports: frozenset[str] = frozenset()
     capabilities: frozenset[str] = frozenset()
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[Json] = field(default_factory=list[Json])
     created: datetime = field(default_factory=clock.now)
     updated: datetime | None = None
     deleted: datetime | None = None
@@ -158,42 +136,57 @@ class Stack:
     def output(self, key: str) -> str:
         """The value of an output. Raises ValidationError if there is none of the name."""
         for output in self.outputs:
-            if output.key == key:
-                return output.value
+            if output["OutputKey"] == key:
+                return output["OutputValue"]
         raise ValidationError(f"Stack {self.name} has no output {key}")
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """Export name -> value."""
+        return {output["ExportName"]: output["OutputValue"] for output in self.outputs if output["ExportName"]}
 
     def record(self, status: str, reason: str | None = None) -> None:
         """The stack's own status changes."""
         self.status, self.status_reason = status, reason
-        self._add_event(self.name, self.stack_id, STACK, status, reason)
+        self._add_event(self.name, STACK, status, self.stack_id, reason)
 
     def record_resource(
-        self, logical_id: str, resource_type: str, status: str, physical_id: str = "", reason: str | None = None
+        self,
+        logical_id: str,
+        resource_type: str,
+        status: str,
+        reason: str | None = None,
+        *,
+        physical_id: str | None = None,
     ) -> None:
-        """The status of one of its resources changes."""
-        self._add_event(logical_id, physical_id, resource_type, status, reason)
-        if logical_id in self.resources:
-            resource = self.resources[logical_id]
-            resource.status, resource.reason, resource.updated = status, reason, self.events[-1].time
+        """The status of one of its resources changes; of another physical resource than it has now if one is given."""
+        resource = self.resources.get(logical_id)
+        if physical_id is None:
+            physical_id = resource.physical_id if resource else ""
+        time = self._add_event(logical_id, resource_type, status, physical_id, reason)
+        if resource:
+            resource.status, resource.reason, resource.updated = status, reason, time
 
     def _add_event(
-        self, logical_id: str, physical_id: str, resource_type: str, status: str, reason: str | None
-    ) -> None:
+        self, logical_id: str, resource_type: str, status: str, physical_id: str, reason: str | None
+    ) -> datetime:
         with _adding_event:
             time = clock.now()
             if self.events:  # clients sort by the millisecond
-                time = max(time, self.events[-1].time + timedelta(milliseconds=1))
-            self.events.append(
-                Event(
-                    event_id=str(uuid.uuid4()),
-                    logical_id=logical_id,
-                    physical_id=physical_id,
-                    resource_type=resource_type,
-                    status=status,
-                    reason=reason,
-                    time=time,
-                )
-            )
+                time = max(time, self.events[-1]["Timestamp"] + timedelta(milliseconds=1))
+            event = {
+                "StackId": self.stack_id,
+                "StackName": self.name,
+                "EventId": str(uuid.uuid4()),
+                "LogicalResourceId": logical_id,
+                "PhysicalResourceId": physical_id,
+                "ResourceType": resource_type,
+                "ResourceStatus": status,
+                "ResourceStatusReason": reason,
+                "Timestamp": time,
+            }
+            self.events.append(event)
+        return time
 
 
 class Region:
@@ -236,13 +229,8 @@ class Region:
 
     def exports(self) -> dict[str, tuple[Stack, str]]:
         """Export name -> the stack that exports it, and the value."""
-        return {
-            output.export_name: (stack, output.value)
-            for stack in self.stacks
-            if stack.deleted is None
-            for output in stack.outputs
-            if output.export_name
-        }
+        alive = [stack for stack in self.stacks if stack.deleted is None]
+        return {name: (stack, value) for stack in alive for name, value in stack.exports.items()}
 
     def importers(self, export_name: str) -> list[Stack]:
         """The stacks that import the value of an export."""

@@ -1,7 +1,5 @@
 """What can be asked of a stack: create, import, update, roll back, delete. In the background, one thing at a time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection
 from contextvars import copy_context
@@ -62,7 +60,13 @@ def deploy(
 
     Raises ValidationError if the stack's state or a type forbids it.
     """
-    _refuse_other_types(stack, deployment)
+    new = deployment.template.resources
+    other = [name for name, one in stack.resources.items() if name in new and new[name]["Type"] != one.resource_type]
+    if other:
+        raise ValidationError(
+            "Update of resource type is not permitted. The new template modifies resource type of the following "
+            f"resources: [{', '.join(sorted(other))}]"
+        )
     if stack.status in _FAILED and on_failure.action != "DO_NOTHING":
         raise ValidationError(
             f"This stack is currently in a non-terminal [{stack.status}] state. To update the stack from this state, "
@@ -98,8 +102,12 @@ def delete(region: Region, stack: Stack, *, retained: Collection[str] = (), forc
                 f"Invalid operation on stack [{stack.stack_id}]. {asked} only when the stack is in the "
                 "DELETE_FAILED state."
             )
-        _refuse_while_updated(stack)
-        _refuse_if_needed_elsewhere(region, stack)
+        if stack.status.startswith("UPDATE_") and stack.status.endswith("_IN_PROGRESS"):
+            raise ValidationError(f"Stack [{stack.stack_id}] cannot be deleted while in status {stack.status}")
+        if stack.termination_protection:
+            raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
+        for name in sorted(stack.exports):
+            refuse_if_imported(region, name, "deleted")
         stack.cancelled.set()
         stack.record("DELETE_IN_PROGRESS", "User Initiated")
 
@@ -213,29 +221,3 @@ def _begin(stack: Stack, allowed: set[str], done: str, status: str, deadline: da
         raise ValidationError(f"Stack:{stack.stack_id} is in {stack.status} state and can not be {done}.")
     stack.cancelled = Cancellation(deadline=deadline)
     stack.record(status, "User Initiated")
-
-
-def _refuse_other_types(stack: Stack, deployment: Deployment) -> None:
-    new = deployment.template.resources
-    other = [
-        name
-        for name, resource in stack.resources.items()
-        if name in new and new[name]["Type"] != resource.resource_type
-    ]
-    if other:
-        raise ValidationError(
-            "Update of resource type is not permitted. The new template modifies resource type of the following "
-            f"resources: [{', '.join(sorted(other))}]"
-        )
-
-
-def _refuse_while_updated(stack: Stack) -> None:
-    if stack.status.startswith("UPDATE_") and stack.status.endswith("_IN_PROGRESS"):
-        raise ValidationError(f"Stack [{stack.stack_id}] cannot be deleted while in status {stack.status}")
-
-
-def _refuse_if_needed_elsewhere(region: Region, stack: Stack) -> None:
-    if stack.termination_protection:
-        raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
-    for name in sorted(output.export_name for output in stack.outputs if output.export_name):
-        refuse_if_imported(region, name, "deleted")

@@ -1,11 +1,11 @@
 """Stack policies: which resources an update may change (CloudFormation User Guide, "Prevent updates to resources")."""
 
-from __future__ import annotations
+from cfnlint.helpers import ensure_list
 
 from trainium_local.cloudformation import template_source
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import StackResource
-from trainium_local.permissions.policies import Access, applies, as_list, statements
+from trainium_local.permissions.policies import Access, applies, statements
 
 
 def given(body: str | None, url: str | None, region: str) -> str:
@@ -32,7 +32,7 @@ def refuse(policy: str, action: str, resource: StackResource) -> None:
     applying = [(number, one) for number, one in enumerate(statements(policy), 1) if applies(one, access)]
     for number, statement in applying:
         if statement["Effect"] == "Deny":
-            actions, resources = (", ".join(as_list(statement.get(name, "*"))) for name in ("Action", "Resource"))
+            actions, resources = (", ".join(ensure_list(statement.get(name, "*"))) for name in ("Action", "Resource"))
             raise ValidationError(
                 f"Action denied by stack policy: Statement [#{number}] does not allow [{actions}] for resource "
                 f"[{resources}];"

@@ -1,11 +1,8 @@
 """A template: read, and its resources put into order."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from types import SimpleNamespace
@@ -21,53 +18,31 @@ from trainium_local.cloudformation.references import depends_on, needed_by
 Json = Any
 
 
-@dataclass(frozen=True)
 class Template:
-    """A parsed template. Construct with `Template.parse`."""
+    """A template: `body` as it was given, `document` as it was read. Construct with `Template.parse`."""
 
-    body: str
-    document: dict[str, Any]
+    def __init__(self, body: str, document: dict[str, Any]) -> None:
+        self.body, self.document = body, document
+        self.transforms = _transforms(document)
+        self.resources: dict[str, dict[str, Any]] = document["Resources"]
+        self.parameters: dict[str, Any] = document.get("Parameters") or {}
+        self.conditions: dict[str, Any] = document.get("Conditions") or {}
+        self.rules: dict[str, Any] = document.get("Rules") or {}
+        self.mappings: dict[str, Any] = document.get("Mappings") or {}
+        self.outputs: dict[str, Any] = document.get("Outputs") or {}
 
     @classmethod
-    def parse(cls, body: str) -> Template:
+    def parse(cls, body: str) -> "Template":
         """Raises ValidationError for text that has not the structure of a template."""
         return cls(body, _checked(body))
 
-    def with_parameters(self, values: Mapping[str, Any]) -> Template:
+    def with_parameters(self, values: Mapping[str, Any]) -> "Template":
         """The template as AWS::LanguageExtensions makes it for the values of its parameters."""
         if not self.transforms:
             return self
         document = _expanded(read(self.body), values)
         template_structure.check(document)
         return Template(self.body, document)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return self.document.get("Parameters") or {}
-
-    @property
-    def conditions(self) -> dict[str, Any]:
-        return self.document.get("Conditions") or {}
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        return self.document.get("Rules") or {}
-
-    @property
-    def transforms(self) -> list[Any]:
-        return _transforms(self.document)
-
-    @property
-    def mappings(self) -> dict[str, Any]:
-        return self.document.get("Mappings") or {}
-
-    @property
-    def resources(self) -> dict[str, dict[str, Any]]:
-        return self.document["Resources"]
-
-    @property
-    def outputs(self) -> dict[str, Any]:
-        return self.document.get("Outputs") or {}
 
     @cached_property
     def order(self) -> list[str]:

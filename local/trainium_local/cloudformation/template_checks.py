@@ -1,7 +1,5 @@
 """What CloudFormation refuses in a template of sound structure before it touches anything."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
@@ -10,7 +8,7 @@ from typing import Any
 from trainium_local.cloudformation.errors import ValidationError, unresolved
 from trainium_local.cloudformation.references import Reference, references
 from trainium_local.cloudformation.template import Template
-from trainium_local.cloudformation.template_structure import functions
+from trainium_local.cloudformation.values import functions, walk
 from trainium_local.resources import registry, schemas
 
 _PSEUDO_PARAMETERS = frozenset(
@@ -69,14 +67,10 @@ def _unresolved_condition(names: Iterable[str], section: str) -> ValidationError
 
 
 def _named_conditions(value: Any) -> Iterable[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _named_conditions(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "Condition" and not isinstance(item, str):
-                raise ValidationError("Template format error: Every Condition member must be a string.")
-            yield from [item] if key == "Condition" else _named_conditions(item)
+    named = [part["Condition"] for _, part in walk(value) if isinstance(part, dict) and "Condition" in part]
+    if not all(isinstance(one, str) for one in named):
+        raise ValidationError("Template format error: Every Condition member must be a string.")
+    return named
 
 
 def _check_references(template: Template, region: str) -> None:

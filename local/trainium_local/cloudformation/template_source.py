@@ -1,7 +1,5 @@
 """Where a template's text comes from: the request itself, or an object in S3."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote, urlparse
 

@@ -1,13 +1,11 @@
 """The structure of a template, section by section and function by function, against template_schema.json."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
 from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.values import functions, walk
 from trainium_local.resources import schemas
 
 _SCHEMA = json.loads((files("trainium_local.cloudformation") / "template_schema.json").read_text())
@@ -18,9 +16,8 @@ _FUNCTIONS = {
     for name, (schema, words) in _SCHEMA["functions"].items()
 }
 _WITH_TRANSFORM = {"Fn::Length", "Fn::ToJsonString"}
-_IN_RULES = {"Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll"} | {
-    "Fn::ValueOf",
-    "Fn::ValueOfAll",
+_IN_RULES = {
+    *("Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf", "Fn::ValueOfAll"),
 }
 _FUNCTION_SECTIONS = ("Conditions", "Resources", "Outputs", "Rules")
 
@@ -28,7 +25,9 @@ _FUNCTION_SECTIONS = ("Conditions", "Resources", "Outputs", "Rules")
 def check(document: Any) -> None:
     """Raises ValidationError, in CloudFormation's words, for the first thing that is not as it should be."""
     try:
-        _refuse_null(document, "")
+        for path, value in walk(document):
+            if value is None and path and not path.endswith("/Fn::GetAZs"):  # AWS's own collection has those
+                raise ValidationError(f"[{path}] 'null' values are not allowed in templates")
         _refuse(_TEMPLATE, document)
         for section in _FUNCTION_SECTIONS:
             for name, argument in functions(document.get(section, {})):
@@ -40,28 +39,6 @@ def check(document: Any) -> None:
 def check_request(**members: Any) -> None:
     """Raises ValidationError for what the API does not take, whatever the template: sizes, names, tags."""
     _refuse(_REQUEST, members)
-
-
-def functions(value: Any) -> Iterator[tuple[str, Any]]:
-    """All intrinsic functions below `value`, with their arguments."""
-    if isinstance(value, list):
-        for item in value:
-            yield from functions(item)
-    elif isinstance(value, dict):
-        if len(value) == 1:
-            ((name, argument),) = value.items()
-            if name == "Ref" or name.startswith("Fn::"):
-                yield name, argument
-        for item in value.values():
-            yield from functions(item)
-
-
-def _refuse_null(value: Any, path: str) -> None:
-    if value is None and path and not path.endswith("/Fn::GetAZs"):  # AWS's own collection has those
-        raise ValidationError(f"[{path}] 'null' values are not allowed in templates")
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, part in parts:
-        _refuse_null(part, f"{path}/{step}")
 
 
 def _check_function(name: str, argument: Any, document: dict[str, Any], section: str) -> None:

@@ -1,16 +1,12 @@
 """Stacks, resources, events and change sets in the shapes of the CloudFormation API."""
 
-from __future__ import annotations
-
-from typing import Any
+from cfnlint.helpers import ensure_list
 
 from trainium_local.cloudformation import capabilities, drift
-from trainium_local.cloudformation.change_sets import Change, ChangeSet, InvalidProperty
-from trainium_local.cloudformation.stack import Deployment, Event, Output, Stack, StackResource
+from trainium_local.cloudformation.change_sets import ChangeSet, InvalidProperty
+from trainium_local.cloudformation.stack import Deployment, Json, Stack, StackResource
 from trainium_local.cloudformation.template import Template
 from trainium_local.resources import registry, schemas
-
-Json = dict[str, Any]
 
 #: Of a request, what is shown as it was given.
 SETTINGS = (
@@ -25,12 +21,14 @@ SETTINGS = (
 
 
 def stack(one: Stack) -> Json:
-    """A stack of DescribeStacks."""
+    """A stack of DescribeStacks and ListStacks."""
     drifts = list(one.drifts.values())
+    description = one.deployment.template.document.get("Description") if one.deployment else None
     return {
         "StackId": one.stack_id,
         "StackName": one.name,
-        "Description": one.deployment.template.document.get("Description") if one.deployment else None,
+        "Description": description,
+        "TemplateDescription": description,
         "Parameters": parameters(one.deployment),
         "CreationTime": one.created,
         "LastUpdatedTime": one.updated,
@@ -38,7 +36,7 @@ def stack(one: Stack) -> Json:
         "StackStatus": one.status,
         "StackStatusReason": one.status_reason,
         **{name: one.settings[name] for name in SETTINGS if name in one.settings},
-        "Outputs": [output(each) for each in one.outputs],
+        "Outputs": one.outputs,
         "Tags": tags(one.deployment),
         "EnableTerminationProtection": one.termination_protection,
         "ParentId": one.parent_id,
@@ -50,37 +48,20 @@ def stack(one: Stack) -> Json:
     }
 
 
-def summary(one: Stack) -> Json:
-    """A stack of ListStacks."""
-    described = stack(one)
-    return {**described, "TemplateDescription": described["Description"]}
-
-
 def parameters(deployment: Deployment | None) -> list[Json]:
     """Parameters as they were given; a secret one is masked."""
-    if deployment is None:
-        return []
     return [
         {
             "ParameterKey": name,
             "ParameterValue": "****" if parameter.secret else parameter.given,
-            **({"ResolvedValue": _text(parameter.value)} if parameter.from_parameter_store else {}),
+            "ResolvedValue": ",".join(ensure_list(parameter.value)) if parameter.from_parameter_store else None,
         }
-        for name, parameter in deployment.parameters.items()
+        for name, parameter in (deployment.parameters if deployment else {}).items()
     ]
 
 
 def tags(deployment: Deployment | None) -> list[Json]:
     return [{"Key": key, "Value": value} for key, value in deployment.tags.items()] if deployment else []
-
-
-def output(one: Output) -> Json:
-    return {
-        "OutputKey": one.key,
-        "OutputValue": one.value,
-        "Description": one.description,
-        "ExportName": one.export_name,
-    }
 
 
 def resource(of: Stack, one: StackResource) -> Json:
@@ -129,7 +110,6 @@ def _resource_identifiers(template: Template, region: str) -> list[Json]:
 
 
 def _declarations(template: Template) -> list[Json]:
-    """The parameters that a template declares."""
     return [
         {
             "ParameterKey": name,
@@ -140,26 +120,6 @@ def _declarations(template: Template) -> list[Json]:
         }
         for name, declaration in template.parameters.items()
     ]
-
-
-def event(of: Stack, one: Event) -> Json:
-    """An event of DescribeStackEvents."""
-    return {
-        "StackId": of.stack_id,
-        "StackName": of.name,
-        "EventId": one.event_id,
-        "LogicalResourceId": one.logical_id,
-        "PhysicalResourceId": one.physical_id,
-        "ResourceType": one.resource_type,
-        "ResourceStatus": one.status,
-        "ResourceStatusReason": one.reason,
-        "Timestamp": one.time,
-    }
-
-
-def operation_event(of: Stack, one: Event) -> Json:
-    """An event of DescribeEvents."""
-    return {**event(of, one), "EventType": "STACK_EVENT"}
 
 
 def validation_event(of: ChangeSet, one: InvalidProperty) -> Json:
@@ -181,18 +141,7 @@ def validation_event(of: ChangeSet, one: InvalidProperty) -> Json:
 
 
 def change_set(one: ChangeSet) -> Json:
-    """DescribeChangeSet."""
-    return {
-        **change_set_summary(one),
-        "Parameters": parameters(one.deployment),
-        "Tags": tags(one.deployment),
-        **{name: value for name, value in one.settings.items() if value is not None},
-        "Changes": [{"Type": "Resource", "ResourceChange": _change(change)} for change in one.changes],
-    }
-
-
-def change_set_summary(one: ChangeSet) -> Json:
-    """A change set of ListChangeSets."""
+    """DescribeChangeSet, and a change set of ListChangeSets."""
     return {
         "ChangeSetId": one.change_set_id,
         "ChangeSetName": one.name,
@@ -203,31 +152,8 @@ def change_set_summary(one: ChangeSet) -> Json:
         "Status": one.status,
         "StatusReason": one.status_reason,
         "ExecutionStatus": one.execution_status,
+        "Parameters": parameters(one.deployment),
+        "Tags": tags(one.deployment),
+        **one.settings,
+        "Changes": [{"Type": "Resource", "ResourceChange": change} for change in one.changes],
     }
-
-
-def _change(change: Change) -> Json:
-    return {
-        "Action": change.action,
-        "LogicalResourceId": change.logical_id,
-        "PhysicalResourceId": change.physical_id,
-        "ResourceType": change.resource_type,
-        "Replacement": change.replacement,
-        "Scope": ["Properties"] if change.properties else [],
-        "Details": [
-            {
-                "Target": {
-                    "Attribute": "Properties",
-                    "Name": prop.name,
-                    "RequiresRecreation": prop.recreation,
-                },
-                "Evaluation": "Static" if prop.known else "Dynamic",
-                "ChangeSource": "DirectModification" if prop.known else "ResourceReference",
-            }
-            for prop in change.properties
-        ],
-    }
-
-
-def _text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, list) else str(value)

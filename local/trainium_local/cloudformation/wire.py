@@ -1,14 +1,12 @@
 """The CloudFormation API: requests in, answers out. moto parses and serialises, everything else is here."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
 from trainium_local.cloudformation import (
-    change_sets,
     drift,
     signals,
     stack_operations,
@@ -16,7 +14,7 @@ from trainium_local.cloudformation import (
     template_source,
     views,
 )
-from trainium_local.cloudformation.change_sets import ChangeSet
+from trainium_local.cloudformation.change_sets import ChangeSet, differs
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
     AlreadyExistsError,
@@ -27,7 +25,7 @@ from trainium_local.cloudformation.errors import (
 )
 from trainium_local.cloudformation.execution_role import acting_for
 from trainium_local.cloudformation.paging import page
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
+from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack, StackResource, region_of
 from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
@@ -35,7 +33,7 @@ from trainium_local.cloudformation.template_structure import check_request
 from trainium_local.state.kept import kept
 
 _change_sets: dict[str, ChangeSet] = kept("change sets", {})
-_detections: dict[str, dict[str, Any]] = kept("drift detections", {})
+_detections: dict[str, Json] = kept("drift detections", {})
 
 
 class CloudFormationResponse(BaseResponse):
@@ -102,9 +100,9 @@ class CloudFormationResponse(BaseResponse):
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in views.SETTINGS if (value := self._get_param(name)) is not None}
 
-    def _paged(self, answer: dict[str, Any], member: str, *identity: str) -> ActionResult:
-        entries, following = page(answer[member], identity, self._get_param("NextToken"), self._get_param("MaxResults"))
-        return ActionResult({**answer, member: entries, "NextToken": following})
+    def _paged(self, member: str, entries: Sequence[Any], **more: Any) -> ActionResult:
+        entries, following = page(entries, self._get_param("NextToken"), self._get_param("MaxResults"))
+        return ActionResult({**more, member: entries, "NextToken": following})
 
     def create_stack(self) -> ActionResult:
         name = self._get_param("StackName")
@@ -121,7 +119,7 @@ class CloudFormationResponse(BaseResponse):
     def update_stack(self) -> ActionResult:
         stack = self._stack()
         deployment = self._deployment(stack)
-        if not change_sets.differs(stack, deployment):
+        if not differs(stack, deployment):
             raise ValidationError("No updates are to be performed.")
         policy, stack.policy_during_update = self._policy("StackPolicy"), self._policy("StackPolicyDuringUpdate")
         stack_operations.deploy(self._region, stack, deployment, self._on_failure(), "UPDATE")
@@ -180,7 +178,7 @@ class CloudFormationResponse(BaseResponse):
     def describe_stack_resource_drifts(self) -> ActionResult:
         wanted, drifts = self._get_param("StackResourceDriftStatusFilters"), self._stack().drifts.values()
         found = [one for one in drifts if not wanted or one["StackResourceDriftStatus"] in wanted]
-        return self._paged({"StackResourceDrifts": found}, "StackResourceDrifts", "LogicalResourceId")
+        return self._paged("StackResourceDrifts", found)
 
     def detect_stack_resource_drift(self) -> ActionResult:
         stack = self._stack()
@@ -199,14 +197,13 @@ class CloudFormationResponse(BaseResponse):
 
     def describe_stacks(self) -> ActionResult:
         name = self._get_param("StackName")
-        alive = [stack for stack in self._region.stacks if stack.deleted is None]
-        found = [views.stack(one) for one in ([self._stack()] if name else alive)]
-        return self._paged({"Stacks": found}, "Stacks", "StackId")
+        found = [self._stack()] if name else [one for one in self._region.stacks if one.deleted is None]
+        return self._paged("Stacks", [views.stack(one) for one in found])
 
     def list_stacks(self) -> ActionResult:
         wanted = self._get_param("StackStatusFilter") or []
         found = [one for one in self._region.stacks if not wanted or one.status in wanted]
-        return self._paged({"StackSummaries": [views.summary(one) for one in found]}, "StackSummaries", "StackId")
+        return self._paged("StackSummaries", [views.stack(one) for one in found])
 
     def _refuse_existing(self, name: str, *, but_in: str = "") -> None:
         stack = self._region.find(name)
@@ -222,8 +219,8 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult({"TemplateBody": body, "StagesAvailable": ["Original", "Processed"]})
 
     def get_template_summary(self) -> ActionResult:
-        name = self._get_param("StackName")
-        template = self._summarised(self._stack() if name else None)
+        deployment = self._stack().deployment if self._get_param("StackName") else None
+        template = deployment.template if deployment else Template.parse(self._template_body(None))
         return ActionResult(views.template(template, self.region))
 
     def validate_template(self) -> ActionResult:
@@ -231,15 +228,9 @@ class CloudFormationResponse(BaseResponse):
         check(template, self.region)
         return ActionResult(views.template(template, self.region))
 
-    def _summarised(self, stack: Stack | None) -> Template:
-        if stack is not None and stack.deployment is not None:
-            return stack.deployment.template
-        return Template.parse(self._template_body(stack))
-
     def list_stack_resources(self) -> ActionResult:
         stack = self._stack()
-        found = [views.resource(stack, one) for one in _resources(stack)]
-        return self._paged({"StackResourceSummaries": found}, "StackResourceSummaries", "LogicalResourceId")
+        return self._paged("StackResourceSummaries", [views.resource(stack, one) for one in _resources(stack)])
 
     def describe_stack_resources(self) -> ActionResult:
         logical_id, physical_id = self._get_param("LogicalResourceId"), self._get_param("PhysicalResourceId")
@@ -263,9 +254,7 @@ class CloudFormationResponse(BaseResponse):
         return stack.resources[logical_id]
 
     def describe_stack_events(self) -> ActionResult:
-        stack = self._stack()
-        events = [views.event(stack, one) for one in reversed(stack.events)]
-        return self._paged({"StackEvents": events}, "StackEvents", "EventId")
+        return self._paged("StackEvents", self._stack().events[::-1])
 
     def describe_events(self) -> ActionResult:
         only_failed = str((self._get_param("Filters") or {}).get("FailedEvents")).lower() == "true"
@@ -273,24 +262,26 @@ class CloudFormationResponse(BaseResponse):
             change_set = self._change_set()
             events = [views.validation_event(change_set, one) for one in change_set.invalid]
         else:
-            stack = self._stack()
-            found = [one for one in reversed(stack.events) if not only_failed or one.status.endswith("_FAILED")]
-            events = [views.operation_event(stack, one) for one in found]
-        return self._paged({"OperationEvents": events}, "OperationEvents", "EventId")
+            events = [
+                {**event, "EventType": "STACK_EVENT"}
+                for event in reversed(self._stack().events)
+                if not only_failed or event["ResourceStatus"].endswith("_FAILED")
+            ]
+        return self._paged("OperationEvents", events)
 
     def list_exports(self) -> ActionResult:
         exports = [
             {"ExportingStackId": stack.stack_id, "Name": name, "Value": value}
             for name, (stack, value) in self._region.exports().items()
         ]
-        return self._paged({"Exports": exports}, "Exports", "Name")
+        return self._paged("Exports", exports)
 
     def list_imports(self) -> ActionResult:
         name = self._get_param("ExportName")
         users = [stack.name for stack in self._region.importers(name)]
         if not users:
             raise ValidationError(f"Export '{name}' is not imported by any stack.")
-        return self._paged({"Imports": users}, "Imports")
+        return self._paged("Imports", users)
 
     def create_change_set(self) -> ActionResult:
         stack_name, change_set_type = self._get_param("StackName"), self._get_param("ChangeSetType", "UPDATE")
@@ -311,7 +302,7 @@ class CloudFormationResponse(BaseResponse):
         if stack is None:
             stack = self._region.new_stack(stack_name)
             stack.record("REVIEW_IN_PROGRESS", "User Initiated")
-        change_set = change_sets.build(
+        change_set = ChangeSet(
             self._region,
             stack,
             deployment,
@@ -321,17 +312,16 @@ class CloudFormationResponse(BaseResponse):
             settings=self._settings() | {"OnStackFailure": self._get_param("OnStackFailure")},
         )
         if change_set_type == "IMPORT":
-            change_sets.refuse_wrong_import(stack, deployment, change_set.changes)
+            change_set.refuse_wrong_import()
         _change_sets[change_set.change_set_id] = change_set
         return ActionResult({"Id": change_set.change_set_id, "StackId": stack.stack_id})
 
     def describe_change_set(self) -> ActionResult:
-        return self._paged(views.change_set(self._change_set()), "Changes", "Type", "ResourceChange")
+        described = views.change_set(self._change_set())
+        return self._paged("Changes", described.pop("Changes"), **described)
 
     def list_change_sets(self) -> ActionResult:
-        stack = self._stack()
-        found = [views.change_set_summary(one) for one in _active(stack)]
-        return self._paged({"Summaries": found}, "Summaries", "ChangeSetId")
+        return self._paged("Summaries", [views.change_set(one) for one in _active(self._stack())])
 
     def delete_change_set(self) -> EmptyResult:
         # Succeeds without a change set as long as the stack is there: the CDK CLI deletes before it creates.

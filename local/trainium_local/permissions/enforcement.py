@@ -6,7 +6,6 @@ from moto.core.exceptions import ServiceException
 from moto.core.parse import XFormedDict
 from moto.core.responses import ActionResult, BaseResponse
 from moto.core.utils import get_service_model
-from moto.sts.models import sts_backends
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
@@ -65,23 +64,12 @@ def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> C
     """
     if not _enforced[0] or (caller.is_owner and not role_arn):
         return None
-    backends: Any = sts_backends
     if not role_arn:
-        session = next(
-            one
-            for account in backends.values()
-            for one in account["aws"].assumed_roles
-            if one.access_key_id == caller.access_key_id
-        )
-        return Credentials(
-            access_key_id=session.access_key_id,
-            secret_access_key=session.secret_access_key,
-            session_token=session.session_token,
-        )
+        return access.credentials_of(caller.access_key_id)
     if not trusts(role_arn, frozenset({"cloudformation.amazonaws.com"}), {}):
         raise DeniedError(f"Role {role_arn} is invalid or cannot be assumed")
     known = _role_credentials.get(role_arn)
-    if known is None or access.secret_of(known.access_key_id) is None:
+    if known is None or access.credentials_of(known.access_key_id) is None:
         known = _role_credentials[role_arn] = access.role_credentials(
             role_arn, session="AWSCloudFormation", region=region
         )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from cfnlint.helpers import ensure_list
+
 Statement = Mapping[str, Any]
 Context = Callable[[str], Sequence[str] | None]
 """The values of a condition key (in lower case): none if the request has none, None if they are not known."""
@@ -28,7 +30,7 @@ class Access:
 @cache
 def statements(document: str) -> tuple[Statement, ...]:
     """The statements of a policy document."""
-    return tuple(as_list(json.loads(document)["Statement"]))
+    return tuple(ensure_list(json.loads(document)["Statement"]))
 
 
 def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str | None:
@@ -46,14 +48,9 @@ def allows(policy: Iterable[Statement], access: Access, principals: set[str]) ->
     return _effects((one for one in policy if _principals(one) & principals), access) == {"Allow"}
 
 
-def as_list(value: Any) -> list[Any]:
-    """JSON policies leave out the brackets of a list of one."""
-    return value if isinstance(value, list) else [value]
-
-
 def _principals(statement: Statement) -> set[str]:
     given = statement.get("Principal", [])
-    return {name for kind in (given.values() if isinstance(given, Mapping) else [given]) for name in as_list(kind)}
+    return {name for kind in (given.values() if isinstance(given, Mapping) else [given]) for name in ensure_list(kind)}
 
 
 def _effects(found: Iterable[Statement], access: Access) -> set[str]:
@@ -66,7 +63,7 @@ def applies(statement: Statement, access: Access) -> bool:
 
     def is_about(element: str, asked: str, *, ignore_case: bool = False) -> bool:
         opposite = f"Not{element}" in statement
-        patterns = as_list(statement.get(f"Not{element}" if opposite else element, "*"))
+        patterns = ensure_list(statement.get(f"Not{element}" if opposite else element, "*"))
         if ignore_case:
             patterns, asked = [pattern.lower() for pattern in patterns], asked.lower()
         fits = _may_fit if believed != opposite else _fits
@@ -78,7 +75,7 @@ def applies(statement: Statement, access: Access) -> bool:
         (believed if holds is None else holds)
         for test, wanted in (statement.get("Condition") or {}).items()
         for key, values in wanted.items()
-        for holds in [_holds(test, [str(value) for value in as_list(values)], access.context(key.lower()))]
+        for holds in [_holds(test, [str(value) for value in ensure_list(values)], access.context(key.lower()))]
     )
 
 

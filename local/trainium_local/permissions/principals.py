@@ -31,12 +31,12 @@ def principal(access_key_id: str, account: str) -> Principal | None:
         policies = _policies_of(role) | ({"session policy": statements(session.policy)} if session.policy else {})
         tags = {f"aws:principaltag/{tag['Key'].lower()}": [tag["Value"]] for tag in (role.tags if role else None) or ()}
         return _principal(session.arn, account, policies, tags | {"aws:principalarn": [session.role_arn]})
-    for user in list(_iam(account).users.values()):
-        if any(key.access_key_id == access_key_id for key in user.access_keys):
-            groups = _iam(account).get_groups_for_user(user.name)
-            found = [statement for one in (user, *groups) for statement in _identity_policies(one)]
-            return _principal(user.arn, account, {"identity-based policy": found}, {"aws:username": [user.name]})
-    return None
+    user = _iam(account).get_user_from_access_key_id(access_key_id)
+    if user is None:
+        return None
+    groups = _iam(account).get_groups_for_user(user.name)
+    found = [statement for one in (user, *groups) for statement in _identity_policies(one)]
+    return _principal(user.arn, account, {"identity-based policy": found}, {"aws:username": [user.name]})
 
 
 def role_principal(role_arn: str, session: str) -> Principal:
@@ -56,11 +56,6 @@ def trusts(role_arn: str, names: frozenset[str], keys: Keys) -> bool:
     role = find_role(role_arn)
     access = Access(action="sts:AssumeRole", resource="", context=lambda key: keys.get(key, []))
     return role is not None and allows(statements(role.assume_role_policy_document), access, {*names, "*"})
-
-
-def names_of_account(account: str) -> frozenset[str]:
-    """How policies call everybody of an account."""
-    return frozenset({account, f"arn:aws:iam::{account}:root"})
 
 
 def _principal(arn: str, account: str, policies: Mapping[str, Sequence[Statement]], keys: Keys) -> Principal:

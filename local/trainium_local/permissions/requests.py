@@ -5,7 +5,6 @@ Service Authorization Reference. It does not say which of several types a reques
 and if none is, a permission for any of them will do.
 """
 
-import json
 import re
 import tomllib
 from collections import defaultdict
@@ -16,12 +15,15 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any
 
+from cfnlint.helpers import load_resource
 from moto.autoscaling.models import autoscaling_backends
 from moto.ec2 import ec2_backends
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE
 from moto.iam.models import iam_backends
 
 from trainium_local.permissions.policies import Access, Context
+
+_FACTS: dict[str, Any] = tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())
 
 Values = list[tuple[str, str]]
 _SUFFIX = re.compile(r"(identifier|arn|id|name|url)?s?$")
@@ -42,7 +44,7 @@ class Request:
     @property
     def prefix(self) -> str:
         """What the actions of the service begin with."""
-        return _facts()["prefixes"].get(self.signing_name, self.signing_name)
+        return _FACTS["prefixes"].get(self.signing_name, self.signing_name)
 
 
 def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
@@ -53,7 +55,7 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
         keys = {key.replace("_", ":"): [value] for key, value in more.items()}
         return Access(action=action, resource=arn, context=_context(request, arn, values, {**caller, **keys}))
 
-    name = _facts()["actions"].get(request.prefix, {}).get(request.operation, request.operation)
+    name = _FACTS["actions"].get(request.prefix, {}).get(request.operation, request.operation)
     versioned = request.prefix == "s3" and name in ("GetObject", "DeleteObject") and "VersionId" in dict(values)
     action = f"{request.prefix}:{name}{'Version' * versioned}"
     named, unnamed = _arns(request, name, values)
@@ -91,7 +93,7 @@ def _arns(request: Request, action: str, values: Values) -> tuple[list[str], lis
 
 
 def _end_of(request: Request, kind: str) -> str | None:
-    return _facts()["ends"].get(request.prefix, {}).get(kind)
+    return _FACTS["ends"].get(request.prefix, {}).get(kind)
 
 
 def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
@@ -120,7 +122,7 @@ def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]
     """Roles that the request gives to a service, and its name."""
     if request.prefix == "sts":
         return
-    service = _facts()["passed_to"].get(request.prefix, request.prefix)
+    service = _FACTS["passed_to"].get(request.prefix, request.prefix)
     if request.prefix != "iam":
         for key, value in values:
             if key.lower().endswith(("role", "rolearn")) and ":role/" in value:
@@ -193,11 +195,7 @@ def _tags_of_resource(arn: str) -> dict[str, str] | None:
     if service == "ec2":
         return dict(backends[account][region].tags.get(name, {}))
     group = backends[account][region].autoscaling_groups.get(name)
-    return {tag["key"]: tag["value"] for tag in _lowered(group.tags)} if group else None
-
-
-def _lowered(tags: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key.lower(): value for key, value in tag.items()} for tag in tags]
+    return dict(_tags(group.tags)) if group else None
 
 
 def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
@@ -213,10 +211,5 @@ def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _facts() -> dict[str, Any]:
-    return tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())
-
-
-@cache
 def _reference() -> dict[str, Any]:
-    return json.loads((files("cfnlint") / "data" / "AdditionalSpecs" / "Policies.json").read_text())
+    return load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")

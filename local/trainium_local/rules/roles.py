@@ -19,11 +19,10 @@ def check(resource_type: str, properties: Properties, place: Place) -> None:
 def exists(principal: str, place: Place) -> bool:
     """Whether a role or user of the account exists; anybody else is taken to."""
     match = re.fullmatch(rf"arn:[^:]+:iam::{place.account}:(role|user)/(?!aws-service-role)(.*/)?([^/]+)", principal)
-    return match is None or match[3] in _names(place.backend("iam"), match[1])
-
-
-def _names(iam: Any, kind: str) -> list[str]:
-    return list(iam.users) if kind == "user" else [role.name for role in list(iam.roles.values())]
+    if match is None:
+        return True
+    iam = place.backend("iam")
+    return match[3] in (iam.users if match[1] == "user" else [role.name for role in list(iam.roles.values())])
 
 
 def _may_assume(place: Place, arn: str, service: str) -> bool:

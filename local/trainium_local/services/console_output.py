@@ -5,6 +5,7 @@ from typing import Any
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 from moto.ec2.utils import Base64EncodedString
+from werkzeug.wrappers import Request, Response
 
 from trainium_local.state.kept import kept
 
@@ -14,9 +15,10 @@ LONGEST = 65_536
 _said: dict[str, str] = kept("console outputs", {})
 
 
-def say(instance_id: str, text: str) -> None:
-    """Set what the console of an instance holds."""
-    _said[instance_id] = text[-LONGEST:]
+def answer(request: Request) -> Response:
+    """PUT at /<instance id>: what the console of the instance holds."""
+    _said[request.path.rpartition("/")[2]] = request.get_data(as_text=True)[-LONGEST:]
+    return Response(status=204)
 
 
 def get_console_output(response: Any) -> ActionResult:

@@ -190,7 +190,7 @@ def _credentials(function: Any) -> Credentials:
     """Of the function's role, the same for all of its invocations."""
     holder = (function.function_arn, function.role)
     known = _role_credentials.get(holder)
-    if known is None or access.secret_of(known.access_key_id) is None:
+    if known is None or access.credentials_of(known.access_key_id) is None:
         known = access.role_credentials(function.role, session=function.function_name, region=function.region)
         _role_credentials[holder] = known
     return known

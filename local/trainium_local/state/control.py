@@ -6,14 +6,16 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
+from werkzeug.wrappers import Request, Response
+
 from trainium_local.cloudformation.stack import _regions
+from trainium_local.own_paths import WsgiApp
 from trainium_local.services import schedules
-from trainium_local.state import STATE_PATH, snapshot
+from trainium_local.state import snapshot
 
 PATIENCE = 10.0
 """Seconds to wait for what goes on, such as a node that boots or a function."""
 
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _IN_PROGRESS = tuple(f"{verb}_IN_PROGRESS" for verb in ("CREATE", "UPDATE", "DELETE", "ROLLBACK", "CLEANUP", "IMPORT"))
 _IDLE = ("MainThread", "schedules", "process_request_thread")
 
@@ -52,42 +54,42 @@ class _Gate:
                 self._changed.notify_all()
 
 
-def with_state(application: WsgiApp) -> WsgiApp:
-    """Answer STATE_PATH in front of an application. Whoever may PUT there may run code: let only the owner through."""
-    gate = _Gate()
+_gate = _Gate()
+
+
+def counted(application: WsgiApp) -> WsgiApp:
+    """An application whose requests all end before the state is taken or changed."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") != STATE_PATH:
-            with gate.request():
-                return application(environ, start_response)
-        given = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        status, body = "200 OK", b""
-        try:
-            with _quiet(gate):
-                if environ["REQUEST_METHOD"] == "PUT":
-                    snapshot.load(given)
-                else:
-                    body = snapshot.take()
-        except BusyError as error:
-            status, body = "409 Conflict", str(error).encode()
-        except Exception as error:
-            status, body = "500 Internal Server Error", f"the state cannot be saved or loaded: {error!r}".encode()
-        start_response(status, [("Content-Type", "application/octet-stream"), ("Content-Length", str(len(body)))])
-        return [body]
+        with _gate.request():
+            return application(environ, start_response)
 
     return answer
 
 
+def answer(request: Request) -> Response:
+    """What is asked at STATE_PATH. Whoever may PUT there may run code: let only the owner through."""
+    try:
+        with _quiet():
+            if request.method == "PUT":
+                return Response(snapshot.load(request.get_data()))
+            return Response(snapshot.take(), mimetype="application/octet-stream")
+    except BusyError as error:
+        return Response(str(error), 409)
+    except Exception as error:
+        return Response(f"the state cannot be saved or loaded: {error!r}", 500)
+
+
 @contextmanager
-def _quiet(gate: _Gate) -> Generator[None]:
+def _quiet() -> Generator[None]:
     """A time in which no request, schedule, function or stack goes on. Raises BusyError if there is none soon."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        with gate.closed():
+        with _gate.closed():
             # Not waited for: a function that a schedule has called may itself wait for the gate.
             no_schedule = schedules._one_at_a_time.acquire(blocking=False)
             try:
-                stacks, busy = _stacks_in_progress(), _others_in_progress(gate)
+                stacks, busy = _stacks_in_progress(), _others_in_progress()
                 if no_schedule and not stacks and not busy:
                     yield
                     return
@@ -104,6 +106,6 @@ def _stacks_in_progress() -> list[str]:
     return [f"stack {stack.name} is {stack.status}" for stack in stacks if stack.status.endswith(_IN_PROGRESS)]
 
 
-def _others_in_progress(gate: _Gate) -> list[str]:
+def _others_in_progress() -> list[str]:
     threads = [thread.name for thread in threading.enumerate() if not any(name in thread.name for name in _IDLE)]
-    return [*threads, f"{gate.requests} requests"] if gate.requests else threads
+    return [*threads, f"{_gate.requests} requests"] if _gate.requests else threads

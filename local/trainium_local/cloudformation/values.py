@@ -1,0 +1,35 @@
+"""Walking through the values of a template: JSON with intrinsic functions in it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """`value` and all that is below it, with their JSON pointers."""
+    yield path, value
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, part in parts:
+        yield from walk(part, f"{path}/{step}")
+
+
+def functions(value: Any) -> Iterator[tuple[str, Any]]:
+    """All intrinsic functions in `value`, with their arguments."""
+    for _, part in walk(value):
+        if isinstance(part, dict) and len(part) == 1:
+            ((name, argument),) = part.items()
+            if name == "Ref" or name.startswith("Fn::"):
+                yield name, argument
+
+
+def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """`value` with every text in it, but for keys, as `change` makes it."""
+    if isinstance(value, dict):
+        return {key: with_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_texts(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def as_text(value: Any) -> str:
+    """A scalar as CloudFormation writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,20 @@
+"""Paths of the embedded AWS itself, in front of the services'; the request guard lets only the owner through."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from werkzeug.wrappers import Request, Response
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Answer = Callable[[Request], Response]
+
+
+def with_own_paths(application: WsgiApp, answers: Mapping[str, Answer]) -> WsgiApp:
+    """`application`, but for these paths and what is below them."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = f"{environ['PATH_INFO']}/"
+        own = next((one for prefix, one in answers.items() if path.startswith(f"{prefix}/")), None)
+        return own(Request(environ))(environ, start_response) if own else application(environ, start_response)
+
+    return answer
