@@ -60,12 +60,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
 
     account = role_arn.split(":")[4]
     role = sts_backends[account]["aws"].assume_role(
-        region_name=region,
-        role_session_name=session,
-        role_arn=role_arn,
-        policy="",
-        duration=12 * 3600,
-        external_id="",
+        region_name=region, role_session_name=session, role_arn=role_arn, policy="", duration=12 * 3600, external_id=""
     )
     return _credentials(role)
 

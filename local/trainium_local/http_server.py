@@ -99,9 +99,7 @@ class Handler(MotoRequestHandler):
         for name, value in self.headers.items():
             headers.setdefault(name.lower(), []).append(value)
         request = Request(
-            method=self.command,
-            target=self.path,
-            headers={name: ",".join(values) for name, values in headers.items()},
+            method=self.command, target=self.path, headers={name: ",".join(values) for name, values in headers.items()}
         )
         environ[INCOMING] = Incoming(request=request, read_body=partial(self._read_body, environ))
         return environ

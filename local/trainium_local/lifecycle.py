@@ -36,7 +36,7 @@ class Started:
 
     health: Health
     connection: Connection
-    already: bool
+    already: bool = False
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -54,22 +54,21 @@ def start(folder: Path, settings: Settings) -> Started:
     _make_private(folder)
     with _alone(folder):
         if running := _running(folder):
-            return Started(health=running[0], connection=running[1], already=True)
+            return replace(running, already=True)
         _refuse_taken_port(settings.port)
-        health, connection = _launch(folder, settings)
-        return Started(health=health, connection=connection, already=False)
+        return _launch(folder, settings)
 
 
 def status(folder: Path) -> Health | None:
     """The server of this folder as it answers now, or None when none runs."""
     running = _running(folder)
-    return running[0] if running else None
+    return running.health if running else None
 
 
 def connection(folder: Path) -> Connection | None:
     """The way to the server of this folder, or None when none runs."""
     running = _running(folder)
-    return running[1] if running else None
+    return running.connection if running else None
 
 
 def stop(folder: Path) -> Health | None:
@@ -89,10 +88,10 @@ def stop(folder: Path) -> Health | None:
     return running
 
 
-def _running(folder: Path) -> tuple[Health, Connection] | None:
+def _running(folder: Path) -> Started | None:
     try:
         connection = Connection.read(_state(folder))
-        return Health.from_json(connection.ask("GET", HEALTH_PATH)), connection
+        return Started(health=Health.from_json(connection.ask("GET", HEALTH_PATH)), connection=connection)
     except (OSError, ValueError, NotTheEmbeddedAwsError):
         return None
 
@@ -108,7 +107,7 @@ def _make_private(folder: Path) -> None:
     folder.chmod(0o700)
 
 
-def _launch(folder: Path, settings: Settings) -> tuple[Health, Connection]:
+def _launch(folder: Path, settings: Settings) -> Started:
     log, state = folder / "server.log", _state(folder)
     state.unlink(missing_ok=True)
     given = json.dumps(asdict(replace(settings, log=str(log))))

@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trainium_local import clock
@@ -12,27 +11,18 @@ from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
-from trainium_local.resources.schemas import KNOWN_AFTER_APPLY, Problem
+from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
 #: The words by which clients recognise a change set that would change nothing.
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 _INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
 
 
-@dataclass(frozen=True, kw_only=True)
-class InvalidProperty:
-    """A property that a type's schema does not allow, found before anything was deployed."""
-
-    logical_id: str
-    resource_type: str
-    problem: Problem
-
-
 class ChangeSet:
     """What `deployment` would do to `stack`.
 
-    `changes` are in the shape of the API's ResourceChange. It is obsolete once the stack is no longer what it was when
-    the change set was made.
+    `changes` are in the shape of the API's ResourceChange, `invalid` in that of its OperationEvent: properties that the
+    schema of a type does not allow. It is obsolete once the stack is no longer what it was when it was made.
     """
 
     def __init__(
@@ -50,7 +40,7 @@ class ChangeSet:
         self.name, self.change_set_type, self.description = name, change_set_type, description
         self.change_set_id = f"arn:aws:cloudformation:{stack.region}:{stack.account}:changeSet/{name}/{uuid.uuid4()}"
         self.stack, self.deployment, self.settings = stack, deployment, settings
-        self.changes, self.invalid = preview.changes(), preview.invalid
+        self.changes, self.invalid, self._reasons = preview.changes(), preview.invalid, preview.reasons
         self.created = clock.now()
         self.execution: str | None = None
         self._base, self._is_change = stack.deployment, bool(self.changes) or differs(stack, deployment)
@@ -68,7 +58,7 @@ class ChangeSet:
     @property
     def status_reason(self) -> str | None:
         if self.invalid:
-            return " ".join([_INVALID, *(f"{one.logical_id} {one.problem}" for one in self.invalid)])
+            return " ".join([_INVALID, *self._reasons])
         return None if self._is_change else NO_CHANGES
 
     def executed(self, succeeded: bool) -> None:
@@ -118,7 +108,7 @@ class _Preview(Existing):
         self._deployment = deployment
         self._modified: dict[str, Json] = {}
         self._resolver = resolver(region, stack, deployment, self)
-        self.invalid: list[InvalidProperty] = []
+        self.invalid, self.reasons = list[Json](), list[str]()
 
     def ref(self, logical_id: str) -> str:
         replacement = self._modified.get(logical_id, {}).get("Replacement", "False")
@@ -146,7 +136,23 @@ class _Preview(Existing):
         properties = self._resolver.resolve(definition.get("Properties") or {})
         schema = schemas.find(resource_type, self._stack.region)
         for problem in schema.problems(properties) if schema else []:
-            self.invalid.append(InvalidProperty(logical_id=logical_id, resource_type=resource_type, problem=problem))
+            self.reasons.append(f"{logical_id} {problem}")
+            self.invalid.append(
+                {
+                    "EventId": str(uuid.uuid4()),
+                    "StackId": self._stack.stack_id,
+                    "EventType": "VALIDATION_ERROR",
+                    "LogicalResourceId": logical_id,
+                    "PhysicalResourceId": "",
+                    "ResourceType": resource_type,
+                    "Timestamp": clock.now(),
+                    "ValidationFailureMode": "FAIL",
+                    "ValidationName": "PROPERTY_VALIDATION",
+                    "ValidationStatus": "FAILED",
+                    "ValidationStatusReason": problem.message,
+                    "ValidationPath": f"/Resources/{logical_id}/Properties{problem.path}",
+                }
+            )
         existing = self._stack.resources.get(logical_id)
         if existing is None:
             imported = self._deployment.imports.get(logical_id)

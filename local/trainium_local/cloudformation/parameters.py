@@ -42,8 +42,7 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     for name, declaration in template.parameters.items():
         _check_constraints(name, texts[name], declaration)
     stored = _fetch(
-        {texts[name]: "List" in one["Type"] for name, one in template.parameters.items() if _is_stored(one)},
-        region,
+        {texts[name]: "List" in one["Type"] for name, one in template.parameters.items() if _is_stored(one)}, region
     )
     return {
         name: Parameter(

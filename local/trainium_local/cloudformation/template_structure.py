@@ -17,7 +17,7 @@ _FUNCTIONS = {
 }
 _WITH_TRANSFORM = {"Fn::Length", "Fn::ToJsonString"}
 _IN_RULES = {
-    *("Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf", "Fn::ValueOfAll"),
+    *("Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf", "Fn::ValueOfAll")
 }
 _FUNCTION_SECTIONS = ("Conditions", "Resources", "Outputs", "Rules")
 

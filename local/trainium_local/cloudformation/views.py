@@ -3,7 +3,7 @@
 from cfnlint.helpers import ensure_list
 
 from trainium_local.cloudformation import capabilities, drift
-from trainium_local.cloudformation.change_sets import ChangeSet, InvalidProperty
+from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.stack import Deployment, Json, Stack, StackResource
 from trainium_local.cloudformation.template import Template
 from trainium_local.resources import registry, schemas
@@ -120,24 +120,6 @@ def _declarations(template: Template) -> list[Json]:
         }
         for name, declaration in template.parameters.items()
     ]
-
-
-def validation_event(of: ChangeSet, one: InvalidProperty) -> Json:
-    """What DescribeEvents says of a change set that did not pass validation."""
-    return {
-        "EventId": f"{of.change_set_id}-{one.logical_id}{one.problem.path}",
-        "StackId": of.stack.stack_id,
-        "EventType": "VALIDATION_ERROR",
-        "LogicalResourceId": one.logical_id,
-        "PhysicalResourceId": "",
-        "ResourceType": one.resource_type,
-        "Timestamp": of.created,
-        "ValidationFailureMode": "FAIL",
-        "ValidationName": "PROPERTY_VALIDATION",
-        "ValidationStatus": "FAILED",
-        "ValidationStatusReason": one.problem.message,
-        "ValidationPath": f"/Resources/{one.logical_id}/Properties{one.problem.path}",
-    }
 
 
 def change_set(one: ChangeSet) -> Json:

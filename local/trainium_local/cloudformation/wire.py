@@ -6,14 +6,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 
-from trainium_local.cloudformation import (
-    drift,
-    signals,
-    stack_operations,
-    stack_policy,
-    template_source,
-    views,
-)
+from trainium_local.cloudformation import drift, signals, stack_operations, stack_policy, template_source, views
 from trainium_local.cloudformation.change_sets import ChangeSet, differs
 from trainium_local.cloudformation.deployment import prepare
 from trainium_local.cloudformation.errors import (
@@ -259,8 +252,7 @@ class CloudFormationResponse(BaseResponse):
     def describe_events(self) -> ActionResult:
         only_failed = str((self._get_param("Filters") or {}).get("FailedEvents")).lower() == "true"
         if self._get_param("ChangeSetName"):
-            change_set = self._change_set()
-            events = [views.validation_event(change_set, one) for one in change_set.invalid]
+            events = self._change_set().invalid
         else:
             events = [
                 {**event, "EventType": "STACK_EVENT"}

@@ -14,12 +14,7 @@ from collections.abc import Iterator
 from types import CellType, FunctionType
 from typing import Any
 
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_der_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_private_key
 from moto.core.base_backend import BackendDict
 from moto.core.model_instances import reset_model_data
 from moto.ec2.models import EC2Backend
