@@ -11,6 +11,7 @@ CALLER = "trainium_local.caller"
 
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _owner: list[Credentials] = []
+_of_roles: dict[tuple[str, str], Credentials] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +56,21 @@ def caller(access_key_id: str) -> Caller:
 
 
 def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials:
-    """New credentials of a role, as STS AssumeRole gives them."""
+    """Credentials of a role, as STS AssumeRole gives them: for one session the same, as long as they are good."""
     from moto.sts.models import sts_backends
 
-    account = role_arn.split(":")[4]
-    role = sts_backends[account]["aws"].assume_role(
-        region_name=region, role_session_name=session, role_arn=role_arn, policy="", duration=12 * 3600, external_id=""
-    )
-    return _credentials(role)
+    known = _of_roles.get((role_arn, session))
+    if known is None or credentials_of(known.access_key_id) is None:
+        role = sts_backends[role_arn.split(":")[4]]["aws"].assume_role(
+            region_name=region,
+            role_session_name=session,
+            role_arn=role_arn,
+            policy="",
+            duration=12 * 3600,
+            external_id="",
+        )
+        known = _of_roles[role_arn, session] = _credentials(role)
+    return known
 
 
 def random_secret(length: int) -> str:

@@ -11,7 +11,7 @@ import re
 import threading
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.message import Message
 from typing import Any
@@ -38,40 +38,24 @@ _REPORT_URL = re.compile(rf"""^\s*(?:export\s+)?{REPORT_URL_VARIABLE}=["']?(s3:/
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launched:
-    """What is needed of a launched instance."""
-
-    instance_id: str
-    instance_type: str
-    region: str
-    user_data: bytes
-
-
 class StandInNodes:
     """Writes the records of launched nodes. The first `failing` nodes of the server's life report a missing device."""
 
     def __init__(self, *, failing: int) -> None:
         self._failing = failing
         self._launched: list[str] = kept("launched nodes", [])
-        self._proven: dict[str, tuple[Launched, str, NodeRecord]] = kept("proven nodes", {})
+        self._proven: dict[str, tuple[str, str, NodeRecord]] = kept("proven nodes", {})
 
-    def launched(self, launched: Any) -> None:
+    def launched(self, instance: Any) -> None:
         """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
-        instance = Launched(
-            instance_id=launched.id,
-            instance_type=launched.instance_type,
-            region=launched.region_name,
-            user_data=b64decode(str(launched.user_data or "")),
-        )
-        url = report_url(instance.user_data)
+        url = report_url(b64decode(str(instance.user_data or "")))
         if url is None:
             return
-        record = node_record(instance, failed=len(self._launched) < self._failing)
-        self._launched.append(instance.instance_id)
+        record = node_record(instance.id, instance.instance_type, failed=len(self._launched) < self._failing)
+        self._launched.append(instance.id)
         if record.state == "proven":
-            self._proven[instance.instance_id] = (instance, url, record)
-        timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance, url, record))
+            self._proven[instance.id] = (instance.region_name, url, record)
+        timer = threading.Timer(BOOT_SECONDS, self._write, args=(instance.region_name, url, record))
         timer.daemon = True
         timer.start()
 
@@ -88,20 +72,20 @@ class StandInNodes:
             print(f"stand-in nodes: no roster in {bucket}: {error}", flush=True)
             return
         for instance_id in roster.instance_ids & self._proven.keys():
-            instance, url, record = self._proven[instance_id]
+            region, url, record = self._proven[instance_id]
             if urlsplit(url).netloc == bucket and record.roster != roster.version:
                 record = in_company(record, roster)
-                self._proven[instance_id] = (instance, url, record)
-                self._write(instance, url, record)
+                self._proven[instance_id] = (region, url, record)
+                self._write(region, url, record)
 
-    def _write(self, instance: Launched, url: str, record: NodeRecord) -> None:
+    def _write(self, region: str, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
-        key = "/".join(part for part in (place.path.strip("/"), f"{instance.instance_id}.json") if part)
+        key = "/".join(part for part in (place.path.strip("/"), f"{record.instance_id}.json") if part)
         try:
             content = {"Body": record.to_json().encode(), "ContentType": "application/json"}
-            api.call("s3", "PutObject", instance.region, {"Bucket": place.netloc, "Key": key, **content})
+            api.call("s3", "PutObject", region, {"Bucket": place.netloc, "Key": key, **content})
         except (BotoCoreError, ClientError) as error:
-            print(f"stand-in node {instance.instance_id}: no record written to {url}: {error}", flush=True)
+            print(f"stand-in node {record.instance_id}: no record written to {url}: {error}", flush=True)
 
 
 def report_url(user_data: bytes) -> str | None:
@@ -112,14 +96,14 @@ def report_url(user_data: bytes) -> str | None:
     return None
 
 
-def node_record(instance: Launched, *, failed: bool) -> NodeRecord:
+def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:
     """The record that a node of this type would write, proven or with its last Neuron device missing."""
-    known = builtin_catalog().get(instance.instance_type)
+    known = builtin_catalog().get(instance_type)
     checks, reason = _device_checks(known, failed=failed) if known else ((), "")
     if failed and not reason:
-        reason = f"the stand-in was told to fail; {instance.instance_type} is not in the catalogue"
+        reason = f"the stand-in was told to fail; {instance_type} is not in the catalogue"
     return NodeRecord(
-        instance_id=instance.instance_id,
+        instance_id=instance_id,
         state="failed" if failed else "proven",
         reason=reason,
         checks=(WRITER, *checks),

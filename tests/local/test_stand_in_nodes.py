@@ -7,14 +7,10 @@ from email.mime.multipart import MIMEMultipart
 import pytest
 
 from trainium_core.catalog import builtin_catalog
-from trainium_local.stand_in_nodes import WRITER, Launched, node_record, report_url
+from trainium_local.stand_in_nodes import WRITER, node_record, report_url
 from trainium_runtime.node_record import NodeRecord
 
 SCRIPT = b"#!/bin/bash\nset -e\n  export TRN_REPORT_URL='s3://bucket/prefix/'\n"
-
-
-def launched(instance_type: str) -> Launched:
-    return Launched(instance_id="i-1", instance_type=instance_type, region="us-west-2", user_data=b"")
 
 
 def multipart(script: bytes) -> bytes:
@@ -49,7 +45,7 @@ def test_user_data_without_the_line_has_no_report_url(user_data: bytes) -> None:
 
 @pytest.mark.parametrize("name", sorted(builtin_catalog()))
 def test_a_proven_node_has_what_the_catalogue_expects(name: str) -> None:
-    record = node_record(launched(name), failed=False)
+    record = node_record("i-1", name, failed=False)
     assert (record.state, record.reason) == ("proven", "")
     assert [check.found for check in record.checks if check.name == "neuron-devices"] == [
         str(builtin_catalog()[name].neuron_devices)
@@ -58,13 +54,13 @@ def test_a_proven_node_has_what_the_catalogue_expects(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(builtin_catalog()))
 def test_a_failed_node_lacks_one_device(name: str) -> None:
-    record = node_record(launched(name), failed=True)
+    record = node_record("i-1", name, failed=True)
     devices = builtin_catalog()[name].neuron_devices
     assert record.reason == f"neuron-ls shows {devices - 1} of {devices} Neuron devices (missing {devices - 1})"
 
 
 def test_a_node_of_an_unknown_type_can_fail_too() -> None:
-    record = node_record(launched("m5.large"), failed=True)
+    record = node_record("i-1", "m5.large", failed=True)
     assert (record.state, record.reason) == (
         "failed",
         "the stand-in was told to fail; m5.large is not in the catalogue",
@@ -73,6 +69,6 @@ def test_a_node_of_an_unknown_type_can_fail_too() -> None:
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_every_record_says_who_wrote_it_and_can_be_read_back(failed: bool) -> None:
-    record = node_record(launched("trn1.32xlarge"), failed=failed)
+    record = node_record("i-1", "trn1.32xlarge", failed=failed)
     assert NodeRecord.from_json(record.to_json()) == record
     assert WRITER in record.checks

@@ -19,10 +19,10 @@ from trainium_local.server import Settings
 
 # What a start of the server makes anew, or what is put in when it starts.
 NOT_STATE = {
+    "trainium_local.access._of_roles": "asked for again when nobody has them",
     "trainium_local.access._owner": "credentials of this start",
     "trainium_local.cloudformation.signals._stand_in": "a setting of the start",
     "trainium_local.permissions.enforcement._enforced": "a setting of the start",
-    "trainium_local.permissions.enforcement._role_credentials": "asked for again when nobody has them",
     "trainium_local.resources.api._connection": "of this start",
     "trainium_local.resources.registry._fallback": "registered at the start",
     "trainium_local.resources.registry._types": "registered at the start",
@@ -30,7 +30,6 @@ NOT_STATE = {
     "trainium_local.services.event_bridge._listeners": "registered at the start",
     "trainium_local.services.lambda_process._code": "unpacked again when it is needed",
     "trainium_local.services.lambda_process._endpoint": "of this start",
-    "trainium_local.services.lambda_process._role_credentials": "asked for again when nobody has them",
     "trainium_local.services.lambda_starter._zygote": "a process of this start",
     "trainium_local.state.kept._containers": "what is saved",
 }

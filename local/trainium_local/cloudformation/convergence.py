@@ -75,11 +75,7 @@ class Convergence:
                 self._fail(name, resource.resource_type, "UPDATE", str(error))
         work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name], self._stack.region))
         # not as they happened to be done: a rollback goes the same way back each time
-        self._stack.steps.sort(
-            key=lambda step: (
-                template.order.index(step.after.logical_id) if step.after.logical_id in template.order else -1
-            )
-        )
+        self._stack.steps.sort(key=lambda step: template.place(step.after.logical_id))
         if self._failed and self._reason:
             lists = {verb: [name for name, of in self._failed if of == verb] for verb in _VERBS}
             failed = [

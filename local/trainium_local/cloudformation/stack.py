@@ -130,8 +130,7 @@ class Stack:
 
     def place(self, logical_id: str) -> int:
         """Where the template has a resource, in the order of what they need; -1 if it no longer has it."""
-        order = self.deployment.template.order if self.deployment else []
-        return order.index(logical_id) if logical_id in order else -1
+        return self.deployment.template.place(logical_id) if self.deployment else -1
 
     def output(self, key: str) -> str:
         """The value of an output. Raises ValidationError if there is none of the name."""

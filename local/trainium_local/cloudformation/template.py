@@ -58,6 +58,10 @@ class Template:
                 del waiting[name]
         return ordered
 
+    def place(self, logical_id: str) -> int:
+        """Where `order` has a resource; -1 if the template has none of the name."""
+        return self.order.index(logical_id) if logical_id in self.resources else -1
+
     def needs(self, logical_id: str) -> set[str]:
         """The logical ids of the resources that a resource names; what its DependsOn names may be none."""
         return self._needs[logical_id]

@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """`value` and all that is below it, with their JSON pointers."""
-    yield path, value
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, part in parts:
-        yield from walk(part, f"{path}/{step}")
+def walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """`value` and all that is below it, in order, with their JSON pointers."""
+    waiting = [("", value)]
+    while waiting:
+        path, part = waiting.pop()
+        yield path, part
+        if isinstance(part, dict):
+            waiting += [(f"{path}/{step}", item) for step, item in reversed(part.items())]
+        elif isinstance(part, list):
+            waiting += [(f"{path}/{step}", item) for step, item in reversed(list(enumerate(part)))]
 
 
 def functions(value: Any) -> Iterator[tuple[str, Any]]:

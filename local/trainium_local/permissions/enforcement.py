@@ -17,7 +17,6 @@ from trainium_local.permissions.requests import Request, accesses
 from trainium_local.signatures import Credentials
 
 _enforced: list[bool] = [False]
-_role_credentials: dict[str, Credentials] = {}
 _moto_setup_class: Any = BaseResponse.setup_class
 
 
@@ -68,12 +67,7 @@ def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> C
         return access.credentials_of(caller.access_key_id)
     if not trusts(role_arn, frozenset({"cloudformation.amazonaws.com"}), {}):
         raise DeniedError(f"Role {role_arn} is invalid or cannot be assumed")
-    known = _role_credentials.get(role_arn)
-    if known is None or access.credentials_of(known.access_key_id) is None:
-        known = _role_credentials[role_arn] = access.role_credentials(
-            role_arn, session="AWSCloudFormation", region=region
-        )
-    return known
+    return access.role_credentials(role_arn, session="AWSCloudFormation", region=region)
 
 
 def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:

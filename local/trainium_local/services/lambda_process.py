@@ -32,7 +32,6 @@ NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _unpacking = threading.Lock()
-_role_credentials: dict[tuple[str, str], Credentials] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,13 +186,7 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
 
 
 def _credentials(function: Any) -> Credentials:
-    """Of the function's role, the same for all of its invocations."""
-    holder = (function.function_arn, function.role)
-    known = _role_credentials.get(holder)
-    if known is None or access.credentials_of(known.access_key_id) is None:
-        known = access.role_credentials(function.role, session=function.function_name, region=function.region)
-        _role_credentials[holder] = known
-    return known
+    return access.role_credentials(function.role, session=function.function_name, region=function.region)
 
 
 def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:
