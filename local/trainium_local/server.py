@@ -162,15 +162,17 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     )
     services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
     schedules.start()
-    application = with_own_paths(
-        services_of_aws, {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
-    )
+    own_paths = {
+        CLOCK_PATH: clock_control.answer,
+        CONSOLE_PATH: console_output.answer,
+        callbacks.PATH: callbacks.answer,
+    }
 
     def health_now(_request: Request) -> Response:
         return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")
 
-    own_paths = {HEALTH_PATH: health_now, STATE_PATH: control.answer}
-    return with_own_paths(control.counted(application), own_paths), health
+    application = control.counted(with_own_paths(services_of_aws, own_paths))
+    return with_own_paths(application, {HEALTH_PATH: health_now, STATE_PATH: control.answer}), health
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:

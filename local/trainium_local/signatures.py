@@ -1,4 +1,7 @@
-"""Signatures of requests, as botocore makes them: Version 4 and, in URLs that boto3 signs for S3, Version 2."""
+"""Signatures of requests, as botocore makes them: Version 4 and, in URLs that boto3 signs for S3, Version 2.
+
+botocore is imported late: what only asks for the state of a server need not wait for it.
+"""
 
 import hashlib
 import hmac
@@ -9,11 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
-
-from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.compat import HTTPHeaders
-from botocore.credentials import ReadOnlyCredentials
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 MOST_SKEW = 15 * 60
@@ -61,7 +59,7 @@ class Signature:
         claimed = request.headers.get("x-amz-content-sha256", "")
         if not self.begins <= time.time() <= self.expires:
             return False
-        credentials = ReadOnlyCredentials(self.access_key_id, secret, None)
+        credentials = Credentials(access_key_id=self.access_key_id, secret_access_key=secret)
         if self.signed_headers is None:
             made = _version_2(credentials, request)
         elif not claimed or claimed.startswith(_UNCHECKED_BODY) or claimed == hashlib.sha256(body).hexdigest():
@@ -70,9 +68,12 @@ class Signature:
             return False
         return hmac.compare_digest(made.encode(), self.value.encode())
 
-    def _version_4(self, credentials: ReadOnlyCredentials, request: Request, body: bytes) -> str:
+    def _version_4(self, credentials: Credentials, request: Request, body: bytes) -> str:
+        from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
         for_s3 = S3SigV4Auth if "authorization" in request.headers else S3SigV4QueryAuth
-        signer: Any = (for_s3 if self.service == "s3" else SigV4Auth)(credentials, self.service, self.region)
+        signer: Any = (for_s3 if self.service == "s3" else SigV4Auth)(_keys(credentials), self.service, self.region)
         path, _, query = request.target.partition("?")
         query = "&".join(pair for pair in query.split("&") if not pair.startswith("X-Amz-Signature="))
         headers = {name: request.headers.get(name, "") for name in self.signed_headers or ()}
@@ -91,12 +92,14 @@ def signature_of(request: Request) -> Signature | None:
 
 def sign(credentials: Credentials, request: Request, body: bytes, *, region: str, service: str) -> dict[str, str]:
     """The headers of `request`, which must name the host, with a signature of ours in place of any other."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
     headers = {"x-amz-content-sha256": hashlib.sha256(body).hexdigest(), **request.headers}
     headers.pop("x-amz-security-token", None)
     named = {name: value for name, value in headers.items() if name == "host" or name.startswith("x-amz-")}
     signed: Any = AWSRequest(request.method, f"http://{headers['host']}{request.target}", named)
-    keys = ReadOnlyCredentials(credentials.access_key_id, credentials.secret_access_key, credentials.session_token)
-    signer: Any = SigV4Auth(keys, service, region)
+    signer: Any = SigV4Auth(_keys(credentials), service, region)
     if service == "s3":  # S3 signs the path as it is sent, the others encode it once more
         signer._normalize_url_path = str
     signer.add_auth(signed)
@@ -134,9 +137,18 @@ def _of_version_4(credential: str, signed_headers: str, value: str, date: str, s
     )
 
 
-def _version_2(credentials: ReadOnlyCredentials, request: Request) -> str:
+def _keys(credentials: Credentials) -> Any:
+    from botocore.credentials import ReadOnlyCredentials
+
+    return ReadOnlyCredentials(credentials.access_key_id, credentials.secret_access_key, credentials.session_token)
+
+
+def _version_2(credentials: Credentials, request: Request) -> str:
+    from botocore.auth import HmacV1Auth
+    from botocore.compat import HTTPHeaders
+
     query = request.query
-    signer: Any = HmacV1Auth(credentials)
+    signer: Any = HmacV1Auth(_keys(credentials))
     signer._get_date = lambda: query["Expires"]
     headers = {name.lower(): value for name, value in query.items()} | dict(request.headers)
     sent: Any = HTTPHeaders
