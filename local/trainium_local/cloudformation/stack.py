@@ -163,7 +163,7 @@ class Stack:
         if physical_id is None:
             physical_id = resource.physical_id if resource else ""
         time = self._add_event(logical_id, resource_type, status, physical_id, reason)
-        if resource:
+        if resource and resource.physical_id == physical_id:
             resource.status, resource.reason, resource.updated = status, reason, time
 
     def _add_event(
