@@ -6,8 +6,8 @@ from pathlib import Path
 
 from stacks.selected_stacks import cdk_command_line, with_selected_stacks
 from trainium_core import Plan, PlanError
-from trainium_core.context import plan_from_cdk
 from trainium_core.naming import STACK_NAMES
+from trainium_core.plan.context import plan_from_cdk
 
 
 def main() -> None:

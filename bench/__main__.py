@@ -15,7 +15,7 @@ from bench.timing import CannotMeasureError
 from demo.private_aws import private_aws
 from trainium_cli.terminal import console, table
 from trainium_core import PlanError
-from trainium_core.context import plan_from_cdk
+from trainium_core.plan.context import plan_from_cdk
 from trainium_local.environment import NotTheEmbeddedAwsError
 from trainium_local.lifecycle import LocalError
 

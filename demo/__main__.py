@@ -16,8 +16,8 @@ from demo.tour import show_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import console
 from trainium_core import Plan, PlanError
-from trainium_core.context import plan_from_cdk
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
+from trainium_core.plan.context import plan_from_cdk
 from trainium_local.environment import ACCOUNT_ID, NotTheEmbeddedAwsError
 from trainium_local.lifecycle import LocalError
 

@@ -20,4 +20,4 @@ LIMITS = ("memlock", "nofile")
 def lab_plan(*, instance_type: str = "trn1.32xlarge", **settings: Any) -> Plan:
     """A plan of one node."""
     suppressed = () if may_raise_limits() else LIMITS
-    return Plan(instance_type=instance_type, region="us-west-2", suppress_checks=suppressed, **settings)
+    return Plan.of(instance_type=instance_type, region="us-west-2", suppress_checks=suppressed, **settings)

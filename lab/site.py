@@ -122,7 +122,7 @@ class Site:
             cache_url="s3://trnlab-cache/neuron-compile-cache",
             report_url=f"s3://{BUCKET}/{RECORDS_PREFIX}",
             node_script_url=f"s3://{BUCKET}/{key}",
-            **(LUSTRE if self.plan.fsx_lustre else {}),
+            **(LUSTRE if self.plan.file_systems.fsx_lustre else {}),
         )
 
     def _make_bucket(self) -> None:

@@ -22,7 +22,7 @@ class SageMakerTrainingStack(Stack):
         )
         training = SageMakerTraining(self, "Training", plan=plan)
         tag_all(self, plan)
-        key = plan.sagemaker_kms_key
+        key = plan.sagemaker.kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)
         for name, meaning, value in _outputs(training, construct_id):

@@ -61,8 +61,8 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
         notes.append("A Capacity Block is paid when it is bought, for all of its time, whether nodes run or not.")
     if plan.capacity == "reservation":
         notes.append("A reservation is billed at the on-demand rate until you cancel it, whether nodes run or not.")
-    if plan.vpc_id is not None:
-        notes.append(f"Endpoints and gateways of {plan.vpc_id} are not part of the plan, nor of this estimate.")
+    if plan.network.vpc_id is not None:
+        notes.append(f"Endpoints and gateways of {plan.network.vpc_id} are not part of the plan, nor of this estimate.")
     notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
     if estimated.unknown:
         missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))

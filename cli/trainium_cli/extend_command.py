@@ -15,13 +15,13 @@ from trainium_cli.waiting import waiting
 from trainium_core.account.pilot import DeployedStack, PilotStacks
 from trainium_core.adapters.pilot import AwsPilotStacks
 from trainium_core.adapters.prices import AwsPrices
-from trainium_core.cdk_json import with_settings
 from trainium_core.cost import Estimate, estimate
-from trainium_core.forms import UnreadableError
 from trainium_core.naming import HYPERPOD_STACK_NAME, STACK_NAME
-from trainium_core.pilot_end import read_pilot_end
-from trainium_core.pilot_extension import extended_end
 from trainium_core.plan import Plan
+from trainium_core.plan.cdk_json import with_settings
+from trainium_core.plan.forms import UnreadableError
+from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.plan.pilot_extension import extended_end
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
@@ -55,7 +55,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     """
     folder = cdk_folder(cdk_json)
     plan = read_plan(cdk_json, (), as_json=False)
-    if plan.ends is None:
+    if plan.pilot.ends is None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")
     if not yes and not somebody_is_there():
         raise click.UsageError("nobody is there to be asked: give --yes")
@@ -68,7 +68,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
-    new = utc_text(_new_end(plan.ends, duration, stacks))
+    new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ends": new, **kept})
     click.echo(_proposal(plan, new, estimated, stacks))
@@ -88,7 +88,8 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         raise click.exceptions.Exit(ExitCode.OK)
     code = deploy_stacks(list(stacks), region=plan.region, overrides=(), folder=folder, yes=yes)
     if code is not ExitCode.OK:
-        click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {_ends_now(plan.ends, stacks)}.", err=True)
+        now = _ends_now(plan.pilot.ends, stacks)
+        click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
     raise click.exceptions.Exit(code)
 
 
@@ -118,10 +119,10 @@ def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
 
 
 def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, DeployedStack]) -> str:
-    assert plan.ends is not None
+    assert plan.pilot.ends is not None
     lines = [f"{plan.cluster_name} ends at {new}."]
     if stacks:
-        lines.append(f"Without it, {_ends_now(plan.ends, stacks)}.")
+        lines.append(f"Without it, {_ends_now(plan.pilot.ends, stacks)}.")
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )

@@ -67,7 +67,7 @@ def _look(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     deployed = account.nodes(stack)
     if deployed is None:
         raise NotDeployedError(f"there is no stack {stack} in {plan.region}: deploy it with cdk deploy {stack}")
-    return nodes_report(deployed, replacements=plan.node_replacements if plan.node_recovery == "on" else 0)
+    return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
 def _watch(account: Nodes, plan: Plan, stack: str, *, aloud: bool) -> NodesReport:

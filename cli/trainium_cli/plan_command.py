@@ -9,7 +9,7 @@ from trainium_cli.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.launch import torchrun_command
 from trainium_core.naming import STACK_NAME, STACK_NAMES
-from trainium_core.warnings import plan_warnings
+from trainium_core.plan.warnings import plan_warnings
 
 
 @click.command()
@@ -24,7 +24,7 @@ def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> No
         print_json(plan_as_json(checked))
         return
     out = console()
-    zone = checked.zone_id or f"the zone of {checked.subnet_id}"
+    zone = checked.zone_id or f"the zone of {checked.network.subnet_id}"
     node_count = "1 node" if checked.nodes == 1 else f"{checked.nodes} nodes"
     out.print(
         f"{checked.cluster_name}: {node_count} of {checked.instance_type}, {checked.capacity}, "

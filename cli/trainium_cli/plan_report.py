@@ -1,21 +1,23 @@
 """A plan and its projections, as rows for people and as JSON for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.launch import torchrun_command
-from trainium_core.network_layout import (
+from trainium_core.plan import Plan
+from trainium_core.plan.forms import as_written
+from trainium_core.plan.network_layout import (
     NetworkInterface,
     addresses_needed,
     network_interfaces,
     node_subnet_addresses,
 )
-from trainium_core.plan import Plan
+from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.warnings import plan_warnings
 from trainium_core.quota import quota_need
-from trainium_core.warnings import plan_warnings
 
 _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",
@@ -29,15 +31,15 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
     """The settings in effect, every projection, and the warnings."""
     need = quota_need(plan)
     return {
-        "plan": {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name not in ("catalog", "prices")},
+        "plan": {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices")},
         "zone_id": plan.zone_id,
-        "egress": plan.effective_egress,
+        "egress": plan.network.effective_egress,
         "neuron_cores_per_node": plan.neuron_cores_per_node,
         "logical_neuroncore_config": plan.lnc,
         "network_interfaces": [asdict(interface) for interface in network_interfaces(plan)],
         "addresses_needed": addresses_needed(plan),
         "creates_placement_group": plan.creates_placement_group,
-        "cache_outlives_cluster": plan.cache_outlives_cluster,
+        "cache_outlives_cluster": plan.cache.outlives_cluster,
         "quota_need": {"code": need.code, "name": need.name, "vcpus": need.vcpus} if need else None,
         "torchrun": torchrun_command(plan),
         "warnings": dict(plan_warnings(plan)),
@@ -76,37 +78,38 @@ def _cards(plan: Plan) -> str:
 
 
 def _surroundings(plan: Plan) -> list[tuple[str, str]]:
-    own = plan.vpc_id is not None
-    placement = plan.placement_group or (
+    own = plan.network.vpc_id is not None
+    placement = plan.network.placement_group or (
         "a new group, strategy cluster" if plan.creates_placement_group else "no group"
     )
-    lasts = "outlives the cluster" if plan.cache_outlives_cluster else "goes with the cluster"
-    expiry = "" if plan.cache_bucket else f", graphs expire after {plan.cache_expiration_days} days"
+    lasts = "outlives the cluster" if plan.cache.outlives_cluster else "goes with the cluster"
+    expiry = "" if plan.cache.bucket else f", graphs expire after {plan.cache.expiration_days} days"
     return [
-        ("VPC", f"{plan.vpc_id}, {plan.subnet_id} (yours)" if own else f"new, {plan.vpc_cidr}"),
-        ("Way out", f"{plan.effective_egress}: {_EGRESS[plan.effective_egress]}"),
+        ("VPC", f"{plan.network.vpc_id}, {plan.network.subnet_id} (yours)" if own else f"new, {plan.network.vpc_cidr}"),
+        ("Way out", f"{plan.network.effective_egress}: {_EGRESS[plan.network.effective_egress]}"),
         ("Placement", placement),
-        ("Compile cache", f"{plan.cache_bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
+        ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
-        ("Fleet gate", f"the deployment waits up to {plan.node_timeout_minutes} min for every node to prove itself"),
+        ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min for every node to prove itself"),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
 
 
 def _file_systems(plan: Plan) -> Iterator[tuple[str, str]]:
-    fate = "outlives the cluster" if plan.file_systems_at_destroy == "retain" else "goes with the cluster"
-    if plan.fsx_lustre is not None:
-        new = f"a new FSx for Lustre file system of {plan.fsx_lustre} GiB; {fate}"
-        yield "/fsx", new if isinstance(plan.fsx_lustre, int) else f"{plan.fsx_lustre} (yours)"
-    if plan.efs is not None:
-        target = ", by a new mount target" if plan.efs_security_group is None else ""
-        yield "/efs", f"a new EFS file system; {fate}" if plan.efs == NEW_EFS else f"{plan.efs} (yours){target}"
+    mounted = plan.file_systems
+    fate = "outlives the cluster" if mounted.at_destroy == "retain" else "goes with the cluster"
+    if mounted.fsx_lustre is not None:
+        new = f"a new FSx for Lustre file system of {mounted.fsx_lustre} GiB; {fate}"
+        yield "/fsx", new if isinstance(mounted.fsx_lustre, int) else f"{mounted.fsx_lustre} (yours)"
+    if mounted.efs is not None:
+        target = ", by a new mount target" if mounted.efs_security_group is None else ""
+        yield "/efs", f"a new EFS file system; {fate}" if mounted.efs == NEW_EFS else f"{mounted.efs} (yours){target}"
 
 
 def _needs(plan: Plan) -> list[tuple[str, str]]:
     need = quota_need(plan)
     have = node_subnet_addresses(plan)
-    where = "of the largest subnet there is" if plan.vpc_id else "of the subnet"
+    where = "of the largest subnet there is" if plan.network.vpc_id else "of the subnet"
     return [
         ("Quota", f"{need.vcpus} vCPUs of {need.code}, {need.name}" if need else _no_quota(plan)),
         ("Addresses", f"{addresses_needed(plan)} of the {have} {where}"),

@@ -4,8 +4,9 @@ import click
 
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, pairs, print_json
+from trainium_core.plan.setting import Setting
+from trainium_core.plan.settings import SETTINGS
 from trainium_core.problems import SETTING_PREFIX
-from trainium_core.settings import SETTINGS, Setting
 
 
 @click.command()
@@ -20,8 +21,8 @@ def settings(as_json: bool) -> None:
             {
                 SETTING_PREFIX + name: {
                     "meaning": setting.meaning,
-                    "default": setting.default,
-                    "required": setting.default is None,
+                    "default": setting.default_text,
+                    "required": setting.default_text is None,
                     "allowed": setting.form.allowed,
                 }
                 for name, setting in SETTINGS.items()
@@ -34,5 +35,5 @@ def settings(as_json: bool) -> None:
 
 
 def _explained(setting: Setting) -> str:
-    default = "must be given" if setting.default is None else f"default: {setting.default}"
+    default = "must be given" if setting.default_text is None else f"default: {setting.default_text}"
     return f"{setting.meaning}\n{default}\nallowed: {setting.form.allowed}"

@@ -20,8 +20,8 @@ from trainium_core.adapters.sleep_control import AwsSleepControl
 from trainium_core.cost import estimate
 from trainium_core.deployment_failure import deployment_failure
 from trainium_core.naming import STACK_NAME
-from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.prices import CAPACITY_BLOCK
 from trainium_core.stack_following import follow
 from trainium_core.teardown.notice import GiveNotice
@@ -89,7 +89,7 @@ def _refuse(plan: Plan, stack: str, state: SleepState | None) -> None:
 
 
 def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
-    ends = read_pilot_end(plan.ends).instant(state.created) if plan.ends and state.created else None
+    ends = read_pilot_end(plan.pilot.ends).instant(state.created) if plan.pilot.ends and state.created else None
     if ends and ends <= datetime.now(UTC):
         told = f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
         _end(ExitCode.NOT_READY, told)

@@ -11,7 +11,7 @@ from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
-from trainium_core.warnings import plan_warnings
+from trainium_core.plan.warnings import plan_warnings
 
 
 class TrainiumCluster(Construct):
@@ -21,13 +21,13 @@ class TrainiumCluster(Construct):
         """sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake."""
         super().__init__(scope, construct_id)
         tag_all(self, plan)
-        self.network = plan_network(self, "Network", plan, egress=plan.effective_egress, sleep=sleep)
+        self.network = plan_network(self, "Network", plan, egress=plan.network.effective_egress, sleep=sleep)
         self.cache = CompileCache(
             self,
             "CompileCache",
-            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
-            retain=plan.cache_outlives_cluster,
-            expiration_days=plan.cache_expiration_days,
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
+            retain=plan.cache.outlives_cluster,
+            expiration_days=plan.cache.expiration_days,
         )
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.fleet = NeuronFleet(

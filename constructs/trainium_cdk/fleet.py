@@ -77,7 +77,7 @@ class NeuronFleet(Construct):
         check_region(self, plan)
         tag_all(self, plan)
         stack = Stack.of(self)
-        web = (80, 443) if plan.effective_egress == "nat-gateway" else (443,)
+        web = (80, 443) if plan.network.effective_egress == "nat-gateway" else (443,)
         self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc, outbound_tcp_ports=web)
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, cache)
@@ -107,7 +107,7 @@ class NeuronFleet(Construct):
         else:
             # An S3 endpoint may have been added to it.
             self.group.node.add_dependency(vpc)
-        if plan.quota_gate == "on":
+        if plan.quota_gate:
             self.group.node.add_dependency(QuotaGate(self, "QuotaGate", plan=plan))
         self.keeper = NodeKeeper(
             self,
@@ -115,11 +115,11 @@ class NeuronFleet(Construct):
             group_name=self.group.ref,
             cluster_name=plan.cluster_name,
             records=records,
-            replacements=plan.node_replacements if plan.node_recovery == "on" else 0,
+            replacements=plan.node.replacements if plan.node.recovery else 0,
             capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
         )
         self.pilot = None
-        if plan.ends_by_itself or plan.budget_usd is not None:
+        if plan.ends_by_itself or plan.pilot.budget_usd is not None:
             self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep, keeper=self.keeper)
         self.gate = FleetGate(
             self,
@@ -130,7 +130,7 @@ class NeuronFleet(Construct):
             launch_template_version=self.launch_template.attr_latest_version_number,
             records=records,
             keeper=self.keeper,
-            timeout_minutes=plan.node_timeout_minutes,
+            timeout_minutes=plan.node.timeout_minutes,
             clock=self.pilot.clock if self.pilot else None,
         )
 
@@ -141,7 +141,7 @@ class NeuronFleet(Construct):
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         cache.grant_use(role)
-        self.records.grant_node(role, internode_ssh=plan.internode_ssh == "on")
+        self.records.grant_node(role, internode_ssh=plan.node.internode_ssh)
         return role
 
     def _node_script_url(self, plan: Plan) -> str:
@@ -157,7 +157,7 @@ class NeuronFleet(Construct):
     def _placement_group_name(self, plan: Plan) -> str | None:
         if plan.creates_placement_group:
             return ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster").attr_group_name
-        return plan.placement_group
+        return plan.network.placement_group
 
     def _group(self, plan: Plan, subnet: ec2.ISubnet, sleep: SleepSwitch | None) -> autoscaling.CfnAutoScalingGroup:
         nodes = str(plan.nodes)

@@ -15,8 +15,8 @@ from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.warnings import hyperpod_warnings
 from trainium_core.sagemaker.job import sagemaker_type
-from trainium_core.warnings import hyperpod_warnings
 from trainium_userdata.hyperpod import hyperpod_files
 
 _LIFECYCLE_PREFIX = "lifecycle"
@@ -40,14 +40,14 @@ class HyperPod(Construct):
         tag_all(self, plan)
         self._plan = plan
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
-        self.network = plan_network(self, "Network", plan, egress=plan.egress or "nat-gateway")
+        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or "nat-gateway")
         self.security_group = EfaSecurityGroup(self, "Nodes", vpc=self.network.vpc)
         self.cache = CompileCache(
             self,
             "CompileCache",
-            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
-            retain=plan.cache_outlives_cluster,
-            expiration_days=plan.cache_expiration_days,
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
+            retain=plan.cache.outlives_cluster,
+            expiration_days=plan.cache.expiration_days,
         )
         bucket = DisposableBucket(self, "Lifecycle", name=self._lifecycle_bucket_name()).bucket
         files = hyperpod_files(plan, script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
@@ -71,12 +71,12 @@ class HyperPod(Construct):
                 subnets=[self.network.subnet.subnet_id], security_group_ids=[self.security_group.security_group_id]
             ),
             orchestrator=self._orchestrator(),
-            node_recovery="Automatic" if plan.node_recovery == "on" else "None",
+            node_recovery="Automatic" if plan.node.recovery else "None",
         )
         # The instances use all of it from their first minute.
         self.cluster.node.add_dependency(lifecycle, self.execution, self.security_group, self.network)
         self.pilot = None
-        if plan.ends is not None or plan.budget_usd is not None:
+        if plan.pilot.ends is not None or plan.pilot.budget_usd is not None:
             self.pilot = Pilot(self, "Pilot", plan=plan)
             # So that it is still there to tell, and to try again, when the cluster cannot be deleted.
             self.cluster.node.add_dependency(self.pilot)
@@ -85,7 +85,7 @@ class HyperPod(Construct):
 
     @property
     def _on_eks(self) -> bool:
-        return self._plan.hyperpod_orchestrator == "eks"
+        return self._plan.hyperpod.orchestrator == "eks"
 
     def _lifecycle_bucket_name(self) -> str:
         # Bucket names are the world's; the last part of the stack's own UUID makes this one unique.
@@ -93,10 +93,10 @@ class HyperPod(Construct):
         return f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}"
 
     def _orchestrator(self) -> sagemaker.CfnCluster.OrchestratorProperty:
-        if self._plan.hyperpod_eks_cluster is not None:
+        if self._plan.hyperpod.eks_cluster is not None:
             return sagemaker.CfnCluster.OrchestratorProperty(
                 eks=sagemaker.CfnCluster.ClusterOrchestratorEksConfigProperty(
-                    cluster_arn=self._plan.hyperpod_eks_cluster
+                    cluster_arn=self._plan.hyperpod.eks_cluster
                 )
             )
         return sagemaker.CfnCluster.OrchestratorProperty(
@@ -106,7 +106,7 @@ class HyperPod(Construct):
     def _controller(self) -> Group:
         return Group(
             instance_group_name=_CONTROLLER,
-            instance_type=self._plan.hyperpod_controller_type,
+            instance_type=self._plan.hyperpod.controller_type,
             instance_count=1,
             execution_role=self.execution.role.role_arn,
             slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(node_type="Controller"),
@@ -134,15 +134,15 @@ class HyperPod(Construct):
                 )
             ],
             on_start_deep_health_checks=self._deep_health_checks(),
-            training_plan_arn=plan.hyperpod_training_plan,
+            training_plan_arn=plan.hyperpod.training_plan,
             slurm_config=None if self._on_eks else slurm,
             network_interface=sagemaker.CfnCluster.ClusterNetworkInterfaceProperty(interface_type="efa-only")
-            if plan.uses_efa and plan.secondary_interface_type == "efa-only"
+            if plan.uses_efa and plan.network.secondary_interface_type == "efa-only"
             else None,
         )
 
     def _deep_health_checks(self) -> list[str] | None:
-        if self._plan.hyperpod_deep_health_checks == "off":
+        if not self._plan.hyperpod.deep_health_checks:
             return None
         # Connectivity takes two (HyperPod documentation, deep health checks).
         return ["InstanceStress", *(["InstanceConnectivity"] if self._plan.nodes > 1 else [])]

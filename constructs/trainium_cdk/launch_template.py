@@ -7,8 +7,8 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_core.network_layout import NetworkInterface, network_interfaces
 from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
 from trainium_runtime.naming import CLUSTER_TAG
 
 Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty

@@ -11,7 +11,7 @@ from trainium_cdk.justification import justify
 from trainium_cdk.security_group import HTTPS
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.naming import SESSION_SERVICES
-from trainium_core.settings import Egress
+from trainium_core.plan.sections.network import Egress
 
 _PUBLIC_SUBNET_PREFIX = 28
 

@@ -37,12 +37,12 @@ class Pilot(Construct):
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
-        if plan.notify_email is not None:
+        if plan.pilot.notify_email is not None:
             sns.CfnSubscription(
-                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=plan.notify_email
+                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=plan.pilot.notify_email
             )
         self.clock = None
-        if plan.ends_by_itself if group_name else plan.ends is not None:
+        if plan.ends_by_itself if group_name else plan.pilot.ends is not None:
             self.clock = PilotClock(
                 self,
                 "Clock",
@@ -51,11 +51,11 @@ class Pilot(Construct):
                 topic=self.topic,
                 sleep=sleep,
                 keeper=keeper,
-                budget=budget_name(self, plan) if plan.stops_at_budget else None,
+                budget=budget_name(self, plan) if plan.pilot.stops_at_budget else None,
             )
-        if plan.budget_usd is not None:
+        if plan.pilot.budget_usd is not None:
             spent = self.topic
-            if plan.stops_at_budget and self.clock is not None:
+            if plan.pilot.stops_at_budget and self.clock is not None:
                 spent = _topic(self, "Spent")
                 self.clock.hear(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():

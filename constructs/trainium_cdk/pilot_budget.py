@@ -29,7 +29,7 @@ class PilotBudget(Construct):
                 budget_name=budget_name(self, plan),
                 budget_type="COST",
                 time_unit="ANNUALLY",
-                budget_limit=budgets.CfnBudget.SpendProperty(amount=float(plan.budget_usd or 0), unit="USD"),
+                budget_limit=budgets.CfnBudget.SpendProperty(amount=float(plan.pilot.budget_usd or 0), unit="USD"),
                 cost_filters={"TagKeyValue": [f"user:{CLUSTER_TAG}${plan.cluster_name}"]},
             ),
             notifications_with_subscribers=[
@@ -47,7 +47,7 @@ def budget_name(scope: Construct, plan: Plan) -> str:
 
     A changed action changes the subscribers, for which CloudFormation makes a new budget: under another name.
     """
-    of_plan = f"-{plan.cluster_name}-{plan.region}-{plan.budget_action}"
+    of_plan = f"-{plan.cluster_name}-{plan.region}-{plan.pilot.budget_action}"
     return Stack.of(scope).stack_name[: facts()["budgets"]["longest_name"] - len(of_plan)] + of_plan
 
 

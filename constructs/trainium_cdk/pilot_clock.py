@@ -16,8 +16,8 @@ from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
-from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_runtime.naming import CLUSTER_TAG, NOTIFIED_TAG, STOPPED_TAG
 
 
@@ -76,7 +76,7 @@ class PilotClock(Construct):
             conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG]}},
         )
         on_stack = ["cloudformation:DescribeStacks"]
-        if plan.ends_action == "destroy":
+        if plan.pilot.ends_action == "destroy":
             on_stack.append("cloudformation:DeleteStack")
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
@@ -138,12 +138,12 @@ class PilotClock(Construct):
 
 def _settings(plan: Plan, budget: str | None, block: str | None) -> Mapping[str, str]:
     """What the plan says of its end; another one is another reason for the gate to look."""
-    settings = {"WARNING_HOURS": str(plan.warning_hours), "ENDS_ACTION": plan.ends_action}
-    if plan.ends is not None:
+    settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": plan.pilot.ends_action}
+    if plan.pilot.ends is not None:
         # Where the function runs there may be no time zones.
-        settings["ENDS"] = str(read_pilot_end(plan.ends))
+        settings["ENDS"] = str(read_pilot_end(plan.pilot.ends))
     if budget is not None:
-        settings |= {"BUDGET": budget, "BUDGET_USD": str(plan.budget_usd)}
+        settings |= {"BUDGET": budget, "BUDGET_USD": str(plan.pilot.budget_usd)}
     if block is not None:
         settings["CAPACITY_BLOCK"] = block
     return settings

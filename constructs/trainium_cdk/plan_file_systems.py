@@ -8,8 +8,8 @@ from constructs import Construct
 from trainium_cdk.elastic_file_system import ElasticFileSystem, ExistingElasticFileSystem
 from trainium_cdk.lustre_file_system import ExistingLustreFileSystem, LustreFileSystem
 from trainium_cdk.node_file_system import NodeFileSystem
-from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.plan import Plan
+from trainium_core.plan.sections.file_systems import NEW_EFS
 
 
 def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:
@@ -19,40 +19,42 @@ def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec
 
 
 def _lustre(scope: Construct, plan: Plan, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NodeFileSystem | None:
-    if plan.fsx_lustre is None:
+    wanted = plan.file_systems
+    if wanted.fsx_lustre is None:
         return None
-    if isinstance(plan.fsx_lustre, int):
+    if isinstance(wanted.fsx_lustre, int):
         return LustreFileSystem(
             scope,
             "Lustre",
             vpc=vpc,
             subnet=subnet,
-            size_gib=plan.fsx_lustre,
-            retain=plan.file_systems_at_destroy == "retain",
+            size_gib=wanted.fsx_lustre,
+            retain=wanted.at_destroy == "retain",
         )
-    assert plan.fsx_lustre_mount_name is not None
-    assert plan.fsx_lustre_security_group is not None
+    assert wanted.fsx_lustre_mount_name is not None
+    assert wanted.fsx_lustre_security_group is not None
     return ExistingLustreFileSystem(
         scope,
         "OwnLustre",
-        file_system_id=plan.fsx_lustre,
-        mount_name=plan.fsx_lustre_mount_name,
-        security_group_id=plan.fsx_lustre_security_group,
+        file_system_id=wanted.fsx_lustre,
+        mount_name=wanted.fsx_lustre_mount_name,
+        security_group_id=wanted.fsx_lustre_security_group,
     )
 
 
 def _efs(scope: Construct, plan: Plan, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NodeFileSystem | None:
-    if plan.efs is None:
+    wanted = plan.file_systems
+    if wanted.efs is None:
         return None
-    if plan.efs_security_group is not None:
+    if wanted.efs_security_group is not None:
         return ExistingElasticFileSystem(
-            scope, "OwnEfs", file_system_id=plan.efs, security_group_id=plan.efs_security_group
+            scope, "OwnEfs", file_system_id=wanted.efs, security_group_id=wanted.efs_security_group
         )
     return ElasticFileSystem(
         scope,
         "Efs",
         vpc=vpc,
         subnet=subnet,
-        file_system_id=None if plan.efs == NEW_EFS else plan.efs,
-        retain=plan.file_systems_at_destroy == "retain",
+        file_system_id=None if wanted.efs == NEW_EFS else wanted.efs,
+        retain=wanted.at_destroy == "retain",
     )

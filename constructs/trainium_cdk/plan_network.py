@@ -7,7 +7,7 @@ from constructs import Construct
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
-from trainium_core.settings import Egress
+from trainium_core.plan.sections.network import Egress
 
 
 def plan_network(
@@ -19,10 +19,15 @@ def plan_network(
     sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork | ExistingNetwork:
     """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake."""
-    if plan.vpc_id is not None and plan.subnet_id is not None:
+    wanted = plan.network
+    if wanted.vpc_id is not None and wanted.subnet_id is not None:
         return ExistingNetwork(
-            scope, construct_id, vpc_id=plan.vpc_id, subnet_id=plan.subnet_id, route_table_id=plan.route_table_id
+            scope,
+            construct_id,
+            vpc_id=wanted.vpc_id,
+            subnet_id=wanted.subnet_id,
+            route_table_id=wanted.route_table_id,
         )
     assert plan.zone_id is not None
     assert egress != "existing"
-    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=plan.vpc_cidr, egress=egress, sleep=sleep)
+    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=wanted.vpc_cidr, egress=egress, sleep=sleep)

@@ -19,8 +19,8 @@ from trainium_cdk.training_state_machine import TrainingStateMachine
 from trainium_cdk.training_store import TrainingStore
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
+from trainium_core.plan.warnings import training_warnings
 from trainium_core.sagemaker.images import parsed_image, training_image
-from trainium_core.warnings import training_warnings
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -34,29 +34,29 @@ class SageMakerTraining(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
         self.job_prefix = training_job_prefix(plan.cluster_name)
-        self.image_uri = plan.sagemaker_image or training_image(plan.region)
+        self.image_uri = plan.sagemaker.image or training_image(plan.region)
         check_region(self, plan)
         tag_all(self, plan)
         self.cache = CompileCache(
             self,
             "CompileCache",
-            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache_bucket) if plan.cache_bucket else None,
-            retain=plan.cache_outlives_cluster,
-            expiration_days=plan.cache_expiration_days,
-            kms_key_arn=plan.sagemaker_kms_key,
+            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
+            retain=plan.cache.outlives_cluster,
+            expiration_days=plan.cache.expiration_days,
+            kms_key_arn=plan.sagemaker.kms_key,
         )
         self.store = TrainingStore(
             self,
             "Training",
-            retain=plan.sagemaker_output_at_destroy == "retain",
-            kms_key_arn=plan.sagemaker_kms_key,
+            retain=plan.sagemaker.output_at_destroy == "retain",
+            kms_key_arn=plan.sagemaker.kms_key,
         )
         self.execution = self._execution(plan)
         self.network: ClusterNetwork | ExistingNetwork | None = None
         self.security_group: EfaSecurityGroup | None = None
-        if plan.sagemaker_vpc == "on":
+        if plan.sagemaker.vpc:
             self._join_network(plan)
-        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=plan.sagemaker_report_email)
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=plan.sagemaker.report_email)
         self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan))
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
@@ -67,15 +67,15 @@ class SageMakerTraining(Construct):
         execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
         self.store.grant_training(execution.role)
         self.cache.grant_use(execution.role)
-        if plan.sagemaker_kms_key is not None:
-            execution.allow_key(plan.sagemaker_kms_key)
-        if plan.sagemaker_data is not None:
-            execution.allow_data(plan.sagemaker_data)
+        if plan.sagemaker.kms_key is not None:
+            execution.allow_key(plan.sagemaker.kms_key)
+        if plan.sagemaker.data is not None:
+            execution.allow_data(plan.sagemaker.data)
         return execution
 
     def _join_network(self, plan: Plan) -> None:
         # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
-        self.network = plan_network(self, "Network", plan, egress=plan.egress or "none")
+        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or "none")
         self.security_group = EfaSecurityGroup(self, "Jobs", vpc=self.network.vpc)
         self.execution.allow_network(subnet=self.network.subnet, security_group=self.security_group)
 
@@ -86,8 +86,8 @@ class SageMakerTraining(Construct):
             topic_arn=self.alerts.topic.topic_arn,
             checkpoint_url=self.store.checkpoint_url,
             network=self._vpc_config(),
-            budget_hours=plan.sagemaker_budget_hours,
-            capacity_retries=plan.sagemaker_capacity_retries,
+            budget_hours=plan.sagemaker.budget_hours,
+            capacity_retries=plan.sagemaker.capacity_retries,
             tags={CLUSTER_TAG: plan.cluster_name, **plan.tags},
         )
 

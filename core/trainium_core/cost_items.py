@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Literal
 
 from trainium_core.facts import facts
-from trainium_core.file_system_settings import NEW_EFS
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
+from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.sections.network import Egress
 from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
-from trainium_core.settings import Egress
 
 Billed = Literal["running", "always", "prepaid", "by use"]
 """While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount that
@@ -30,7 +30,12 @@ class CostItem:
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:
     """Everything the cluster is billed for, whatever its price. What the user had before is billed to them already."""
-    return (_instances(plan), *_storage(plan), *_file_systems(plan), *network_items(plan, plan.effective_egress))
+    return (
+        _instances(plan),
+        *_storage(plan),
+        *_file_systems(plan),
+        *network_items(plan, plan.network.effective_egress),
+    )
 
 
 def _instances(plan: Plan) -> CostItem:
@@ -67,12 +72,12 @@ def _storage(plan: Plan) -> Iterator[CostItem]:
 
 
 def _file_systems(plan: Plan) -> Iterator[CostItem]:
-    if isinstance(plan.fsx_lustre, int):
-        size = plan.fsx_lustre
+    if isinstance(plan.file_systems.fsx_lustre, int):
+        size = plan.file_systems.fsx_lustre
         yield cost_item(
             plan, f"{size} GiB FSx for Lustre", "fsx-lustre-storage", "AWS::FSx::FileSystem", "always", size
         )
-    if plan.efs == NEW_EFS:
+    if plan.file_systems.efs == NEW_EFS:
         efs = "AWS::EFS::FileSystem"
         yield cost_item(plan, "EFS storage", "efs-storage", efs, "by use")
         yield cost_item(plan, "Read from EFS", "efs-read", efs, "by use")

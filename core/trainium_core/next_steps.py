@@ -23,7 +23,7 @@ def next_steps(plan: Plan, *, group_name: str, cache_url: str, stack_name: str) 
 
 
 def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iterator[NextStep]:
-    if plan.effective_egress != "none":
+    if plan.network.effective_egress != "none":
         first = (
             f"aws autoscaling describe-auto-scaling-groups --region {plan.region} "
             f"--auto-scaling-group-names {group_name} "

@@ -26,9 +26,9 @@ def stack_cost_notes(plan: Plan) -> Iterator[str]:
         )
     if "hyperpod" in plan.stacks:
         yield f"{HYPERPOD_STACK_NAME} is billed whether nodes of the cluster run or not: `trn sleep` does not reach it"
-        if plan.hyperpod_training_plan is not None:
+        if plan.hyperpod.training_plan is not None:
             yield "the training plan is paid for when it is bought, and not in this estimate"
-        if plan.hyperpod_eks_cluster is not None:
+        if plan.hyperpod.eks_cluster is not None:
             yield "the EKS cluster is yours, and not in this estimate"
 
 
@@ -36,21 +36,21 @@ def _of_training(plan: Plan) -> Iterator[CostItem]:
     jobs, kind = f"Jobs on ml.{plan.instance_type}", "AWS::SageMaker::TrainingJob"
     yield cost_item(plan, jobs, SAGEMAKER_TRAINING, kind, "by use", instance_type=plan.instance_type)
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
-    if plan.sagemaker_vpc == "on" and plan.vpc_id is None:
-        yield from _always(network_items(plan, plan.egress or "none"))
+    if plan.sagemaker.vpc and plan.network.vpc_id is None:
+        yield from _always(network_items(plan, plan.network.egress or "none"))
 
 
 def _of_hyperpod(plan: Plan) -> Iterator[CostItem]:
-    if plan.hyperpod_training_plan is None:
+    if plan.hyperpod.training_plan is None:
         yield _hyperpod_instances(plan, plan.nodes, plan.instance_type)
-    if plan.hyperpod_orchestrator == "slurm":
-        yield _hyperpod_instances(plan, 1, plan.hyperpod_controller_type.removeprefix("ml."))
+    if plan.hyperpod.orchestrator == "slurm":
+        yield _hyperpod_instances(plan, 1, plan.hyperpod.controller_type.removeprefix("ml."))
     size = plan.nodes * plan.root_volume_gib
     volumes = f"{plan.nodes} x {plan.root_volume_gib} GiB HyperPod volume"
     yield cost_item(plan, volumes, "sagemaker-hyperpod-storage", _CLUSTER, "always", size)
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
-    if plan.vpc_id is None:
-        yield from _always(network_items(plan, plan.egress or "nat-gateway"))
+    if plan.network.vpc_id is None:
+        yield from _always(network_items(plan, plan.network.egress or "nat-gateway"))
 
 
 def _always(items: Iterable[CostItem]) -> Iterator[CostItem]:

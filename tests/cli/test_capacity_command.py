@@ -18,7 +18,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, BLOCK
 from trainium_cli import capacity_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.context import plan_from_file
+from trainium_core.plan.context import plan_from_file
 
 EVERYTHING = {"offering", "scores", "blocks", "reserved capacity", "price"}
 TOMORROW = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.running import run
-from trainium_core.settings import SETTINGS
+from trainium_core.plan.settings import SETTINGS
 
 
 def test_every_setting_is_shown_with_its_prefix() -> None:
@@ -18,8 +18,8 @@ def test_json_holds_meaning_default_and_what_is_allowed(name: str) -> None:
     setting = SETTINGS[name]
     assert json.loads(run("settings", "--json").stdout)[f"trn:{name}"] == {
         "meaning": setting.meaning,
-        "default": setting.default,
-        "required": setting.default is None,
+        "default": setting.default_text,
+        "required": setting.default_text is None,
         "allowed": setting.form.allowed,
     }
 

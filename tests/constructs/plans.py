@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.constructs.synth import OWN_NETWORK
 from trainium_core import Plan, builtin_catalog
-from trainium_core.settings import AT_DESTROY, CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.setting import AT_DESTROY
 
 RESERVATION = "cr-0123456789abcdef0"
 
@@ -31,7 +32,7 @@ def plans(draw: st.DrawFn) -> Plan:
     """Plans of any size that fits a Capacity Block and the smallest subnet, with every choice there is."""
     instance_type, region, capacity = draw(st.sampled_from(OFFERED))
     entry = builtin_catalog()[instance_type]
-    return Plan(
+    return Plan.of(
         instance_type=instance_type,
         region=region,
         nodes=draw(st.integers(1, 64)) if entry.efa_interfaces else 1,

@@ -87,7 +87,7 @@ def synthesize(stack: Stack) -> Template:
 
 def a_plan(**settings: Any) -> Plan:
     """A plan of two trn1.32xlarge, with other settings where given."""
-    return Plan(**{**PLAN, **settings})
+    return Plan.of(**{**PLAN, **settings})
 
 
 @cache

@@ -7,7 +7,7 @@ from aws_cdk import assertions
 
 from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, ExistingNetwork, TrainiumCluster
-from trainium_core.warnings import plan_warnings
+from trainium_core.plan.warnings import plan_warnings
 
 
 def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:

@@ -207,7 +207,7 @@ def test_user_data_names_the_cache_and_where_to_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "replacements"), [({}, 2), ({"node_replacements": 5}, 5), ({"node_recovery": "off"}, 0)], ids=str
+    ("settings", "replacements"), [({}, 2), ({"node_replacements": 5}, 5), ({"node_recovery": False}, 0)], ids=str
 )
 def test_keeper_and_gate_replace_as_often_as_the_plan_says(settings: dict[str, Any], replacements: int) -> None:
     template = fleet(**settings)

@@ -43,7 +43,7 @@ def test_the_cluster_has_no_name_so_that_another_can_take_its_place() -> None:
     assert "ClusterName" not in cluster()
 
 
-@pytest.mark.parametrize(("setting", "mode"), [("on", "Automatic"), ("off", "None")])
+@pytest.mark.parametrize(("setting", "mode"), [(True, "Automatic"), (False, "None")])
 def test_faulty_nodes_are_replaced_unless_told_not_to(setting: str, mode: str) -> None:
     assert cluster(node_recovery=setting)["NodeRecovery"] == mode
 
@@ -56,7 +56,7 @@ def test_new_nodes_are_stressed_and_connected_where_there_are_two(nodes: int, ch
 
 
 def test_deep_health_checks_can_be_left_out() -> None:
-    assert "OnStartDeepHealthChecks" not in group("workers", hyperpod_deep_health_checks="off")
+    assert "OnStartDeepHealthChecks" not in group("workers", hyperpod_deep_health_checks=False)
 
 
 def test_a_training_plan_pays_for_the_workers_alone() -> None:

@@ -46,7 +46,7 @@ def test_what_holds_for_every_plan(plan: Plan) -> None:
     assert all(interface["DeleteOnTermination"] is True for interface in interfaces)
     types = [interface.get("InterfaceType") for interface in interfaces]
     assert types[0] == ("efa" if plan.uses_efa else None)
-    assert set(types[1:]) <= {plan.secondary_interface_type}
+    assert set(types[1:]) <= {plan.network.secondary_interface_type}
     public = [interface.get("AssociatePublicIpAddress") for interface in interfaces]
     assert public == ([False] if len(interfaces) == 1 else [None] * len(interfaces))
     assert not {"SecurityGroupIds", "SecurityGroups", "KeyName"} & set(data)

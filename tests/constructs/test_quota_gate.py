@@ -75,5 +75,5 @@ def test_nothing_has_to_be_made_before_the_gate_but_what_it_is_made_of() -> None
 
 
 def test_the_gate_can_be_left_out() -> None:
-    template = cluster_template(quota_gate="off")
+    template = cluster_template(quota_gate=False)
     assert not [name for name in template.resources() if "QuotaGate" in name]

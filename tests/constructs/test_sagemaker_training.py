@@ -96,7 +96,7 @@ def test_with_an_image_of_ones_own_a_job_pulls_that_and_not_aws() -> None:
 
 
 def test_what_a_job_may_do_on_everything_knows_no_resources() -> None:
-    template = training_template(sagemaker_vpc="on")
+    template = training_template(sagemaker_vpc=True)
     actions = {a for s in policy_of(template, JOB_ROLE) if s["Resource"] == "*" for a in as_list(s["Action"])}
     assert actions == {
         "cloudwatch:PutMetricData",
@@ -121,7 +121,7 @@ def test_without_a_vpc_a_job_touches_no_network() -> None:
 
 
 def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only() -> None:
-    template = training_template(sagemaker_vpc="on")
+    template = training_template(sagemaker_vpc=True)
     kinds = [resource.split(":")[-1] for resource in resources_for("ec2:CreateNetworkInterface", template)]
     subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
     assert sorted(kinds) == sorted(
@@ -134,14 +134,14 @@ def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only(
     ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission"],
 )
 def test_in_a_vpc_a_job_hands_out_and_deletes_interfaces_of_its_subnet_only(action: str) -> None:
-    template = training_template(sagemaker_vpc="on")
+    template = training_template(sagemaker_vpc=True)
     (statement,) = [s for s in policy_of(template, JOB_ROLE) if action in as_list(s["Action"])]
     subnet = as_text(statement["Condition"]["ArnEquals"]["ec2:Subnet"])
     assert subnet.endswith(f":subnet/${{{template.logical_id('AWS::EC2::Subnet')}}}")
 
 
 def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() -> None:
-    template = training_template(sagemaker_vpc="on")
+    template = training_template(sagemaker_vpc=True)
     for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
         rule = template.properties(f"AWS::EC2::SecurityGroup{direction}")
         assert (rule["IpProtocol"], rule["GroupId"]) == ("-1", rule[other])
@@ -150,12 +150,12 @@ def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() ->
 
 
 def test_a_vpc_for_jobs_reaches_s3_and_needs_no_endpoint_that_is_billed() -> None:
-    endpoint = training_template(sagemaker_vpc="on").properties("AWS::EC2::VPCEndpoint")
+    endpoint = training_template(sagemaker_vpc=True).properties("AWS::EC2::VPCEndpoint")
     assert endpoint.get("VpcEndpointType", "Gateway") == "Gateway"
 
 
 def test_in_a_network_of_ones_own_nothing_but_the_endpoint_and_the_group_is_made() -> None:
-    template = training_template(sagemaker_vpc="on", **OWN_NETWORK)
+    template = training_template(sagemaker_vpc=True, **OWN_NETWORK)
     made = {r["Type"] for r in template.resources().values() if r["Type"].startswith("AWS::EC2::")}
     assert made == {
         "AWS::EC2::SecurityGroup",
@@ -281,9 +281,9 @@ def test_the_machine_in_the_template_is_the_one_that_the_tests_execute() -> None
 
 
 def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
-    template = training_template(sagemaker_vpc="on")
+    template = training_template(sagemaker_vpc=True)
     subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
-    assert definition(sagemaker_vpc="on")["States"]["Train"]["Parameters"]["VpcConfig"] == {
+    assert definition(sagemaker_vpc=True)["States"]["Train"]["Parameters"]["VpcConfig"] == {
         "Subnets": [f"${{{subnet}}}"],
         "SecurityGroupIds": [f"${{{group}.GroupId}}"],
     }
@@ -328,7 +328,7 @@ def test_every_step_of_a_run_is_logged_for_a_month() -> None:
 
 
 def test_no_action_is_a_wildcard() -> None:
-    actions = [a for s in statements(training_template(sagemaker_vpc="on")) for a in as_list(s["Action"])]
+    actions = [a for s in statements(training_template(sagemaker_vpc=True)) for a in as_list(s["Action"])]
     assert not [action for action in actions if "*" in action]
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from trainium_core.catalog import builtin_catalog
 from trainium_core.node_checks import NODE_CHECKS
 from trainium_core.plan import Plan
+from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES
 from trainium_core.problems import PlanError, Problem
-from trainium_core.settings import CARD_INTERFACE_TYPES, SWITCH
 
 RESERVATION = "cr-0123456789abcdef0"
 GOOD: dict[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
@@ -58,7 +58,7 @@ def plans(draw: st.DrawFn) -> Plan:
     interface_type = draw(st.sampled_from(CARD_INTERFACE_TYPES))
     addresses = 1 if interface_type == "efa-only" else max(entry.efa_interfaces, 1)
     most = 1 if not entry.efa_interfaces else 64 if capacity == "capacity-block" else 32763 // addresses
-    return Plan(
+    return Plan.of(
         instance_type=name,
         region=region,
         availability_zone_id=draw(st.sampled_from([zone, None])),
@@ -68,7 +68,7 @@ def plans(draw: st.DrawFn) -> Plan:
         secondary_interface_type=interface_type,
         logical_neuroncore_config=draw(st.sampled_from([None, *entry.logical_neuroncore_configs])),
         suppress_checks=tuple(draw(st.lists(st.sampled_from(list(NODE_CHECKS)), unique=True, max_size=3))),
-        internode_ssh=draw(st.sampled_from(SWITCH)),
+        internode_ssh=draw(st.booleans()),
         fsx_lustre=draw(st.sampled_from([None, 1200, 4800])),
         efs=draw(st.sampled_from([None, "new"])),
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.cdk_json import with_settings
+from trainium_core.plan.cdk_json import with_settings
 
 OURS = (Path(__file__).parents[2] / "cdk.json").read_text()
 SETTINGS = {"ami": "ami-0123456789abcdef0", "ami_parameter": "/aws/x"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainium_core.context import plan_from_cdk, plan_from_context, plan_from_file
+from trainium_core.plan.context import plan_from_cdk, plan_from_context, plan_from_file
 from trainium_core.problems import PlanError, Problem
 
 GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}

@@ -12,9 +12,9 @@ from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_set
 from trainium_core.cost import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
 from trainium_core.cost_items import cost_items
 from trainium_core.plan import Plan
+from trainium_core.plan.sections.network import EGRESS
 from trainium_core.price_quotes import Quotes
 from trainium_core.prices import Price, PricedItem
-from trainium_core.settings import EGRESS
 
 HOURS_PER_MONTH = 730
 

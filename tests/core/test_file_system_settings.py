@@ -11,12 +11,12 @@ FILE_SYSTEM = "fs-0123456789abcdef0"
 
 @pytest.mark.parametrize(("given", "read"), [("1200", 1200), (4800, 4800)])
 def test_a_new_lustre_file_system_is_given_by_its_size(given: Any, read: int) -> None:
-    assert from_settings(fsx_lustre=given).fsx_lustre == read
+    assert from_settings(fsx_lustre=given).file_systems.fsx_lustre == read
 
 
 def test_file_systems_of_ones_own_are_given_by_their_ids() -> None:
     plan = from_settings(**OWN_VPC, **OWN_LUSTRE, **OWN_EFS)
-    assert (plan.fsx_lustre, plan.efs) == (OWN_LUSTRE["fsx_lustre"], OWN_EFS["efs"])
+    assert (plan.file_systems.fsx_lustre, plan.file_systems.efs) == (OWN_LUSTRE["fsx_lustre"], OWN_EFS["efs"])
 
 
 @pytest.mark.parametrize("got", ["0", 1300, "3600", "fs-xyz", "-2400", ""])
@@ -38,7 +38,7 @@ def test_a_lustre_file_system_of_ones_own_comes_with_what_reaches_it(key: str) -
 
 @pytest.mark.parametrize("network", [{}, OWN_VPC])
 def test_an_efs_file_system_of_ones_own_gets_a_mount_target_unless_it_has_one(network: dict[str, Any]) -> None:
-    assert from_settings(efs=FILE_SYSTEM, **network).efs_security_group is None
+    assert from_settings(efs=FILE_SYSTEM, **network).file_systems.efs_security_group is None
 
 
 @pytest.mark.parametrize("file_system", [OWN_LUSTRE, OWN_EFS])
@@ -72,7 +72,7 @@ def test_retaining_a_file_system_that_is_not_made_is_refused(file_systems: dict[
 
 @pytest.mark.parametrize("settings", [{"fsx_lustre": 1200, **OWN_VPC}, {"efs": "new"}, {"efs": "new", **OWN_VPC}])
 def test_a_new_file_system_can_be_retained(settings: dict[str, Any]) -> None:
-    assert from_settings(file_systems_at_destroy="retain", **settings).file_systems_at_destroy == "retain"
+    assert from_settings(file_systems_at_destroy="retain", **settings).file_systems.at_destroy == "retain"
 
 
 def test_a_lustre_file_system_is_not_retained_in_a_subnet_that_goes() -> None:

@@ -15,7 +15,7 @@ BARE = facts()["bare_images"]["parameters"]["Ubuntu 24.04"]
     "given", ["nvme,time-sync", " nvme , time-sync,", ["nvme", "time-sync"], ["nvme"] * 2 + ["time-sync"]]
 )
 def test_suppressed_checks_are_names(given: Any) -> None:
-    assert from_settings(suppress_checks=given).suppress_checks == ("nvme", "time-sync")
+    assert from_settings(suppress_checks=given).node.suppress_checks == ("nvme", "time-sync")
 
 
 def test_a_misspelt_check_is_told_its_nearest_name() -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
 from trainium_core.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.forms import as_written
+from trainium_core.plan.sections.network import Network
+from trainium_core.plan.settings import SETTINGS, setting_value
 from trainium_core.problems import PlanError
-from trainium_core.settings import SETTINGS
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
@@ -68,8 +70,7 @@ def test_what_the_catalogue_says_is_sold_can_be_planned(name: str, region: str, 
 
 def as_text(plan: Plan) -> dict[str, str]:
     """The plan as `-c` options would have it: text only, and what is left out left out."""
-    no_text = ("catalog", "prices", "tags")
-    given = {field.name: getattr(plan, field.name) for field in fields(Plan) if field.name not in no_text}
+    given = {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices", "tags")}
     tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
     texts = {n: ",".join(v) if isinstance(v, tuple) else str(v) for n, v in given.items() if v is not None}
     return texts | ({"tags": tags} if tags else {})
@@ -84,13 +85,27 @@ def test_tags_read_the_same_from_text_and_from_an_object() -> None:
     assert from_settings(tags="team=ml, stage=pilot").tags == from_settings(tags={"team": "ml", "stage": "pilot"}).tags
 
 
-def test_every_setting_is_a_field_and_every_field_a_setting() -> None:
-    assert [field.name for field in fields(Plan)] == list(SETTINGS)
+@pytest.mark.parametrize("key", [key for key, setting in SETTINGS.items() if setting.default is not None])
+def test_the_default_is_the_value_without_the_setting(key: str) -> None:
+    assert setting_value(from_settings(), key) == SETTINGS[key].default
 
 
-@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if (setting.default or "").isdigit()])
-def test_the_default_that_is_told_is_the_one_in_effect(name: str) -> None:
-    assert str(getattr(from_settings(), name)) == SETTINGS[name].default
+def test_what_a_default_is_in_words_holds_its_value() -> None:
+    expected = {
+        "nodes": "1",
+        "root_volume_gib": str(facts()["root_volume"]["default_gib"]),
+        "quota_gate": "on",
+        "sagemaker_vpc": "off (SageMaker's own network, with internet)",
+        "ami": f"the SSM parameter {facts()['image']['ssm_parameter']}",
+    }
+    assert {key: SETTINGS[key].default_text for key in expected} == expected
+
+
+def test_a_section_of_settings_is_validated_with_its_plan() -> None:
+    network = Network(vpc_id=VPC["vpc_id"], subnet_id=VPC["subnet_id"])
+    assert Plan(**GOOD, network=network) == from_settings(**VPC)
+    with pytest.raises(PlanError, match="trn:subnet_id: got nothing"):
+        Plan(**GOOD, network=Network(vpc_id=VPC["vpc_id"]))
 
 
 def test_a_plan_cannot_be_changed() -> None:
@@ -118,9 +133,9 @@ def test_the_zone_of_an_own_subnet_is_not_guessed() -> None:
 
 
 def test_no_nat_gateway_unless_chosen() -> None:
-    assert from_settings().effective_egress == "vpc-endpoints"
-    assert from_settings(egress="nat-gateway").effective_egress == "nat-gateway"
-    assert from_settings(**VPC).effective_egress == "existing"
+    assert from_settings().network.effective_egress == "vpc-endpoints"
+    assert from_settings(egress="nat-gateway").network.effective_egress == "nat-gateway"
+    assert from_settings(**VPC).network.effective_egress == "existing"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +158,7 @@ def test_a_placement_group_is_made_where_efa_is_used_and_it_is_allowed(settings:
     [({}, False), ({"cache_at_destroy": "retain"}, True), ({"cache_bucket": "my-bucket"}, True)],
 )
 def test_the_cache_goes_with_the_cluster_unless_kept(settings: dict[str, str], outlives: bool) -> None:
-    assert from_settings(**settings).cache_outlives_cluster is outlives
+    assert from_settings(**settings).cache.outlives_cluster is outlives
 
 
 def test_the_setup_script_is_its_text(tmp_path: Path) -> None:
@@ -168,4 +183,4 @@ def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     print(run.stderr)
     assert {"aws_cdk", "boto3", "botocore", "jinja2", "rich", "click"}.isdisjoint(run.stdout.split())
-    assert "trainium_core.rules" in run.stdout.split()
+    assert "trainium_core.plan.rules.cluster" in run.stdout.split()

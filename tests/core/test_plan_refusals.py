@@ -337,4 +337,4 @@ def test_a_name_that_no_bucket_can_have_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["abc", "my-cache", "my.cache.of-2026", "c" * 63])
 def test_a_name_that_a_bucket_can_have_is_read(name: str) -> None:
-    assert from_settings(cache_bucket=name).cache_bucket == name
+    assert from_settings(cache_bucket=name).cache.bucket == name

@@ -9,13 +9,13 @@ from hypothesis import given
 from tests.core.plans import RESERVATION, from_settings, plans
 from trainium_core.catalog import builtin_catalog
 from trainium_core.launch import torchrun_command
-from trainium_core.network_layout import (
+from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import (
     addresses_needed,
     network_interfaces,
     node_subnet_addresses,
     node_subnet_prefix,
 )
-from trainium_core.plan import Plan
 from trainium_core.quota import quota_need
 
 

@@ -15,7 +15,7 @@ from trainium_core.plan import Plan
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.problems import JobError
 from trainium_core.sagemaker.request import training_job_request
-from trainium_core.sagemaker.training_facts import training_facts
+from trainium_core.training_facts import training_facts
 
 TRAINING_TYPES: list[str] = training_facts()["types"]["training"]
 PLANS = [

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import GOOD, from_settings, the_problem
-from trainium_core.bash_syntax import bash_complaint
 from trainium_core.plan import Plan
+from trainium_core.plan.bash_syntax import bash_complaint
 from trainium_core.problems import PlanError
 
 BROKEN = "if true; then\n  echo\n"
@@ -39,7 +39,7 @@ def test_a_text_with_carriage_returns_is_refused() -> None:
 
 
 def test_where_there_is_no_bash_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainium_core.bash_syntax.which", lambda _: None)
+    monkeypatch.setattr("trainium_core.plan.bash_syntax.which", lambda _: None)
     assert bash_complaint(f"{BROKEN}# without bash") is None
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.warnings import hyperpod_warnings, plan_warnings, training_warnings
+from trainium_core.plan.warnings import hyperpod_warnings, plan_warnings, training_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 NATIVE = "/aws/service/neuron/dlami/torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id"

@@ -15,7 +15,7 @@ KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789
 
 @pytest.fixture(scope="module")
 def template() -> Template:
-    return training_template(sagemaker_vpc="on", sagemaker_report_email="ml@example.com")
+    return training_template(sagemaker_vpc=True, sagemaker_report_email="ml@example.com")
 
 
 @pytest.fixture(scope="module")

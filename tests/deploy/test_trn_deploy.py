@@ -37,7 +37,7 @@ def a_moment(account: Account, run: Run) -> Moment:
 
 
 def template_of(nodes: int) -> Template:
-    return cluster_template(nodes=nodes, node_recovery="off")
+    return cluster_template(nodes=nodes, node_recovery=False)
 
 
 @pytest.fixture(scope="module")

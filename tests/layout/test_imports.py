@@ -85,8 +85,8 @@ def test_nothing_but_tests_imports_tests() -> None:
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("core/trainium_core/plan.py", "from trainium_cdk import network"),
-        ("core/trainium_core/plan.py", "import boto3"),
+        ("core/trainium_core/plan/plan.py", "from trainium_cdk import network"),
+        ("core/trainium_core/plan/plan.py", "import boto3"),
         ("constructs/trainium_cdk/network.py", "def look():\n    import boto3"),
         ("runtime/trainium_runtime/handlers/gate.py", "import aws_cdk"),
         ("runtime/trainium_runtime/roster.py", "from trainium_core import plan"),

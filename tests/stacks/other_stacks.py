@@ -9,10 +9,10 @@ from tests.constructs.training import EKS_CLUSTER, KMS_KEY, TRAINING_PLAN, hyper
 
 TRAINING: dict[str, dict[str, Any]] = {
     "training": {},
-    "training-vpc": {"sagemaker_vpc": "on", "sagemaker_report_email": "ml@example.com"},
-    "training-nat": {"sagemaker_vpc": "on", "egress": "nat-gateway", "sagemaker_data": "s3://corpus/wiki"},
+    "training-vpc": {"sagemaker_vpc": True, "sagemaker_report_email": "ml@example.com"},
+    "training-nat": {"sagemaker_vpc": True, "egress": "nat-gateway", "sagemaker_data": "s3://corpus/wiki"},
     "training-own-vpc": {
-        "sagemaker_vpc": "on",
+        "sagemaker_vpc": True,
         **OWN_NETWORK,
         "cache_bucket": "my-cache",
         "sagemaker_data": "s3://c0rpus",
@@ -34,12 +34,12 @@ TRAINING: dict[str, dict[str, Any]] = {
 HYPERPOD: dict[str, dict[str, Any]] = {
     "hyperpod": {},
     "hyperpod-eks": {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK},
-    "hyperpod-plan": {"hyperpod_training_plan": TRAINING_PLAN, "egress": "vpc-endpoints", "node_recovery": "off"},
+    "hyperpod-plan": {"hyperpod_training_plan": TRAINING_PLAN, "egress": "vpc-endpoints", "node_recovery": False},
     "hyperpod-trn2": {
         "instance_type": "trn2.48xlarge",
         "region": "us-east-2",
         "secondary_interface_type": "efa-only",
-        "hyperpod_deep_health_checks": "off",
+        "hyperpod_deep_health_checks": False,
         "ends": "5d",
         "ends_action": "destroy",
         "budget_usd": 500,

@@ -88,23 +88,25 @@ def is_taggable(resource_type: str) -> bool:
 @given(plan=plans())
 @settings(max_examples=25)
 def test_what_holds_for_every_plan(plan: Plan) -> None:
-    template = plan_template(plan)
+    template, vpc_cidr = plan_template(plan), plan.network.vpc_cidr
     for rule in rules(template, "Ingress"):
         itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
-        https_from_the_vpc = (rule.get("CidrIp"), rule.get("FromPort"), rule.get("ToPort")) == (plan.vpc_cidr, 443, 443)
+        https_from_the_vpc = [rule.get(key) for key in ("CidrIp", "FromPort", "ToPort")] == [vpc_cidr, 443, 443]
         from_a_group = "SourceSecurityGroupId" in rule and rule["IpProtocol"] == "tcp"
         shares_files = from_a_group and (rule["FromPort"], rule["ToPort"]) in FILE_SYSTEM_PORTS
         assert itself or https_from_the_vpc or shares_files, rule
     assert all("KeyName" not in str(resource) for resource in template.resources().values())
     assert all(action in WITHOUT_RESOURCES for action in actions_on_everything(template))
-    assert len(template.resources("AWS::EC2::NatGateway")) == (1 if plan.effective_egress == "nat-gateway" else 0)
+    assert len(template.resources("AWS::EC2::NatGateway")) == (
+        1 if plan.network.effective_egress == "nat-gateway" else 0
+    )
     if plan.capacity == "capacity-block":
         assert not template.resources("AWS::EC2::PlacementGroup")
     for logical_id, resource in template.resources().items():
         if is_taggable(resource["Type"]):
             assert tags(resource).get(CLUSTER_TAG) == plan.cluster_name, logical_id
     kept = {r["Type"] for r in template.resources().values() if r.get("DeletionPolicy") == "Retain"}
-    new_cache_is_kept = plan.cache_bucket is None and plan.cache_outlives_cluster
+    new_cache_is_kept = plan.cache.bucket is None and plan.cache.outlives_cluster
     assert kept == ({"AWS::S3::Bucket"} if new_cache_is_kept else set())
     runtimes = {f["Properties"]["Runtime"] for f in template.resources("AWS::Lambda::Function").values()}
     assert all(runtime.startswith("python3.") for runtime in runtimes)

@@ -3,7 +3,8 @@
 from tests.core.plans import OWN_EFS
 from tests.stacks.variants import VARIANTS
 from trainium_core import builtin_catalog
-from trainium_core.settings import CAPACITY, CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.values import CAPACITY
 
 
 def values(setting: str) -> set[object]:

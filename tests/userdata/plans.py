@@ -19,7 +19,7 @@ PLACES = NodeLocations(
 
 def plan_for(instance_type: str, **settings: Any) -> Plan:
     region = next(iter(builtin_catalog()[instance_type].zones))
-    return Plan(instance_type=instance_type, region=region, **settings)
+    return Plan.of(instance_type=instance_type, region=region, **settings)
 
 
 def every_plan(**settings: Any) -> list[Plan]:
@@ -41,4 +41,4 @@ def every_plan(**settings: Any) -> list[Plan]:
 
 
 def plan_id(plan: Plan) -> str:
-    return f"{plan.instance_type}-{plan.capacity}-lnc{plan.lnc}-{plan.secondary_interface_type}"
+    return f"{plan.instance_type}-{plan.capacity}-lnc{plan.lnc}-{plan.network.secondary_interface_type}"

@@ -71,7 +71,7 @@ def test_both_ports_that_rank_0_listens_on_are_reserved_and_differ():
 def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before_a_deployment_gives_up():
     few, many = (node_expectations(plan_for(name))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge"))
     assert few["seconds"] < many["seconds"] < many["all_seconds"]
-    assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node_timeout_minutes
+    assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node.timeout_minutes
 
 
 @pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
@@ -88,7 +88,7 @@ def test_file_systems_are_expected_where_they_are_mounted():
 
 
 def test_switches_are_told_as_such():
-    expected = node_expectations(plan_for("trn1.32xlarge", node_recovery="off", internode_ssh="on"))
+    expected = node_expectations(plan_for("trn1.32xlarge", node_recovery=False, internode_ssh=True))
     assert (expected["node_recovery"], expected["internode_ssh"]) == (False, True)
 
 

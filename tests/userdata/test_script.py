@@ -40,7 +40,7 @@ MARGIN = 1_024
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"},
-    {"fsx_lustre": 1200, "efs": "new", "internode_ssh": "on"},
+    {"fsx_lustre": 1200, "efs": "new", "internode_ssh": True},
     {"setup_script": "#!/bin/bash\n" + "echo long\n" * 5_000},
 ]
 
@@ -106,7 +106,7 @@ def test_the_way_nodes_are_bought_does_not_change_them():
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": "off"}])
+@pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
 def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(change: dict[str, Any]):
     first, second = (node_user_data(plan_for("trn1.32xlarge", **settings), PLACES) for settings in ({}, change))
     assert first != second

@@ -3,10 +3,10 @@
 from typing import Any
 
 from trainium_core.facts import facts
-from trainium_core.network_layout import network_interfaces
 from trainium_core.neuron_packages import neuron_packages
 from trainium_core.neuron_software import frameworks
 from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import network_interfaces
 
 LUSTRE_PATH = "/fsx"
 EFS_PATH = "/efs"
@@ -36,7 +36,7 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "scratch": SCRATCH_PATH if kind.nvme_disks else None,
         "framework": plan.framework.environment if plan.framework else None,
         "frameworks": {one.environment: one.stack for one in possible},
-        "neuron_software": plan.neuron_software,
+        "neuron_software": plan.node.neuron_software,
         "self_test": _self_test(plan.neuron_cores_per_node),
         "driver_rules": neuron_packages()["compatibility"]["rules"],
         "rendezvous_port": rendezvous["port"],
@@ -45,10 +45,10 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "memlock": limits["memlock"],
         "nofile": limits["nofile"],
         "mounts": _mounts(plan),
-        "suppress_checks": list(plan.suppress_checks),
-        "verification": plan.verification,
-        "node_recovery": plan.node_recovery == "on",
-        "internode_ssh": plan.internode_ssh == "on",
+        "suppress_checks": list(plan.node.suppress_checks),
+        "verification": plan.node.verification,
+        "node_recovery": plan.node.recovery,
+        "internode_ssh": plan.node.internode_ssh,
     }
 
 
@@ -60,5 +60,5 @@ def _self_test(cores: int) -> dict[str, int]:
 
 
 def _mounts(plan: Plan) -> list[dict[str, str]]:
-    lustre = [{"kind": "lustre", "path": LUSTRE_PATH}] if plan.fsx_lustre is not None else []
-    return lustre + ([{"kind": "efs", "path": EFS_PATH}] if plan.efs is not None else [])
+    lustre = [{"kind": "lustre", "path": LUSTRE_PATH}] if plan.file_systems.fsx_lustre is not None else []
+    return lustre + ([{"kind": "efs", "path": EFS_PATH}] if plan.file_systems.efs is not None else [])

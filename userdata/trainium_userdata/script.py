@@ -83,10 +83,10 @@ def boot_script(plan: Plan) -> str:
 
 def _steps(plan: Plan) -> list[str]:
     wanted = {
-        "install_software": plan.neuron_software == "install",
-        "load_driver": plan.neuron_software == "install",
+        "install_software": plan.node.neuron_software == "install",
+        "load_driver": plan.node.neuron_software == "install",
         "prepare_scratch": plan.type.nvme_disks > 0,
-        "mount_file_systems": plan.fsx_lustre is not None or plan.efs is not None,
+        "mount_file_systems": plan.file_systems.fsx_lustre is not None or plan.file_systems.efs is not None,
         "run_setup_script": bool(plan.setup_script),
     }
     return [step for step in _PART_OF if wanted.get(step, True)]

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Protocol
 
-from trainium_core.account.audit import AuditedAccount
+from trainium_core.audit.audited_account import AuditedAccount
 from trainium_core.spending.node_runs import ScalingActivity
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from trainium_core.account.audit import AuditedAccount
+from trainium_core.audit.audited_account import AuditedAccount
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Evidence, Seen, belonging

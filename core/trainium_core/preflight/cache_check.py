@@ -7,7 +7,7 @@ from trainium_runtime.answer import Answer
 
 def check_cache(plan: Plan, account: Buckets) -> Answer | None:
     """None where the bucket is new."""
-    bucket = plan.cache_bucket
+    bucket = plan.cache.bucket
     if bucket is None:
         return None
     region = account.bucket_region(bucket)

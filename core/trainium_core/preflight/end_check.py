@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.account import Account
 from trainium_core.naming import STACK_NAMES
-from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_runtime.answer import Answer
 from trainium_runtime.pilot_end import utc_text
 
@@ -15,9 +15,9 @@ _LATER = "run `trn extend 8h`, or set trn:ends to a later time"
 def check_end(plan: Plan, account: Account) -> Answer | None:
     """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
     stacks = [STACK_NAMES[key] for key in plan.stacks if key != "sagemaker"]
-    if plan.ends is None or not stacks:
+    if plan.pilot.ends is None or not stacks:
         return None
-    if read_pilot_end(plan.ends).at is not None:
+    if read_pilot_end(plan.pilot.ends).at is not None:
         return judge_end(plan, deployed=None, now=datetime.now(UTC))
     created = [moment for moment in map(account.stack_created, stacks) if moment is not None]
     return judge_end(plan, deployed=min(created, default=None), now=datetime.now(UTC))
@@ -25,13 +25,13 @@ def check_end(plan: Plan, account: Account) -> Answer | None:
 
 def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> Answer:
     """deployed: when the first stack was; None before that, and where it does not matter."""
-    ends = read_pilot_end(plan.ends or "").instant(deployed or now)
+    ends = read_pilot_end(plan.pilot.ends or "").instant(deployed or now)
     left = ends - now
     if left <= timedelta():
-        what = "the stack would be deleted" if plan.ends_action == "destroy" else "no nodes would come"
+        what = "the stack would be deleted" if plan.pilot.ends_action == "destroy" else "no nodes would come"
         return Answer(outcome="fail", found=f"the pilot ended at {utc_text(ends)}: {what}", fix=_LATER)
     found = f"the pilot ends at {utc_text(ends.replace(microsecond=0))}, {left / timedelta(hours=1):.1f} h from now"
-    if left < timedelta(minutes=plan.node_timeout_minutes):
-        needed = f"{plan.node_timeout_minutes} minutes for the nodes to come up"
+    if left < timedelta(minutes=plan.node.timeout_minutes):
+        needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
         return Answer(outcome="warn", found=found, needed=needed, fix=_LATER)
     return Answer(outcome="pass", found=found)

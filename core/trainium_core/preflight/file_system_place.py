@@ -20,11 +20,12 @@ def region_has(name: str, service: str, plan: Plan, account: Account, *, setting
 
 def names_of_file_systems(plan: Plan, account: Account) -> Iterator[Answer]:
     """Nodes mount by name, which AWS's resolver knows in a VPC that has both kinds of DNS; a new VPC has them."""
-    if plan.vpc_id is None:
+    if plan.network.vpc_id is None:
         return
-    vpc = account.vpc(plan.vpc_id)
+    vpc = account.vpc(plan.network.vpc_id)
     if vpc is None:
-        yield Answer(outcome="fail", found=f"no {plan.vpc_id} in {plan.region}", fix="set trn:vpc_id to another")
+        found = f"no {plan.network.vpc_id} in {plan.region}"
+        yield Answer(outcome="fail", found=found, fix="set trn:vpc_id to another")
         return
     off = [
         setting

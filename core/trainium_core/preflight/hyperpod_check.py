@@ -18,11 +18,11 @@ def check_hyperpod(plan: Plan, account: Quotas) -> Answer | None:
 
 
 def _answers(plan: Plan, account: Quotas) -> Iterator[Answer]:
-    if plan.hyperpod_training_plan is None:
+    if plan.hyperpod.training_plan is None:
         yield room_for_instances(plan, plan.instance_type, _USAGE, plan.nodes, account)
-    controllers = 1 if plan.hyperpod_orchestrator == "slurm" else 0
+    controllers = 1 if plan.hyperpod.orchestrator == "slurm" else 0
     if controllers:
-        controller = plan.hyperpod_controller_type.removeprefix("ml.")
+        controller = plan.hyperpod.controller_type.removeprefix("ml.")
         yield room_for_instances(plan, controller, _USAGE, controllers, account)
     quotas = facts()["hyperpod"]["quotas"]
     for key in ("per_cluster", "all_clusters"):

@@ -27,7 +27,7 @@ def check_image(plan: Plan, account: Account) -> Answer:
     if plan.ami_parameter is not None and current != image_id:
         answers.append(_pin_is_behind(plan.ami_parameter, image, current, account))
     answer = worst_of(answers)
-    if answer.outcome == "fail" or plan.verification == "observe" or _is_known(plan, image):
+    if answer.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
         return answer
     suggestion = (
         "for a first deployment, trn:verification=observe keeps a check that is wrong about it from failing nodes"

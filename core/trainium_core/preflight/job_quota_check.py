@@ -7,8 +7,8 @@ from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.instance_room import room_for_instances
 from trainium_core.sagemaker.job import TrainingJob
 from trainium_core.sagemaker.request import volume_gib
-from trainium_core.sagemaker.training_facts import training_facts
 from trainium_core.sagemaker_quota import quota_of_sagemaker
+from trainium_core.training_facts import training_facts
 from trainium_runtime.answer import Answer
 from trainium_runtime.quota import Quotas
 

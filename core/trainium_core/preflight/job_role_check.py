@@ -8,7 +8,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.sagemaker.images import parsed_image
 from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.training_facts import training_facts
+from trainium_core.training_facts import training_facts
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 

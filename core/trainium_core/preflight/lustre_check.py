@@ -17,14 +17,14 @@ _USABLE = ("AVAILABLE", "UPDATING")
 
 def check_lustre(plan: Plan, account: Account) -> Answer | None:
     """None for a plan without one."""
-    if plan.fsx_lustre is None:
+    if plan.file_systems.fsx_lustre is None:
         return None
     answers = [*names_of_file_systems(plan, account)]
-    if isinstance(plan.fsx_lustre, int):
+    if isinstance(plan.file_systems.fsx_lustre, int):
         service = facts()["fsx_lustre"]["service"]
         answers.append(region_has("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
     else:
-        answers += _judge(plan, plan.fsx_lustre, account)
+        answers += _judge(plan, plan.file_systems.fsx_lustre, account)
     return worst_of(answers)
 
 
@@ -51,11 +51,11 @@ def _state(found: FsxFileSystem) -> Iterator[Answer]:
 
 
 def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Answer]:
-    if found.vpc_id != plan.vpc_id:
-        said = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.vpc_id}"
+    if found.vpc_id != plan.network.vpc_id:
+        said = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
         yield Answer(outcome="fail", found=said, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it")
         return
-    if found.subnet_id == plan.subnet_id:
+    if found.subnet_id == plan.network.subnet_id:
         return
     nodes, subnet = zone_of_the_nodes(plan, account), account.subnet(found.subnet_id)
     if subnet is None:
@@ -66,10 +66,11 @@ def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Answe
 
 
 def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[Answer]:
-    if found.mount_name != plan.fsx_lustre_mount_name:
-        said = f"the mount name of {found.file_system_id} is {found.mount_name}, not {plan.fsx_lustre_mount_name}"
+    given = plan.file_systems
+    if found.mount_name != given.fsx_lustre_mount_name:
+        said = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
         yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
-    if plan.fsx_lustre_security_group not in found.security_group_ids:
+    if given.fsx_lustre_security_group not in found.security_group_ids:
         groups = " or ".join(sorted(found.security_group_ids)) or "a group that you add"
-        said = f"{found.file_system_id} is not in {plan.fsx_lustre_security_group}"
+        said = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
         yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_security_group to {groups}")

@@ -8,8 +8,8 @@ from trainium_core.account import Account
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
-from trainium_core.network_layout import addresses_needed
 from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import addresses_needed
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.answer import Answer
 
@@ -52,19 +52,19 @@ def check_network(plan: Plan, account: Account) -> Answer | None:
     vpcs = _stacks_in_a_vpc(plan)
     if not vpcs:
         return None
-    if plan.vpc_id is None or plan.subnet_id is None:
+    if plan.network.vpc_id is None or plan.network.subnet_id is None:
         return _room_for_vpcs(vpcs, plan, account)
     with ThreadPoolExecutor() as threads:
-        vpc = threads.submit(account.vpc, plan.vpc_id)
-        subnet = threads.submit(account.subnet, plan.subnet_id)
-        table = threads.submit(account.route_table, subnet_id=plan.subnet_id, vpc_id=plan.vpc_id)
-        endpoints = threads.submit(account.endpoints, plan.vpc_id)
-        held = threads.submit(account.addresses_of, plan.cluster_name, subnet_id=plan.subnet_id)
+        vpc = threads.submit(account.vpc, plan.network.vpc_id)
+        subnet = threads.submit(account.subnet, plan.network.subnet_id)
+        table = threads.submit(account.route_table, subnet_id=plan.network.subnet_id, vpc_id=plan.network.vpc_id)
+        endpoints = threads.submit(account.endpoints, plan.network.vpc_id)
+        held = threads.submit(account.addresses_of, plan.cluster_name, subnet_id=plan.network.subnet_id)
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
 def _stacks_in_a_vpc(plan: Plan) -> int:
-    return sum(stack != "sagemaker" or plan.sagemaker_vpc == "on" for stack in plan.stacks)
+    return sum(stack != "sagemaker" or plan.sagemaker.vpc for stack in plan.stacks)
 
 
 def _room_for_vpcs(count: int, plan: Plan, account: Account) -> Answer:
@@ -92,9 +92,10 @@ def _judge(
     held: int,
 ) -> Answer:
     if vpc is None:
-        return Answer(outcome="fail", found=f"no {plan.vpc_id} in {plan.region}", fix="set trn:vpc_id to another")
+        found = f"no {plan.network.vpc_id} in {plan.region}"
+        return Answer(outcome="fail", found=found, fix="set trn:vpc_id to another")
     if subnet is None:
-        found = f"no {plan.subnet_id} in {plan.region}"
+        found = f"no {plan.network.subnet_id} in {plan.region}"
         return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {vpc.vpc_id}")
     if subnet.vpc_id != vpc.vpc_id:
         found = f"{subnet.subnet_id} is in {subnet.vpc_id}, not in {vpc.vpc_id}"
@@ -118,7 +119,7 @@ def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
     if need <= room:
         return Answer(outcome="pass", found=found, needed=needed)
     fix = "choose a larger subnet, or fewer nodes"
-    if plan.uses_efa and plan.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
+    if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
         fix += ", or set trn:secondary_interface_type to efa-only"
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
 
@@ -136,7 +137,7 @@ def _names(network: _OwnNetwork) -> Answer:
 
 def _way_to_s3(plan: Plan, network: _OwnNetwork) -> Answer:
     table = network.table.route_table_id
-    if plan.route_table_id is not None:
+    if plan.network.route_table_id is not None:
         return _room_for_s3_gateway(plan, network)
     if network.s3_gateways:
         return Answer(outcome="pass", found=f"{table} leads to S3 by a gateway endpoint")
@@ -154,8 +155,8 @@ def _way_to_s3(plan: Plan, network: _OwnNetwork) -> Answer:
 
 def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> Answer:
     table = network.table.route_table_id
-    if plan.route_table_id != table:
-        found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.route_table_id}"
+    if plan.network.route_table_id != table:
+        found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.network.route_table_id}"
         return Answer(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
     if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
         found = f"{table} leads to S3 by a gateway endpoint already, and takes no second"
@@ -167,12 +168,11 @@ def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> Answer:
     if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
         return Answer(outcome="pass", found="Session Manager is reached")
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
+    vpc_id = plan.network.vpc_id
     if network.leads_somewhere_else:
-        found = (
-            f"no endpoints for sessions in {plan.vpc_id}; whether {target} leads to Session Manager is not seen here"
-        )
+        found = f"no endpoints for sessions in {vpc_id}; whether {target} leads to Session Manager is not seen here"
     elif target is not None:
         found = f"no sessions: {target} serves public addresses only, and nodes have none"
     else:
-        found = f"no sessions: {plan.vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
+        found = f"no sessions: {vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
     return Answer(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")

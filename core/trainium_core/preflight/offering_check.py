@@ -7,14 +7,14 @@ from trainium_runtime.answer import Answer
 
 def check_offering(plan: Plan, account: Account) -> Answer:
     zone_id = plan.zone_id
-    if plan.subnet_id is not None:
-        subnet = account.subnet(plan.subnet_id)
+    if plan.network.subnet_id is not None:
+        subnet = account.subnet(plan.network.subnet_id)
         if subnet is None:
-            found = f"no {plan.subnet_id} in {plan.region}"
-            return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.vpc_id}")
+            found = f"no {plan.network.subnet_id} in {plan.region}"
+            return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.network.vpc_id}")
         zone_id = subnet.zone_id
         if plan.availability_zone_id not in (None, zone_id):
-            found = f"{plan.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
+            found = f"{plan.network.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
             return Answer(
                 outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or leave it out"
             )

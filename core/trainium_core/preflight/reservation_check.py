@@ -50,7 +50,7 @@ def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[
         ("zone", reservation.zone_id, zone_id, _zone_fix(plan, reservation)),
         ("platform", reservation.platform, INSTANCE_PLATFORM, "use another reservation"),
         ("tenancy", reservation.tenancy, TENANCY, "use another reservation"),
-        ("placement group", reservation.placement_group, plan.placement_group, _group_fix(reservation)),
+        ("placement group", reservation.placement_group, plan.network.placement_group, _group_fix(reservation)),
     ):
         if got != wanted:
             found = f"its {what} is {got or 'none'}, not {wanted or 'none'}"
@@ -62,7 +62,7 @@ def _setting(name: str, value: str) -> str:
 
 
 def _zone_fix(plan: Plan, reservation: Reservation) -> str:
-    if plan.vpc_id is not None:
+    if plan.network.vpc_id is not None:
         return f"set trn:subnet_id to a subnet in {reservation.zone_id}"
     return _setting("availability_zone_id", reservation.zone_id)
 
@@ -79,10 +79,10 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
         return Answer(outcome="fail", found=f"it is {reservation.state}", fix=fix)
     start = max(reservation.start or now, now)
-    patience = timedelta(minutes=plan.node_timeout_minutes)
+    patience = timedelta(minutes=plan.node.timeout_minutes)
     if last is not None and last - start < patience:
         found = f"nodes can run until {_time(last)}"
-        needed = f"{plan.node_timeout_minutes} minutes for the nodes to come up"
+        needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
         return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
     until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":

@@ -3,7 +3,7 @@
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.training_facts import training_facts
+from trainium_core.training_facts import training_facts
 
 CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"
 

@@ -7,7 +7,7 @@ from trainium_core.sagemaker.environment import CHECKPOINT_FOLDER, launch_enviro
 from trainium_core.sagemaker.job import TrainingJob, sagemaker_type
 from trainium_core.sagemaker.rules import check_job
 from trainium_core.sagemaker.source_package import ENTRY_FILE, SOURCE_CHANNEL
-from trainium_core.sagemaker.training_facts import training_facts
+from trainium_core.training_facts import training_facts
 from trainium_runtime.naming import CLUSTER_TAG
 
 SECONDS_PER_HOUR = 3600

@@ -11,7 +11,7 @@ from trainium_core.sagemaker.job import LONGEST_NAME, TrainingJob, sagemaker_typ
 from trainium_core.sagemaker.locations import BUCKET_NAME
 from trainium_core.sagemaker.problems import JobError, JobProblem
 from trainium_core.sagemaker.source_package import SOURCE_CHANNEL
-from trainium_core.sagemaker.training_facts import training_facts
+from trainium_core.training_facts import training_facts
 
 
 def check_job(plan: Plan, job: TrainingJob) -> None:

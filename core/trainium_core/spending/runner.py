@@ -9,8 +9,8 @@ from trainium_core.account.spending import SpendingAccount
 from trainium_core.audit import Audit, NotRead, audit
 from trainium_core.audit.runner import Progress
 from trainium_core.cost import CostLine, Total, estimate
-from trainium_core.pilot_end import read_pilot_end
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.spending.estimated import (
     forgotten_lines,
     hourly_lines,
@@ -107,9 +107,9 @@ def _billed(
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
     """What was billed lags behind, and an estimate leaves out what nobody can see: the larger one is nearer."""
     standing = [stack.created for stack in found.audit.stacks if stack.stands]
-    if plan.ends is None or not standing:
+    if plan.pilot.ends is None or not standing:
         return None
-    ends = read_pilot_end(plan.ends).instant(min(standing))
+    ends = read_pilot_end(plan.pilot.ends).instant(min(standing))
     left = max(hours(ends - found.audit.time), Decimal(0))
     spent = max(found.billed_total or Decimal(0), found.estimated_total.usd)
     unknown = found.estimated_total.unknown + (found.hourly.unknown if left else 0)

@@ -21,7 +21,7 @@ SILENT = FakeQuotas(silent={"quota"})
 
 
 def plan(**settings: Any) -> Plan:
-    return Plan(**{"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, **settings})
+    return Plan.of(**{"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, **settings})
 
 
 def properties(**settings: Any) -> dict[str, str]:

@@ -36,7 +36,7 @@ LISTINGS: tuple[Listing, ...] = (
 
 
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
-    """Answers trainium_core.account.audit.AuditedAccount, and counts its calls."""
+    """Answers trainium_core.audit.audited_account.AuditedAccount, and counts its calls."""
 
     def __init__(self, region: str) -> None:
         self._log = CallLog()

@@ -1,39 +1,24 @@
-"""What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
+"""What must hold between type, region, capacity, network, image and nodes of a cluster."""
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from trainium_core.bash_syntax import bash_complaint
 from trainium_core.facts import facts
-from trainium_core.file_system_rules import FILE_SYSTEM_RULES
 from trainium_core.nearest_region import nearest_region
-from trainium_core.network_layout import addresses_needed, node_subnet_addresses
-from trainium_core.pilot_rules import PILOT_RULES
-from trainium_core.plan import Plan
+from trainium_core.plan.bash_syntax import bash_complaint
+from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
+from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem, nearest
-from trainium_core.rule import Rule, rule_of
-from trainium_core.settings import SETTINGS
-from trainium_core.stack_rules import STACK_RULES
 
-RULES: list[Rule] = []
-rule = rule_of(RULES)
-
-
-def broken_rules(plan: Plan, unusable: Collection[str] = ()) -> list[Problem]:
-    """Every rule the plan breaks, but for those that read an unusable setting or one refused by an earlier rule."""
-    refused = set(unusable)
-    problems: list[Problem] = []
-    for known in (*RULES, *FILE_SYSTEM_RULES, *PILOT_RULES, *STACK_RULES):
-        if refused.isdisjoint(known.reads):
-            found = list(known.check(plan))
-            refused |= {problem.key for problem in found}
-            problems += found
-    return problems
+CLUSTER_RULES: list[Rule] = []
+rule = rule_of(CLUSTER_RULES)
 
 
 @rule("instance_type", "catalog")
-def type_is_in_the_catalogue(plan: Plan) -> Iterator[Problem]:
+def type_is_in_the_catalogue(plan: PlanValues) -> Iterator[Problem]:
     if plan.instance_type not in plan.catalog:
         # Sizes alone resemble each other: p5.48xlarge does not mean trn2.48xlarge.
         words = re.split(r"[^a-z0-9]+", plan.instance_type.casefold())
@@ -50,7 +35,7 @@ def type_is_in_the_catalogue(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("region", "catalog")
-def region_offers_trainium(plan: Plan) -> Iterator[Problem]:
+def region_offers_trainium(plan: PlanValues) -> Iterator[Problem]:
     regions = plan.catalog.regions
     if plan.region not in regions:
         close = nearest_region(plan.region, regions)
@@ -59,7 +44,7 @@ def region_offers_trainium(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("instance_type", "region", "catalog")
-def region_offers_the_type(plan: Plan) -> Iterator[Problem]:
+def region_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
     if plan.region not in plan.type.zones:
         elsewhere = ", ".join(plan.type.zones)
         yield Problem(
@@ -72,7 +57,7 @@ def region_offers_the_type(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("instance_type", "region", "catalog", "availability_zone_id")
-def zone_offers_the_type(plan: Plan) -> Iterator[Problem]:
+def zone_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
     zone, offering = plan.availability_zone_id, plan.type.zones[plan.region]
     if zone is not None and zone not in offering:
         elsewhere = next((region for region, zones in plan.type.zones.items() if zone in zones), None)
@@ -88,7 +73,7 @@ def zone_offers_the_type(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("instance_type", "catalog", "capacity")
-def type_is_sold_that_way(plan: Plan) -> Iterator[Problem]:
+def type_is_sold_that_way(plan: PlanValues) -> Iterator[Problem]:
     usage_class = "on-demand" if plan.capacity == "reservation" else plan.capacity
     if usage_class not in plan.type.usage_classes:
         sold = ", ".join(plan.type.usage_classes)
@@ -102,7 +87,7 @@ def type_is_sold_that_way(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("capacity", "reservation_id")
-def reservation_goes_with_reserved_capacity(plan: Plan) -> Iterator[Problem]:
+def reservation_goes_with_reserved_capacity(plan: PlanValues) -> Iterator[Problem]:
     reserved = plan.capacity in ("capacity-block", "reservation")
     if reserved and plan.reservation_id is None:
         yield Problem(
@@ -121,7 +106,7 @@ def reservation_goes_with_reserved_capacity(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("capacity", "nodes")
-def nodes_fit_a_capacity_block(plan: Plan) -> Iterator[Problem]:
+def nodes_fit_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if plan.capacity == "capacity-block" and plan.nodes > largest:
         yield Problem(
@@ -133,18 +118,18 @@ def nodes_fit_a_capacity_block(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("capacity", "placement_group")
-def no_placement_group_with_a_capacity_block(plan: Plan) -> Iterator[Problem]:
-    if plan.capacity == "capacity-block" and plan.placement_group is not None:
+def no_placement_group_with_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
+    if plan.capacity == "capacity-block" and plan.network.placement_group is not None:
         yield Problem(
             key="placement_group",
-            got=plan.placement_group,
+            got=plan.network.placement_group,
             allowed="nothing with capacity capacity-block",
             fix="remove it: a Capacity Block places its instances close together by itself",
         )
 
 
 @rule("instance_type", "catalog", "nodes")
-def several_nodes_need_efa(plan: Plan) -> Iterator[Problem]:
+def several_nodes_need_efa(plan: PlanValues) -> Iterator[Problem]:
     if plan.nodes > 1 and not plan.uses_efa:
         with_efa = [name for name, entry in plan.catalog.items() if entry.efa_interfaces]
         yield Problem(
@@ -156,11 +141,11 @@ def several_nodes_need_efa(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
-def nodes_fit_the_subnet(plan: Plan) -> Iterator[Problem]:
+def nodes_fit_the_subnet(plan: PlanValues) -> Iterator[Problem]:
     need, have = addresses_needed(plan), node_subnet_addresses(plan)
     if need > have:
         per_node = need // plan.nodes
-        remedies = ["a larger trn:vpc_cidr"] if plan.vpc_id is None else []
+        remedies = ["a larger trn:vpc_cidr"] if plan.network.vpc_id is None else []
         remedies += ["trn:secondary_interface_type=efa-only"] if per_node > 1 else []
         yield Problem(
             key="nodes",
@@ -171,7 +156,7 @@ def nodes_fit_the_subnet(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("instance_type", "catalog", "logical_neuroncore_config")
-def logical_core_config_is_one_of_the_types(plan: Plan) -> Iterator[Problem]:
+def logical_core_config_is_one_of_the_types(plan: PlanValues) -> Iterator[Problem]:
     allowed = plan.type.logical_neuroncore_configs or (1,)
     if plan.logical_neuroncore_config is not None and plan.logical_neuroncore_config not in allowed:
         yield Problem(
@@ -183,72 +168,72 @@ def logical_core_config_is_one_of_the_types(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("vpc_id", "subnet_id")
-def own_vpc_comes_with_its_subnet(plan: Plan) -> Iterator[Problem]:
-    if plan.vpc_id is not None and plan.subnet_id is None:
+def own_vpc_comes_with_its_subnet(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.subnet_id is None:
         allowed = SETTINGS["subnet_id"].form.allowed
-        fix = f"name the subnet of {plan.vpc_id} that the nodes go to, in a zone that offers the type"
+        fix = f"name the subnet of {plan.network.vpc_id} that the nodes go to, in a zone that offers the type"
         yield Problem(key="subnet_id", got=None, allowed=allowed, fix=fix)
 
 
 @rule("vpc_id", "subnet_id", "route_table_id")
-def parts_of_an_own_vpc_need_it(plan: Plan) -> Iterator[Problem]:
+def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
     for key in ("subnet_id", "route_table_id"):
-        got = getattr(plan, key)
-        if plan.vpc_id is None and got is not None:
+        got = setting_value(plan, key)
+        if plan.network.vpc_id is None and got is not None:
             yield Problem(
                 key=key, got=got, allowed="nothing without trn:vpc_id", fix="give trn:vpc_id too, or remove it"
             )
 
 
 @rule("vpc_id", "egress")
-def own_vpc_keeps_its_egress(plan: Plan) -> Iterator[Problem]:
-    if plan.vpc_id is not None and plan.egress is not None:
+def own_vpc_keeps_its_egress(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.egress is not None:
         fix = "remove it: endpoints and gateways of your own VPC are yours"
-        yield Problem(key="egress", got=plan.egress, allowed="nothing with trn:vpc_id", fix=fix)
+        yield Problem(key="egress", got=plan.network.egress, allowed="nothing with trn:vpc_id", fix=fix)
 
 
 @rule("vpc_cidr", "egress", "vpc_id")
-def vpc_cidr_is_of_use(plan: Plan) -> Iterator[Problem]:
-    if plan.vpc_id is not None and plan.vpc_cidr != _default("vpc_cidr"):
+def vpc_cidr_is_of_use(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
         fix = "remove it: your own VPC has its addresses"
-        yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
-    elif ipaddress.IPv4Network(plan.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
+        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
+    elif ipaddress.IPv4Network(plan.network.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
         fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"
-        yield Problem(key="vpc_cidr", got=plan.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)
+        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)
 
 
 @rule("ami", "ami_parameter")
-def pinned_image_is_an_id(plan: Plan) -> Iterator[Problem]:
+def pinned_image_is_an_id(plan: PlanValues) -> Iterator[Problem]:
     if plan.ami_parameter is not None and plan.ami_is_parameter:
         fix = "remove it, or let `trn image pin` write the id of the image into trn:ami"
         yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an id", fix=fix)
 
 
 @rule("cache_bucket", "cache_at_destroy")
-def own_cache_bucket_is_kept(plan: Plan) -> Iterator[Problem]:
-    if plan.cache_bucket is not None and plan.cache_at_destroy == "destroy":
+def own_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
+    if plan.cache.bucket is not None and plan.cache.at_destroy == "destroy":
         yield Problem(
             key="cache_at_destroy",
-            got=plan.cache_at_destroy,
+            got=plan.cache.at_destroy,
             allowed="retain with trn:cache_bucket",
             fix="remove it: a bucket of your own is never deleted",
         )
 
 
 @rule("neuron_software", "egress", "vpc_id")
-def installing_needs_the_internet(plan: Plan) -> Iterator[Problem]:
-    if plan.neuron_software == "install" and plan.effective_egress not in ("nat-gateway", "existing"):
+def installing_needs_the_internet(plan: PlanValues) -> Iterator[Problem]:
+    if plan.node.neuron_software == "install" and plan.network.effective_egress not in ("nat-gateway", "existing"):
         yield Problem(
             key="neuron_software",
-            got=plan.neuron_software,
+            got=plan.node.neuron_software,
             allowed="install only where nodes reach the internet",
             fix="set trn:egress to nat-gateway, or use a Neuron DLAMI and leave the setting out",
         )
 
 
 @rule("neuron_software", "ami")
-def installing_needs_a_bare_image(plan: Plan) -> Iterator[Problem]:
-    if plan.neuron_software == "install" and plan.ami.startswith(facts()["neuron_images"]["parameter_prefix"]):
+def installing_needs_a_bare_image(plan: PlanValues) -> Iterator[Problem]:
+    if plan.node.neuron_software == "install" and plan.ami.startswith(facts()["neuron_images"]["parameter_prefix"]):
         bare = facts()["bare_images"]["parameters"]
         yield Problem(
             key="ami",
@@ -259,18 +244,18 @@ def installing_needs_a_bare_image(plan: Plan) -> Iterator[Problem]:
 
 
 @rule("node_recovery", "node_replacements")
-def replacements_need_recovery(plan: Plan) -> Iterator[Problem]:
-    if plan.node_recovery == "off" and plan.node_replacements != _default("node_replacements"):
+def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
+    if not plan.node.recovery and plan.node.replacements != SETTINGS["node_replacements"].default:
         yield Problem(
             key="node_replacements",
-            got=plan.node_replacements,
+            got=plan.node.replacements,
             allowed="nothing with trn:node_recovery=off",
             fix="remove it: no node is replaced",
         )
 
 
 @rule("setup_script")
-def setup_script_is_one_that_bash_can_read(plan: Plan) -> Iterator[Problem]:
+def setup_script_is_one_that_bash_can_read(plan: PlanValues) -> Iterator[Problem]:
     if plan.setup_script is None:
         return
     if "\r" in plan.setup_script:
@@ -280,7 +265,3 @@ def setup_script_is_one_that_bash_can_read(plan: Plan) -> Iterator[Problem]:
     if complaint is not None:
         allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {complaint}"
         yield Problem(key="setup_script", got=plan.setup_script, allowed=allowed, fix=fix)
-
-
-def _default(name: str) -> object:
-    return Plan.__dataclass_fields__[name].default

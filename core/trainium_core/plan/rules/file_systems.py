@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from trainium_core.file_system_settings import NEW_EFS
-from trainium_core.plan import Plan
+from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
-from trainium_core.rule import Rule, rule_of
-from trainium_core.settings import SETTINGS
 
 FILE_SYSTEM_RULES: list[Rule] = []
 rule = rule_of(FILE_SYSTEM_RULES)
 
 
 @rule("fsx_lustre", "fsx_lustre_mount_name", "fsx_lustre_security_group", "region")
-def own_lustre_file_system_comes_with_what_reaches_it(plan: Plan) -> Iterator[Problem]:
-    describe = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.fsx_lustre}"
+def own_lustre_file_system_comes_with_what_reaches_it(plan: PlanValues) -> Iterator[Problem]:
+    describe = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.file_systems.fsx_lustre}"
     for key, fix in (
         ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName of: {describe}"),
         (
@@ -22,7 +22,7 @@ def own_lustre_file_system_comes_with_what_reaches_it(plan: Plan) -> Iterator[Pr
             f"give a group of its network interfaces, which are NetworkInterfaceIds of: {describe}",
         ),
     ):
-        given, own = getattr(plan, key) is not None, isinstance(plan.fsx_lustre, str)
+        given, own = setting_value(plan, key) is not None, isinstance(plan.file_systems.fsx_lustre, str)
         if own and not given:
             yield Problem(key=key, got=None, allowed=SETTINGS[key].form.allowed, fix=fix)
         if given and not own:
@@ -30,16 +30,16 @@ def own_lustre_file_system_comes_with_what_reaches_it(plan: Plan) -> Iterator[Pr
 
 
 @rule("efs", "efs_security_group")
-def mount_target_of_ones_own_is_of_an_own_efs(plan: Plan) -> Iterator[Problem]:
-    if plan.efs_security_group is not None and plan.efs in (None, NEW_EFS):
+def mount_target_of_ones_own_is_of_an_own_efs(plan: PlanValues) -> Iterator[Problem]:
+    if plan.file_systems.efs_security_group is not None and plan.file_systems.efs in (None, NEW_EFS):
         yield _of_an_own_one_only(plan, "efs", "efs_security_group")
 
 
-def _of_an_own_one_only(plan: Plan, of: str, key: str) -> Problem:
-    there_is_a_new_one = getattr(plan, of) is not None
+def _of_an_own_one_only(plan: PlanValues, of: str, key: str) -> Problem:
+    there_is_a_new_one = setting_value(plan, of) is not None
     return Problem(
         key=key,
-        got=getattr(plan, key),
+        got=setting_value(plan, key),
         allowed=f"nothing unless {SETTING_PREFIX}{of} is the id of one",
         fix="remove it: a new file system has its own"
         if there_is_a_new_one
@@ -48,40 +48,42 @@ def _of_an_own_one_only(plan: Plan, of: str, key: str) -> Problem:
 
 
 @rule("fsx_lustre", "efs", "efs_security_group", "vpc_id")
-def own_file_system_is_in_an_own_vpc(plan: Plan) -> Iterator[Problem]:
+def own_file_system_is_in_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
     """An EFS file system without a mount target is in no VPC yet: it gets one in the new VPC."""
-    if plan.vpc_id is not None:
+    if plan.network.vpc_id is not None:
         return
     for key, has_a_place in (
-        ("fsx_lustre", isinstance(plan.fsx_lustre, str)),
-        ("efs", plan.efs_security_group is not None),
+        ("fsx_lustre", isinstance(plan.file_systems.fsx_lustre, str)),
+        ("efs", plan.file_systems.efs_security_group is not None),
     ):
         if has_a_place:
             yield Problem(
                 key=key,
-                got=getattr(plan, key),
+                got=setting_value(plan, key),
                 allowed="a new file system in a new VPC: nothing leads from there to one of your own",
                 fix="set trn:vpc_id and trn:subnet_id to the network of the file system",
             )
 
 
 @rule("file_systems_at_destroy", "fsx_lustre", "vpc_id")
-def a_retained_lustre_file_system_keeps_its_subnet(plan: Plan) -> Iterator[Problem]:
-    if plan.file_systems_at_destroy == "retain" and isinstance(plan.fsx_lustre, int) and plan.vpc_id is None:
+def a_retained_lustre_file_system_keeps_its_subnet(plan: PlanValues) -> Iterator[Problem]:
+    wanted = plan.file_systems
+    if wanted.at_destroy == "retain" and isinstance(wanted.fsx_lustre, int) and plan.network.vpc_id is None:
         yield Problem(
             key="file_systems_at_destroy",
-            got=plan.file_systems_at_destroy,
+            got=wanted.at_destroy,
             allowed="destroy for a new FSx for Lustre file system in a new VPC: its subnet could not be deleted",
             fix="set trn:vpc_id and trn:subnet_id to a network that stays, or keep what matters in S3 or EFS",
         )
 
 
 @rule("file_systems_at_destroy", "fsx_lustre", "efs")
-def only_new_file_systems_have_a_fate(plan: Plan) -> Iterator[Problem]:
-    if plan.file_systems_at_destroy == "retain" and not isinstance(plan.fsx_lustre, int) and plan.efs != NEW_EFS:
+def only_new_file_systems_have_a_fate(plan: PlanValues) -> Iterator[Problem]:
+    wanted = plan.file_systems
+    if wanted.at_destroy == "retain" and not isinstance(wanted.fsx_lustre, int) and wanted.efs != NEW_EFS:
         yield Problem(
             key="file_systems_at_destroy",
-            got=plan.file_systems_at_destroy,
+            got=wanted.at_destroy,
             allowed="nothing without a new file system",
             fix="remove it: a file system of your own is never deleted",
         )

@@ -24,19 +24,20 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             "cannot fetch the parameter, copy an image there and set trn:ami to its id",
         )
     yield from _framework_warnings(plan)
-    if plan.effective_egress == "none":
+    if plan.network.effective_egress == "none":
         yield (
             "egress",
             "with trn:egress=none nodes reach S3 and nothing else: no sessions, no packages; what a job needs must be "
             "in the image or in S3",
         )
-    if plan.setup_script is not None and plan.effective_egress in ("vpc-endpoints", "none"):
+    egress = plan.network.effective_egress
+    if plan.setup_script is not None and egress in ("vpc-endpoints", "none"):
         yield (
             "setup_script",
-            f"with trn:egress={plan.effective_egress} the setup script has no internet: fetch what it needs from S3, "
+            f"with trn:egress={egress} the setup script has no internet: fetch what it needs from S3, "
             "or choose trn:egress=nat-gateway",
         )
-    if plan.fsx_lustre is not None:
+    if plan.file_systems.fsx_lustre is not None:
         yield (
             "fsx_lustre",
             "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; install "
@@ -47,7 +48,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             "capacity",
             "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it",
         )
-    if plan.ends is None and plan.capacity != "capacity-block":
+    if plan.pilot.ends is None and plan.capacity != "capacity-block":
         yield (
             "ends",
             f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
@@ -61,17 +62,17 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             f"the Neuron documentation advises {advised} GiB or more; {plan.root_volume_gib} may fill up with "
             "compiled graphs",
         )
-    if plan.vpc_id is not None and plan.route_table_id is None:
+    if plan.network.vpc_id is not None and plan.network.route_table_id is None:
         yield (
             "route_table_id",
-            f"nodes report to S3: {plan.subnet_id} must have a route there already, or give trn:route_table_id",
+            f"nodes report to S3: {plan.network.subnet_id} must have a route there already, or give trn:route_table_id",
         )
 
 
 def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     """What the author of a plan for a HyperPod cluster should know of its end and budget, by setting."""
     warnings = dict(_pilot_warnings(plan))
-    if plan.ends is None:
+    if plan.pilot.ends is None:
         warnings["ends"] = (
             f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
             "destroys the stack; give trn:ends, such as 5d, and trn:ends_action=destroy"
@@ -81,7 +82,7 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
 
 def training_warnings(plan: Plan) -> Mapping[str, str]:
     """What the author of a plan for training jobs should know of its end, by setting."""
-    if plan.ends is None:
+    if plan.pilot.ends is None:
         return {}
     return {
         "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
@@ -107,12 +108,12 @@ def _framework_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    if plan.ends is not None and plan.notify_email is None:
+    if plan.pilot.ends is not None and plan.pilot.notify_email is None:
         yield (
             "notify_email",
             "nobody is warned before the pilot ends: give trn:notify_email, or subscribe to the topic in the outputs",
         )
-    if plan.budget_usd is not None:
+    if plan.pilot.budget_usd is not None:
         yield (
             "budget_usd",
             f"AWS Budgets sees nothing until the payer of the account has activated the cost allocation tag "

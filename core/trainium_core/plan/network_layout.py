@@ -2,12 +2,9 @@
 
 import ipaddress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainium_core.facts import facts
-
-if TYPE_CHECKING:
-    from trainium_core.plan import Plan
+from trainium_core.plan.values import PlanValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +20,7 @@ class NetworkInterface:
         return self.interface_type != "efa-only"
 
 
-def network_interfaces(plan: "Plan") -> tuple[NetworkInterface, ...]:
+def network_interfaces(plan: PlanValues) -> tuple[NetworkInterface, ...]:
     """The interfaces of one node: one on each network card that takes EFA, else one ordinary interface.
 
     Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1
@@ -35,23 +32,23 @@ def network_interfaces(plan: "Plan") -> tuple[NetworkInterface, ...]:
         NetworkInterface(
             card=card,
             device=0 if card == 0 else 1,
-            interface_type="efa" if card == 0 else plan.secondary_interface_type,
+            interface_type="efa" if card == 0 else plan.network.secondary_interface_type,
         )
         for card in range(plan.type.efa_interfaces)
     )
 
 
-def addresses_needed(plan: "Plan") -> int:
+def addresses_needed(plan: PlanValues) -> int:
     """Subnet addresses that all nodes together take."""
     return plan.nodes * sum(interface.has_address for interface in network_interfaces(plan))
 
 
-def node_subnet_prefix(plan: "Plan") -> int:
+def node_subnet_prefix(plan: PlanValues) -> int:
     """Prefix length of the private subnet in a new VPC: half of the block; a public subnet takes of the other half."""
-    return ipaddress.IPv4Network(plan.vpc_cidr).prefixlen + 1
+    return ipaddress.IPv4Network(plan.network.vpc_cidr).prefixlen + 1
 
 
-def node_subnet_addresses(plan: "Plan") -> int:
+def node_subnet_addresses(plan: PlanValues) -> int:
     """Addresses of the private subnet that AWS leaves to us; of the largest subnet there is, in a VPC of your own."""
-    prefix = facts()["subnet"]["largest_prefix"] if plan.vpc_id else node_subnet_prefix(plan)
+    prefix = facts()["subnet"]["largest_prefix"] if plan.network.vpc_id else node_subnet_prefix(plan)
     return 2 ** (32 - prefix) - facts()["subnet"]["reserved_addresses"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from trainium_core.forms import UnreadableError
+from trainium_core.plan.forms import UnreadableError
 from trainium_core.problems import nearest
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 

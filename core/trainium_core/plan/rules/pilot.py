@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
+from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
-from trainium_core.rule import Rule, rule_of
 from trainium_runtime.naming import CLUSTER_TAG
 
 PILOT_RULES: list[Rule] = []
@@ -13,59 +14,59 @@ rule = rule_of(PILOT_RULES)
 
 
 @rule("ends", "ends_action", "warning_hours")
-def what_happens_at_the_end_needs_an_end(plan: Plan) -> Iterator[Problem]:
-    if plan.ends is None:
+def what_happens_at_the_end_needs_an_end(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.ends is None:
         yield from _without(plan, "ends_action", needs="ends")
         yield from _without(plan, "warning_hours", needs="ends")
 
 
 @rule("budget_usd", "budget_action")
-def what_happens_at_the_budget_needs_a_budget(plan: Plan) -> Iterator[Problem]:
-    if plan.budget_usd is None:
+def what_happens_at_the_budget_needs_a_budget(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.budget_usd is None:
         yield from _without(plan, "budget_action", needs="budget_usd")
 
 
 @rule("ends", "budget_usd", "notify_email", "capacity")
-def somebody_is_told_of_something(plan: Plan) -> Iterator[Problem]:
-    if plan.ends is None and plan.budget_usd is None and plan.capacity != "capacity-block":
+def somebody_is_told_of_something(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.ends is None and plan.pilot.budget_usd is None and plan.capacity != "capacity-block":
         yield from _without(plan, "notify_email", needs="ends")
 
 
 @rule("budget_usd", "region")
-def budgets_can_be_made_from_the_region(plan: Plan) -> Iterator[Problem]:
-    if plan.budget_usd is not None and plan.region in facts()["budgets"]["regions_without_cloudformation_type"]:
+def budgets_can_be_made_from_the_region(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.budget_usd is not None and plan.region in facts()["budgets"]["regions_without_cloudformation_type"]:
         yield Problem(
             key="budget_usd",
-            got=plan.budget_usd,
+            got=plan.pilot.budget_usd,
             allowed=f"nothing in {plan.region}: CloudFormation makes no budgets from there",
             fix=f"remove it, and make a budget on the tag {CLUSTER_TAG}={plan.cluster_name} by hand",
         )
 
 
 @rule("stacks", "ends", "ends_action")
-def a_hyperpod_cluster_ends_with_its_stack(plan: Plan) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.ends is not None and plan.ends_action == "sleep":
+def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem]:
+    if "hyperpod" in plan.stacks and plan.pilot.ends is not None and plan.pilot.ends_action == "sleep":
         yield Problem(
             key="ends_action",
-            got=plan.ends_action,
+            got=plan.pilot.ends_action,
             allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
             fix="set trn:ends_action to destroy, or remove trn:ends",
         )
 
 
 @rule("stacks", "budget_usd", "budget_action")
-def no_budget_stops_a_hyperpod_cluster(plan: Plan) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.stops_at_budget:
+def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
+    if "hyperpod" in plan.stacks and plan.pilot.stops_at_budget:
         yield Problem(
             key="budget_action",
-            got=plan.budget_action,
+            got=plan.pilot.budget_action,
             allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
             fix="set trn:budget_action to notify, or deploy TrnClusterStack instead",
         )
 
 
-def _without(plan: Plan, key: str, *, needs: str) -> Iterator[Problem]:
-    got = getattr(plan, key)
-    if got != Plan.__dataclass_fields__[key].default:
+def _without(plan: PlanValues, key: str, *, needs: str) -> Iterator[Problem]:
+    got = setting_value(plan, key)
+    if got != SETTINGS[key].default:
         name = SETTING_PREFIX + needs
         yield Problem(key=key, got=got, allowed=f"nothing without {name}", fix=f"give {name} too, or remove it")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.pilot_end import read_pilot_end
+from trainium_core.plan.pilot_end import read_pilot_end
 
 
 def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:

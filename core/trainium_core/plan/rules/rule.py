@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trainium_core.plan import Plan
+from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
-Check = Callable[[Plan], Iterator[Problem]]
+Check = Callable[[PlanValues], Iterator[Problem]]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Rule:
 
 
 def rule_of(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
-    """A decorator that adds a check to a list of rules, with the names of the settings it reads."""
+    """A decorator that adds a check to a list of rules, with the keys of the settings it reads."""
 
     def rule(*reads: str) -> Callable[[Check], Check]:
         def register(check: Check) -> Check:

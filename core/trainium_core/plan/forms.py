@@ -9,6 +9,8 @@ from typing import Any, Protocol, cast
 
 from trainium_core.problems import nearest
 
+ON, OFF = "on", "off"
+
 
 class UnreadableError(ValueError):
     """A value that does not have the form; the message says what to do about it."""
@@ -24,6 +26,11 @@ class Form(Protocol):
     def choices(self) -> tuple[str, ...]: ...
 
     def read(self, raw: Any) -> Any: ...
+
+
+def as_written(value: Any) -> Any:
+    """A value as cdk.json has it: a boolean is `on` or `off`."""
+    return {True: ON, False: OFF}[value] if isinstance(value, bool) else value
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,20 @@ class Choice:
         if raw not in self.choices:
             raise UnreadableError("choose one of the allowed values, spelt exactly so")
         return cast(str, raw)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """`on` or `off`; the value is a boolean."""
+
+    choices: tuple[str, ...] = (ON, OFF)
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.choices)
+
+    def read(self, raw: Any) -> bool:
+        return Choice(self.choices).read(raw) == ON
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,106 @@
+"""The plan: values that are known to be sound together."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from trainium_core.catalog import CatalogError, load_catalog
+from trainium_core.plan.forms import UnreadableError, as_written
+from trainium_core.plan.rules import broken_rules
+from trainium_core.plan.setting import section
+from trainium_core.plan.settings import SETTINGS, constructor_arguments, setting_value
+from trainium_core.plan.values import PlanValues
+from trainium_core.prices_file import PricesError, load_prices
+from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
+
+_ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
+"""Such as us-west-2a, the common mistake for a zone id."""
+
+
+@section
+class Plan(PlanValues):
+    """What cluster is wanted, validated and immutable. Everything else is a projection of it.
+
+    Each field is a setting or a section of settings, such as `network`. Raises PlanError with every problem found.
+    """
+
+    def __post_init__(self) -> None:
+        given = {key: setting_value(self, key) for key in SETTINGS if key not in _LOADED}
+        malformed = [p for key, value in given.items() if value is not None for p in _form_problems(key, value)]
+        problems = malformed + broken_rules(self, {problem.key for problem in malformed})
+        if problems:
+            raise PlanError(problems)
+
+    @classmethod
+    def of(cls, **values: Any) -> "Plan":
+        """The plan of values by the keys of their settings: of(vpc_id=...) for network=Network(vpc_id=...).
+
+        Raises PlanError as the constructor does, and KeyError for an unknown key.
+        """
+        return cls(**constructor_arguments(values))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Plan":
+        """The plan that settings without their prefix describe; paths in them are relative to `folder`.
+
+        Raises PlanError with every problem found, those of single values and those between values together.
+        """
+        problems = [_unknown_setting(name, value) for name, value in settings.items() if name not in SETTINGS]
+        values: dict[str, Any] = {}
+        for name, setting in SETTINGS.items():
+            if name not in settings:
+                if setting.default_text is None:
+                    problems.append(_missing(name))
+                continue
+            raw = str(folder / str(settings[name])) if name in _LOADED else settings[name]
+            try:
+                value = setting.form.read(raw)
+                values[name] = _LOADED[name](value) if name in _LOADED else value
+            except (CatalogError, PricesError) as error:
+                problems.append(Problem(key=name, got=settings[name], allowed=setting.form.allowed, fix=str(error)))
+            except UnreadableError as error:
+                problems.append(_malformed(name, settings[name], str(error)))
+        if not problems:
+            return cls.of(**values)
+        required = {name: "" for name, setting in SETTINGS.items() if setting.default_text is None}
+        readable = PlanValues(**constructor_arguments(required | values))
+        raise PlanError(problems + broken_rules(readable, {problem.key for problem in problems}))
+
+
+_LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}
+"""What is made of a file; the settings are its path."""
+
+
+def _form_problems(name: str, value: Any) -> list[Problem]:
+    """What is wrong with a value that Python code gave: it must be just what its form would read it as."""
+    try:
+        read = SETTINGS[name].form.read(as_written(value))
+    except UnreadableError as error:
+        return [_malformed(name, value, str(error))]
+    if read == value and (type(read) is type(value) or name == "tags"):
+        return []
+    return [_malformed(name, value, f"give {read!r}, of type {type(read).__name__}")]
+
+
+def _malformed(name: str, got: Any, fix: str) -> Problem:
+    form = SETTINGS[name].form
+    if name == "availability_zone_id" and _ZONE_NAME.fullmatch(str(got)):
+        fix = "that is a zone name, which means another zone in every account; give the id, see `trn types`"
+    return Problem(key=name, got=got, allowed=form.allowed, nearest=nearest(str(got), form.choices), fix=fix)
+
+
+def _unknown_setting(name: str, value: Any) -> Problem:
+    close = nearest(name, tuple(SETTINGS))
+    fix = f"write {SETTING_PREFIX}{close}" if close else "remove it, or see `trn settings` for what each setting means"
+    return Problem(key=name, got=value, allowed=f"the settings {', '.join(SETTINGS)}", nearest=close, fix=fix)
+
+
+def _missing(name: str) -> Problem:
+    example = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}[name]
+    return Problem(
+        key=name,
+        got=None,
+        allowed=SETTINGS[name].form.allowed,
+        fix=f'add "{SETTING_PREFIX}{name}": "{example}" to the context of cdk.json, or give it with -c',
+    )

@@ -1,0 +1,35 @@
+"""The compile cache: the bucket that nodes share compiled graphs in."""
+
+from trainium_core.plan.forms import Choice, Pattern, WholeNumber
+from trainium_core.plan.setting import AT_DESTROY, BUCKET_NAME, section, setting
+
+
+@section
+class Cache:
+    """A new bucket, or one of the user's own."""
+
+    bucket: str | None = setting(
+        "cache_bucket",
+        Pattern(BUCKET_NAME, "the name of an existing S3 bucket in the region"),
+        default=None,
+        left_out="a new bucket",
+        meaning="bucket of your own for the compile cache, such as one that an earlier cluster left",
+    )
+    at_destroy: str | None = setting(
+        "cache_at_destroy",
+        Choice(AT_DESTROY),
+        default=None,
+        left_out="destroy",
+        meaning="what happens to the new cache bucket at destroy",
+    )
+    expiration_days: int = setting(
+        "cache_expiration_days",
+        WholeNumber(1, 3650),
+        default=90,
+        meaning="days after which a compiled graph expires from the new bucket",
+    )
+
+    @property
+    def outlives_cluster(self) -> bool:
+        """Whether the cache is kept at destroy; a bucket of your own always is."""
+        return self.bucket is not None or self.at_destroy == "retain"

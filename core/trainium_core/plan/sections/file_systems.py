@@ -1,0 +1,62 @@
+"""The shared file systems that nodes mount: FSx for Lustre and EFS, new or of the user's own."""
+
+from typing import Any
+
+from trainium_core.facts import facts
+from trainium_core.plan.forms import Choice, Pattern, SizeOrId
+from trainium_core.plan.setting import AT_DESTROY, HEX_ID, resource_id, section, setting
+
+NEW_EFS = "new"
+
+_EXAMPLE = "such as fs-0123456789abcdef0"
+
+
+def _lustre_size_or_id(lustre: Any) -> SizeOrId:
+    smallest, step = lustre["smallest_gib"], lustre["step_gib"]
+    new = f"the GiB of a new file system ({smallest}, or a multiple of {step})"
+    return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the id of one, {_EXAMPLE}")
+
+
+@section
+class FileSystems:
+    """`fsx_lustre` is the GiB of a new file system or the id of one; `efs` is NEW_EFS or an id."""
+
+    fsx_lustre: int | str | None = setting(
+        "fsx_lustre",
+        _lustre_size_or_id(facts()["fsx_lustre"]),
+        default=None,
+        meaning="FSx for Lustre file system that the nodes mount at /fsx",
+    )
+    fsx_lustre_mount_name: str | None = setting(
+        "fsx_lustre_mount_name",
+        Pattern("[A-Za-z0-9_-]{1,8}", "the mount name of the file system, as FSx shows it"),
+        default=None,
+        left_out="that of the new file system",
+        meaning="mount name of an FSx for Lustre file system of your own",
+    )
+    fsx_lustre_security_group: str | None = setting(
+        "fsx_lustre_security_group",
+        resource_id("sg", "a security group of the file system"),
+        default=None,
+        left_out="that of the new file system",
+        meaning="group of an FSx for Lustre file system of your own; rules for the nodes are added, and go again",
+    )
+    efs: str | None = setting(
+        "efs",
+        Pattern(f"{NEW_EFS}|fs-{HEX_ID}", f"{NEW_EFS}, or the id of a file system, {_EXAMPLE}"),
+        default=None,
+        meaning="EFS file system that the nodes mount at /efs",
+    )
+    efs_security_group: str | None = setting(
+        "efs_security_group",
+        resource_id("sg", "a security group of the mount target in the nodes' zone"),
+        default=None,
+        left_out="that of a new mount target",
+        meaning="group of a mount target of your own EFS file system; rules for the nodes are added, and go again",
+    )
+    at_destroy: str = setting(
+        "file_systems_at_destroy",
+        Choice(AT_DESTROY),
+        default="destroy",
+        meaning="what happens to new file systems at destroy",
+    )

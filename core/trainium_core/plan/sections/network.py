@@ -1,0 +1,71 @@
+"""The network of the nodes: a VPC of the plan's own or of the user's, the way out, and the interfaces in it."""
+
+from typing import Literal, get_args
+
+from trainium_core.facts import facts
+from trainium_core.plan.forms import Choice, NetworkBlock, Pattern
+from trainium_core.plan.setting import resource_id, section, setting
+
+Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
+EGRESS: tuple[Egress, ...] = get_args(Egress)
+CARD_INTERFACE_TYPES = ("efa", "efa-only")
+
+_CLUSTER_EGRESS: Egress = "vpc-endpoints"
+
+
+@section
+class Network:
+    """Where the nodes are. Fields of an own VPC are ids; all but `vpc_cidr` and `egress` are None for a new one."""
+
+    vpc_id: str | None = setting(
+        "vpc_id",
+        resource_id("vpc", "a VPC"),
+        default=None,
+        left_out="a new VPC",
+        meaning="VPC of your own to put the nodes in",
+    )
+    subnet_id: str | None = setting(
+        "subnet_id",
+        resource_id("subnet", "a subnet"),
+        default=None,
+        left_out="a new private subnet",
+        meaning="subnet of your own VPC, in a zone that offers the type",
+    )
+    route_table_id: str | None = setting(
+        "route_table_id",
+        resource_id("rtb", "a route table"),
+        default=None,
+        left_out="none: your subnet must reach S3 already",
+        meaning="route table of your own subnet; an S3 gateway endpoint is added to it",
+    )
+    vpc_cidr: str = setting(
+        "vpc_cidr",
+        NetworkBlock(longest_prefix=24, shortest_prefix=facts()["subnet"]["largest_prefix"]),
+        default="10.42.0.0/16",
+        meaning="addresses of the new VPC",
+    )
+    egress: Egress | None = setting(
+        "egress",
+        Choice(EGRESS),
+        default=None,
+        left_out=f"{_CLUSTER_EGRESS} (sessions and S3 only, no internet)",
+        meaning="how nodes in the new VPC reach the outside; none leaves S3 only, without sessions",
+    )
+    secondary_interface_type: str = setting(
+        "secondary_interface_type",
+        Choice(CARD_INTERFACE_TYPES),
+        default="efa",
+        meaning="interface on network cards after the first; efa-only uses no IP address",
+    )
+    placement_group: str | None = setting(
+        "placement_group",
+        Pattern(r"[\x21-\x7e ]{1,255}", "the name of an existing cluster placement group"),
+        default=None,
+        left_out="a new one for EFA types on demand or spot, none with capacity-block or reservation",
+        meaning="placement group of your own, such as the one a reservation was made in",
+    )
+
+    @property
+    def effective_egress(self) -> Egress | Literal["existing"]:
+        """The cluster's way out of a new VPC; `existing` in a VPC of your own."""
+        return "existing" if self.vpc_id else self.egress or _CLUSTER_EGRESS

@@ -1,0 +1,59 @@
+"""What is done on a node, how long it may take, and what happens to a node that fails."""
+
+from trainium_core.facts import facts
+from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.plan.forms import Choice, Names, Switch, WholeNumber
+from trainium_core.plan.setting import section, setting
+
+NEURON_SOFTWARE = ("image", "install")
+VERIFICATION = ("enforce", "observe")
+
+
+@section
+class Node:
+    """Alike for every node."""
+
+    timeout_minutes: int = setting(
+        "node_timeout_minutes",
+        WholeNumber(1, facts()["custom_resource"]["timeout_minutes"] - 5),
+        default=50,
+        meaning="minutes the deployment waits for every node to prove itself, replacements included",
+    )
+    neuron_software: str = setting(
+        "neuron_software",
+        Choice(NEURON_SOFTWARE),
+        default="image",
+        left_out="{} (a Neuron DLAMI has everything; nothing is downloaded)",
+        meaning="where driver, runtime and tools are from; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
+    )
+    suppress_checks: tuple[str, ...] = setting(
+        "suppress_checks",
+        Names(tuple(NODE_CHECKS)),
+        default=(),
+        left_out="none",
+        meaning="checks of a node that are made and shown, but do not fail it",
+    )
+    verification: str = setting(
+        "verification",
+        Choice(VERIFICATION),
+        default="enforce",
+        meaning="observe: only missing devices, missing cores and wrong numbers fail a node, all else is a warning",
+    )
+    recovery: bool = setting(
+        "node_recovery",
+        Switch(),
+        default=True,
+        meaning="whether a node that fails is replaced, at deployment and after",
+    )
+    replacements: int = setting(
+        "node_replacements",
+        WholeNumber(0, 100),
+        default=2,
+        meaning="failed nodes that are replaced within 24 hours; the next one fails the deployment, and stays",
+    )
+    internode_ssh: bool = setting(
+        "internode_ssh",
+        Switch(),
+        default=False,
+        meaning="whether nodes may log on to each other over SSH, for MPI and nccom-test across nodes",
+    )

@@ -1,0 +1,59 @@
+"""A pilot's end: when it is, what happens then, who is told, and what it may cost."""
+
+from trainium_core.plan.forms import Choice, WholeNumber
+from trainium_core.plan.pilot_end import EndForm
+from trainium_core.plan.setting import email_address, section, setting
+
+ENDS_ACTIONS = ("sleep", "destroy")
+BUDGET_ACTIONS = ("notify", "stop")
+
+
+@section
+class Pilot:
+    """`ends` is text that read_pilot_end reads."""
+
+    ends: str | None = setting(
+        "ends",
+        EndForm(),
+        default=None,
+        left_out="none: the nodes run, and are billed, until somebody stops them",
+        meaning="when the pilot ends: a date and time, or a duration from the first deployment",
+    )
+    ends_action: str = setting(
+        "ends_action",
+        Choice(ENDS_ACTIONS),
+        default="sleep",
+        left_out="{} (no nodes; cache and file systems stay)",
+        meaning="what happens at the end: sleep, or destroy as cdk destroy does; HyperPodStack takes destroy alone",
+    )
+    warning_hours: int = setting(
+        "warning_hours",
+        WholeNumber(1, 336),
+        default=24,
+        left_out="{}; a pilot shorter than twice that is warned of at half time",
+        meaning="hours before the end at which a warning is sent",
+    )
+    notify_email: str | None = setting(
+        "notify_email",
+        email_address(),
+        default=None,
+        left_out="none: subscribe to the topic in the stack's outputs",
+        meaning="where SNS sends warnings of end and budget; the address must confirm once",
+    )
+    budget_usd: int | None = setting(
+        "budget_usd",
+        WholeNumber(1),
+        default=None,
+        meaning="US dollars that the cluster may cost in a calendar year, by AWS Budgets, which lags by up to a day",
+    )
+    budget_action: str = setting(
+        "budget_action",
+        Choice(BUDGET_ACTIONS),
+        default="notify",
+        left_out="{} (at 80 % and 100 % spent, and 100 % forecast)",
+        meaning="what happens once the budget is spent: a message alone, or no nodes until it is raised",
+    )
+
+    @property
+    def stops_at_budget(self) -> bool:
+        return self.budget_usd is not None and self.budget_action == "stop"

@@ -1,0 +1,214 @@
+"""What cluster is wanted, as values: the settings, and what follows from them. Nothing here is validated."""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from trainium_core.catalog import Catalog, InstanceType, builtin_catalog
+from trainium_core.catalog_file import ZONE_ID
+from trainium_core.facts import facts
+from trainium_core.naming import STACK_NAMES
+from trainium_core.neuron_software import Framework, framework_of_parameter
+from trainium_core.plan.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
+from trainium_core.plan.sections.cache import Cache
+from trainium_core.plan.sections.file_systems import FileSystems
+from trainium_core.plan.sections.hyperpod import HyperPod
+from trainium_core.plan.sections.network import Network
+from trainium_core.plan.sections.node import Node
+from trainium_core.plan.sections.pilot import Pilot
+from trainium_core.plan.sections.sagemaker import SageMaker
+from trainium_core.plan.setting import HEX_ID, resource_id, section, setting
+from trainium_core.prices import PriceTable, no_prices
+
+CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
+STACKS = tuple(STACK_NAMES)
+
+_IMAGE = facts()["image"]
+_SPEED = facts()["root_volume_speed"]
+
+
+@section
+class PlanValues:
+    """The settings by section, in the order in which they are shown.
+
+    `setup_script` is the script's text, `catalog` and `prices` what the files hold, where the settings are paths.
+    """
+
+    instance_type: str = setting(
+        "instance_type",
+        Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
+        meaning="EC2 instance type of every node",
+    )
+    region: str = setting(
+        "region",
+        Pattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region, such as us-west-2", choices=builtin_catalog().regions),
+        meaning="AWS region to deploy to",
+    )
+    nodes: int = setting("nodes", WholeNumber(1), default=1, meaning="number of instances")
+    capacity: str = setting("capacity", Choice(CAPACITY), default="on-demand", meaning="how the instances are bought")
+    reservation_id: str | None = setting(
+        "reservation_id",
+        resource_id("cr", "a Capacity Block or Capacity Reservation"),
+        default=None,
+        meaning="what capacity-block and reservation launch into",
+    )
+    availability_zone_id: str | None = setting(
+        "availability_zone_id",
+        Pattern(ZONE_ID, "an Availability Zone id, such as usw2-az4"),
+        default=None,
+        left_out="the first zone of the region that offers the type",
+        meaning="zone of the nodes, by id: names differ between accounts",
+    )
+    ami: str = setting(
+        "ami",
+        Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
+        default=_IMAGE["ssm_parameter"],
+        left_out="the SSM parameter {}",
+        meaning="image of the nodes",
+    )
+    ami_parameter: str | None = setting(
+        "ami_parameter",
+        Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
+        default=None,
+        meaning="parameter that the AMI id in trn:ami was taken from; preflight tells when it has moved on",
+    )
+    cluster_name: str = setting(
+        "cluster_name",
+        Pattern(r"[a-z][a-z0-9-]{0,31}", "1 to 32 lower-case letters, digits and hyphens, a letter first"),
+        default="trn-pilot",
+        meaning="value of the tag trn:cluster on everything",
+    )
+    network: Network = field(default_factory=Network)
+    root_volume_gib: int = setting(
+        "root_volume_gib",
+        WholeNumber(facts()["gp3"]["smallest_gib"], facts()["gp3"]["largest_gib"]),
+        default=facts()["root_volume"]["default_gib"],
+        meaning="size of the encrypted gp3 root volume in GiB",
+    )
+    root_volume_throughput: int = setting(
+        "root_volume_throughput",
+        WholeNumber(facts()["gp3_throughput"]["included"], facts()["gp3_throughput"]["largest"]),
+        default=_SPEED["default_mib_per_second"],
+        meaning="throughput of the root volume in MiB/s; what is above 125 is billed",
+    )
+    root_volume_initialization: int | None = setting(
+        "root_volume_initialization",
+        WholeNumber(_SPEED["slowest_initialization"], _SPEED["fastest_initialization"]),
+        default=None,
+        left_out="what EBS gives, which varies",
+        meaning="MiB/s at which the image's blocks come to a new root volume; billed per GiB at every launch",
+    )
+    root_device_name: str = setting(
+        "root_device_name",
+        Pattern(r"/dev/[a-z0-9]+", "a device name, such as /dev/sda1 (Ubuntu) or /dev/xvda (Amazon Linux)"),
+        default=_IMAGE["root_device_name"],
+        meaning="root device of the image",
+    )
+    logical_neuroncore_config: int | None = setting(
+        "logical_neuroncore_config",
+        WholeNumber(1),
+        default=None,
+        left_out="the type's own default (2 on Trainium2)",
+        meaning="physical NeuronCores per logical core (LNC)",
+    )
+    cache: Cache = field(default_factory=Cache)
+    node: Node = field(default_factory=Node)
+    file_systems: FileSystems = field(default_factory=FileSystems)
+    pilot: Pilot = field(default_factory=Pilot)
+    quota_gate: bool = setting(
+        "quota_gate",
+        Switch(),
+        default=True,
+        meaning="whether a deployment asks for the quota before any instance, and fails if there is no room",
+    )
+    setup_script: str | None = setting(
+        "setup_script",
+        TextFile("a bash script, by its path from the folder of cdk.json"),
+        default=None,
+        meaning="run on every node after its devices are verified; a failure fails the node",
+    )
+    catalog: Catalog = setting(
+        "catalog",
+        FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
+        default_factory=builtin_catalog,
+        left_out="the built-in catalogue",
+        meaning="instance types of your own, laid over the built-in ones",
+        repr=False,
+    )
+    prices: PriceTable = setting(
+        "prices",
+        FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
+        default_factory=no_prices,
+        left_out="what AWS says, else the snapshot",
+        meaning="prices of your own for `trn estimate`, such as negotiated ones or a Capacity Block you bought",
+        repr=False,
+    )
+    tags: Mapping[str, str] = setting(
+        "tags",
+        TagMap(),
+        default_factory=dict[str, str],
+        left_out="none",
+        meaning="tags on every resource, besides trn:cluster",
+    )
+    stacks: tuple[str, ...] = setting(
+        "stacks",
+        Names(STACKS),
+        default=("cluster",),
+        left_out="cluster; a stack that is named to the CDK CLI is there in any case",
+        meaning="stacks of the app: TrnClusterStack, SageMakerTrainingStack, HyperPodStack",
+    )
+    sagemaker: SageMaker = field(default_factory=SageMaker)
+    hyperpod: HyperPod = field(default_factory=HyperPod)
+
+    @property
+    def type(self) -> InstanceType:
+        """The catalogue's entry for the instance type."""
+        return self.catalog[self.instance_type]
+
+    @property
+    def zone_id(self) -> str | None:
+        """The Availability Zone id of a new subnet; None in a VPC of your own whose zone the subnet alone knows."""
+        if self.availability_zone_id or self.network.vpc_id:
+            return self.availability_zone_id
+        return self.type.zones[self.region][0]
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether a clock must turn the nodes off, or on: for an end, a budget or a Capacity Block."""
+        return self.pilot.ends is not None or self.pilot.stops_at_budget or self.capacity == "capacity-block"
+
+    @property
+    def uses_efa(self) -> bool:
+        return self.type.efa_interfaces > 0
+
+    @property
+    def creates_placement_group(self) -> bool:
+        """Whether a cluster placement group of the plan's own is wanted.
+
+        Never with a Capacity Block, and not with a reservation: instances in a placement group only match a
+        reservation that was made in that group.
+        """
+        return self.uses_efa and self.capacity in ("on-demand", "spot") and self.network.placement_group is None
+
+    @property
+    def lnc(self) -> int:
+        """Physical NeuronCores per logical core (LNC)."""
+        return self.logical_neuroncore_config or self.type.default_logical_neuroncore_config
+
+    @property
+    def neuron_cores_per_node(self) -> int:
+        """Logical NeuronCores per node: what torchrun starts a process for."""
+        return self.type.logical_neuron_cores(self.lnc)
+
+    @property
+    def ami_is_parameter(self) -> bool:
+        return self.ami.startswith("/")
+
+    @property
+    def framework(self) -> Framework | None:
+        """The framework that the image's parameter promises; None when it promises none, or more than one."""
+        return framework_of_parameter(self.image_parameter)
+
+    @property
+    def image_parameter(self) -> str | None:
+        """The SSM parameter that names the image, or that a pinned image was taken from; None when there is none."""
+        return self.ami if self.ami_is_parameter else self.ami_parameter

@@ -1,0 +1,69 @@
+"""No module of ours imports itself by way of others: each can be read, and imported, before those that use it."""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.layout.repository import PACKAGE_OF, ROOT, python_files
+
+
+def module_name(file: Path) -> str:
+    """The name that a file of a source root is imported by."""
+    parts = file.relative_to(file.parts[0]).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(source: str, known: Collection[str]) -> Iterator[str]:
+    """The known modules that a source imports, those inside functions and TYPE_CHECKING blocks included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield submodule if submodule in known else node.module
+
+
+def run_first(module: str, imported: str) -> Iterator[str]:
+    """What runs before `module` goes on: what it imports, and the packages that this is in and `module` is not."""
+    parts = imported.split(".")
+    for package in (".".join(parts[:length]) for length in range(1, len(parts) + 1)):
+        if module != package and not module.startswith(f"{package}."):
+            yield package
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """Modules that import each other in turn, the first again at the end; empty when there are none."""
+    graph = {
+        name: {each for imported in imports(source, sources) for each in run_first(name, imported)}
+        for name, source in sources.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+@pytest.mark.parametrize("floor", PACKAGE_OF)
+def test_modules_import_each_other_in_no_circle(floor: str) -> None:
+    files = [file for file in python_files() if file.parts[0] == floor]
+    assert circle({module_name(file): (ROOT / file).read_text() for file in files}) == []
+
+
+def test_a_circle_is_found_even_where_an_import_is_put_off() -> None:
+    sources = {"plan": "def check():\n    from rules import broken", "rules": "import plan", "other": "import plan"}
+    assert set(circle(sources)) == {"plan", "rules"}
+
+
+def test_a_circle_by_way_of_a_package_is_found() -> None:
+    sources = {
+        "account": "from audit.resource import Resource",
+        "audit": "from audit.runner import audit",
+        "audit.runner": "import account",
+        "audit.resource": "",
+    }
+    assert set(circle(sources)) == {"account", "audit", "audit.runner"}
