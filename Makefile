@@ -13,16 +13,16 @@ setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
 	@.venv/bin/python -m demo
 
-test: setup checkov-env torch-env ## Run every check, and every test that needs no root
+test: setup ## Run every check, and every test that needs no root
 	@scripts/check.sh test
 
-coverage: setup checkov-env torch-env ## The same as test, with the lines listed that no test of the same process runs
+coverage: setup ## The same as test, with the lines listed that no test of the same process runs
 	@scripts/check.sh coverage
 
-security: setup ## Attack the embedded AWS with a browser and as another user; needs root, on Debian or Ubuntu
+security: setup checkov-env ## Let checkov read the templates, attack the embedded AWS; needs root, on Debian or Ubuntu
 	@scripts/security.sh
 
-lab: setup torch-env ## Boot nodes for real and see what they report; needs root, on Debian or Ubuntu
+lab: setup torch-env ## Train with PyTorch, boot nodes for real and see what they report; needs root, on Debian or Ubuntu
 	@scripts/lab.sh lab
 
 lab-bench: setup ## Measure how long a node takes from power-on to proven; needs root as well

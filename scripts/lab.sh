@@ -23,7 +23,11 @@ step "the nodes' root file system" python -m lab.golden_root ||
   fail "$name: the root file system could not be built; $(registry_advice apt "the package sources")"
 
 case $what in
-  lab) python -m lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes" ;;
+  lab)
+    pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py ||
+      fail "$name: a test with real PyTorch failed, see above"
+    python -m lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
+    ;;
   lab-bench) python -m lab lab.bench || fail "$name: the measurement failed, see above" ;;
 esac
 finish "$name: $(<.lab/run/shown)"

@@ -26,8 +26,8 @@ from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Line, Spending
 from trainium_runtime.errors import UnavailableError
 
-HOURLY = Decimal("21.5") + Decimal(512) * Decimal("0.08") / 730
-"""A node of the default plan, with its volume."""
+HOURLY = Decimal("21.5") + (512 * Decimal("0.08") + 375 * Decimal("0.04")) / 730
+"""A node of the default plan, with its volume and the MiB/s that this has above what comes with it."""
 
 
 def instance(name: str) -> Resource:
@@ -161,7 +161,7 @@ def test_every_estimated_line_says_that_it_is_estimated_or_unknown() -> None:
     odd = thing("vol-1", cluster=CLUSTER, charge=Charge(unpriced="a volume of another kind"))
     lister = FakeLister(found=[odd], kind="FSx file system")
     lines = spent(account(activities=[launched(FIRST, 10), terminated(FIRST, 1)], lister=lister)).estimated
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert all(line.how.startswith("unknown: " if line.usd is None else "estimated: ") for line in lines)
 
 

@@ -31,7 +31,6 @@ def plan_in(plan: Plan, region: str) -> Plan:
         availability_zone_id=None,
         ami=plan.ami_parameter or plan.ami,
         ami_parameter=None,
-        sagemaker_image=None,
-        sagemaker_kms_key=None,
-        hyperpod_training_plan=None,
+        sagemaker=replace(plan.sagemaker, image=None, kms_key=None),
+        hyperpod=replace(plan.hyperpod, training_plan=None),
     )
