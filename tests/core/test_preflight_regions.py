@@ -9,6 +9,7 @@ from tests.core.plans import from_settings
 from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.settings import setting_value
 from trainium_core.preflight import runner, verdict
 from trainium_core.preflight.regions import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError
@@ -65,7 +66,7 @@ def test_elsewhere_a_plan_names_nothing_of_its_own_region() -> None:
         "hyperpod_training_plan": "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january",
     }
     elsewhere = plan_in(from_settings(**own), "us-east-1")
-    assert [getattr(elsewhere, name) for name in own] == [None] * len(own)
+    assert [setting_value(elsewhere, key) for key in own] == [None] * len(own)
 
 
 def test_a_region_that_lacks_the_type_is_refused() -> None:
