@@ -73,7 +73,13 @@ ORIGINS: dict[str, Callable[[Attacker, Path], str]] = {
 
 def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
     """Open the page from an origin and wait for it; the attacks that succeeded."""
-    with attacker(target) as site, tempfile.TemporaryDirectory(prefix="trn-chromium-") as folder:
+    with (
+        attacker(target) as site,
+        tempfile.TemporaryDirectory(
+            prefix="trn-chromium-",
+            ignore_cleanup_errors=True,  # what Chromium started may still write
+        ) as folder,
+    ):
         # The page at the name that is rebound comes from the attacker, and all else at this name from the target.
         proxy = f"PROXY 127.0.0.1:{site.port}"
         script = f"function FindProxyForURL(u, h) {{ return u.endsWith('/page') ? '{proxy}' : 'DIRECT'; }}"
