@@ -2,6 +2,7 @@
 
 import gc
 
+import boto3
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -9,6 +10,12 @@ from hypothesis import HealthCheck, settings
 # where CI is set stays: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _credentials_of_no_other_module() -> None:
+    """``boto3.client`` keeps the credentials that it found first, in any test of the same process."""
+    boto3.DEFAULT_SESSION = None
 
 
 def pytest_collection_finish() -> None:
