@@ -30,7 +30,9 @@ class Derivation(Existing):
     def rows(self) -> Iterator[Row]:
         """The rows to try, the likeliest first."""
         calls = self._operations(["create"], CREATING)
-        hinted = self.hints.get("create_call")
+        hinted, own = self.hints.get("create_call"), f"Create{self.type.kind}"
+        if not hinted and own in self.model.operation_names and own not in self.operations:
+            return  # what else the creation calls makes only a part of the resource
         candidates = [(self._create(one), one) for one in ([hinted] if hinted else calls)]
         ranked = sorted(
             ((found, one) for found, one in candidates if found is not None), key=lambda pair: -pair[0]["fit"]

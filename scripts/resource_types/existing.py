@@ -226,6 +226,8 @@ class Existing:
                 if any(one not in own and one != match for one in shape.required_members):
                     continue
                 verb, noun = split(operation)
+                if f"Create{noun}" in self.model.operation_names and not self._belongs(operation):
+                    continue  # it changes another resource
                 setting: Row = {"property_name": name, "operation": operation, "arguments": {match: "{value}"}}
                 if created:
                     setting["part_of_creation"] = True

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.cli.test_local import trn_in
+from trainium_cli.score.apps import stacks_of
 from trainium_cli.score.corpus import read_corpus
 from trainium_cli.score.measuring import Score
 from trainium_cli.score.outcome import FailedError, Outcome
@@ -85,6 +86,21 @@ def test_an_app_that_needs_something_else_is_left_out(
 def test_an_app_that_needs_the_cdk_alone_is_measured(tmp_path: Path) -> None:
     write(tmp_path, app__cdk_dot_json="{}", app__requirements_dot_txt="aws-cdk-lib>=2\npytest\n# a word\n")
     assert [one.name for one in read_corpus(tmp_path).apps] == ["app"]
+
+
+def test_the_stacks_of_an_app_are_in_the_regions_that_it_names(tmp_path: Path) -> None:
+    for place, region in (("", "unknown-region"), ("assembly-Stage", "us-east-1")):
+        stack = {
+            "type": "aws:cloudformation:stack",
+            "environment": f"aws://unknown-account/{region}",
+            "properties": {"templateFile": "s.json", "stackName": f"in-{region}"},
+        }
+        manifest = {"artifacts": {"S": stack, "Tree": {"type": "cdk:tree"}}}
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "manifest.json").write_text(json.dumps(manifest))
+        (tmp_path / place / "s.json").write_text('{"Resources": {}}')
+    found = {stack.name: stack.region for stack in stacks_of(tmp_path, "us-west-2")}
+    assert found == {"in-unknown-region": "us-west-2", "in-us-east-1": "us-east-1"}
 
 
 def test_a_sample_is_the_first_of_the_templates_by_hash(tmp_path: Path) -> None:

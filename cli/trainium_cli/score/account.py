@@ -92,7 +92,7 @@ def plain_moto(folder: Path) -> Server:
 class Account:
     """A new account on a server of its own, with a key pair and a bucket for templates. Stop it at the end.
 
-    spoiled: whether it is not as it was when it was new.
+    bootstrapped: the regions that are ready for the CDK. spoiled: whether it is not as it was when it was new.
     """
 
     def __init__(self, start: Callable[[Path], Server]) -> None:
@@ -105,8 +105,9 @@ class Account:
         if "server" in self.__dict__:
             self.server.stop()
         self.server = self._start(self.folder)
-        self.bootstrapped = self.spoiled = False
-        self._clients: dict[str, Any] = {}
+        self.spoiled = False
+        self.bootstrapped: set[str] = set()
+        self._clients: dict[tuple[str, str], Any] = {}
         self.__dict__.pop("existing", None)
         self.client("ec2").create_key_pair(KeyName=KEY_PAIR)
         location = {"LocationConstraint": DEFAULT_REGION}
@@ -116,20 +117,20 @@ class Account:
         self.server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, region: str = DEFAULT_REGION) -> Any:
         """A boto3 client that asks once, so that no failure of the server is passed over."""
-        if service not in self._clients:
+        if (service, region) not in self._clients:
             session, connection = _session(), self.server.connection
             with _making_clients:
-                self._clients[service] = session.client(
+                self._clients[service, region] = session.client(
                     service,
                     endpoint_url=connection.endpoint,
-                    region_name=connection.region,
+                    region_name=region,
                     aws_access_key_id=connection.credentials.access_key_id,
                     aws_secret_access_key=connection.credentials.secret_access_key,
                     config=Config(retries={"total_max_attempts": 1}, read_timeout=ANSWER_SECONDS),
                 )
-        return self._clients[service]
+        return self._clients[service, region]
 
     def environment(self) -> dict[str, str]:
         """The variables for a program that is to reach this account and no other."""

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,8 +20,20 @@ NOT_COPIED = shutil.ignore_patterns("node_modules", "cdk.out", "cdk.context.json
 LAST_LINES = 12
 
 
+@dataclass(frozen=True, kw_only=True)
+class AppStack:
+    """A stack of a synthesized app."""
+
+    name: str
+    region: str
+    template: dict[str, Any]
+
+
 def try_app(account: Account, app: App, *, limit: float) -> Outcome:
-    """Deploy all stacks of a copy of the app, update them with a tag, destroy them, look what is left."""
+    """Deploy all stacks of a copy of the app, update them with a tag, destroy them, look what is left.
+
+    Every region that the app names is bootstrapped first.
+    """
     with trial(account, app.name) as outcome, TemporaryDirectory(prefix="trn-score-app-") as name:
         copy = Path(name) / app.folder.name
         shutil.copytree(app.folder, copy, ignore=NOT_COPIED, symlinks=True)
@@ -43,22 +56,26 @@ def try_app(account: Account, app: App, *, limit: float) -> Outcome:
             except subprocess.TimeoutExpired:
                 raise FailedError(f"cdk {arguments[0]} still runs after {limit:.0f} s") from None
             if done.returncode:
-                raise FailedError(_last_words(done.stdout + done.stderr))
+                raise FailedError(f"cdk {arguments[0]}: {_last_words(done.stdout + done.stderr)}")
 
-        if not account.bootstrapped:
-            try:
-                run("bootstrap", f"aws://{ACCOUNT_ID}/{account.existing.region}", folder=Path(name))
-            except FailedError as error:
-                outcome.reason = f"cdk bootstrap: {error}"
-                return outcome
-            account.bootstrapped = True
+        try:
+            run("synth", "--quiet", "--output", "cdk.out")
+            stacks = list(stacks_of(copy / "cdk.out", account.existing.region))
+            for region in sorted({stack.region for stack in stacks} - account.bootstrapped):
+                run("bootstrap", f"aws://{ACCOUNT_ID}/{region}", folder=Path(name))
+                account.bootstrapped.add(region)
+        except FailedError as error:
+            outcome.reason = str(error)
+            return outcome
 
         def deploy() -> None:
-            run("deploy", "--all", "--require-approval", "never", "--output", "cdk.out")
-            for stack, document in _stacks(copy / "cdk.out"):
-                listed = account.client("cloudformation").get_paginator("list_stack_resources")
-                made = [one for page in listed.paginate(StackName=stack) for one in page["StackResourceSummaries"]]
-                outcome.count(document, made, account.server.created)
+            run("deploy", *assembly, "--require-approval", "never")
+            for stack in stacks:
+                pages = account.client("cloudformation", stack.region).get_paginator("list_stack_resources")
+                listed = [
+                    one for page in pages.paginate(StackName=stack.name) for one in page["StackResourceSummaries"]
+                ]
+                outcome.count(stack.template, listed, account.server.created)
 
         assembly = ("--all", "--app", "cdk.out")
         with look_what_is_left(account, outcome):
@@ -71,14 +88,17 @@ def try_app(account: Account, app: App, *, limit: float) -> Outcome:
     return outcome
 
 
-def _stacks(assembly: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The names and templates of the stacks of an assembly, those of its stages as well."""
+def stacks_of(assembly: Path, default_region: str) -> Iterator[AppStack]:
+    """The stacks of a cloud assembly and of its stages; one that names no region is in `default_region`."""
     for manifest in assembly.rglob("manifest.json"):
         for key, artifact in json.loads(manifest.read_text()).get("artifacts", {}).items():
             if artifact["type"] == "aws:cloudformation:stack":
-                properties = artifact["properties"]
-                template = json.loads((manifest.parent / properties["templateFile"]).read_text())
-                yield properties.get("stackName", key), template
+                properties, region = artifact["properties"], artifact["environment"].rpartition("/")[2]
+                yield AppStack(
+                    name=properties.get("stackName", key),
+                    region=default_region if region == "unknown-region" else region,
+                    template=json.loads((manifest.parent / properties["templateFile"]).read_text()),
+                )
 
 
 def _last_words(said: str) -> str:

@@ -90,12 +90,12 @@ def trial(account: Account, name: str) -> Generator[Outcome]:
 
 @contextmanager
 def look_what_is_left(account: Account, outcome: Outcome) -> Generator[None]:
-    """Put into `outcome` what is left behind; anything that is, wanted or not, spoils the account."""
+    """Put into `outcome` what is left behind. That, or a stack that could not be deleted, spoils the account."""
     before = inventory(account.client)
     yield
     left = inventory(account.client) - before
     outcome.left_behind = sorted(one for one in left if not any(kept in one for kept in outcome.kept))
-    account.spoiled = bool(left) or outcome.deployed > outcome.deleted
+    account.spoiled = bool(outcome.left_behind) or outcome.deployed > outcome.deleted
 
 
 def _refuse(account: Account, wrong: WrongDeployment, limit: float) -> None:
