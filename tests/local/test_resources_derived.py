@@ -18,6 +18,7 @@ TABLE: dict[str, Any] = tomllib.loads((files("trainium_local.resources") / "deri
 KEY = {"AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}], "BillingMode": "PAY_PER_REQUEST"}
 DYNAMODB_TABLE = {**KEY, "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 ZONE = {"Name": "example.org"}
+IMAGE = {"Fn::Sub": "{{resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64}}"}
 
 
 @pytest.fixture
@@ -86,8 +87,7 @@ def test_a_secret_is_generated_into_its_template(stacks: Stacks) -> None:
 
 
 def test_an_instance_runs_with_what_its_template_says(stacks: Stacks) -> None:
-    image = {"Fn::Sub": "{{resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64}}"}
-    properties = {"InstanceType": "t3.micro", "ImageId": image, "UserData": {"Fn::Base64": "echo hello"}}
+    properties = {"InstanceType": "t3.micro", "ImageId": IMAGE, "UserData": {"Fn::Base64": "echo hello"}}
     wanted = template({"X": {"Type": "AWS::EC2::Instance", "Properties": properties}})
     wanted["Outputs"] = {"Zone": {"Value": {"Fn::GetAtt": ["X", "AvailabilityZone"]}}}
     name = stacks.deploy(wanted)
@@ -99,6 +99,26 @@ def test_an_instance_runs_with_what_its_template_says(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
     (gone,) = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"]
     assert gone["State"]["Name"] == "terminated"
+
+
+def test_an_interface_outlives_its_attachment(stacks: Stacks) -> None:
+    ec2 = stacks.aws.client("ec2")
+    subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+    resources: dict[str, Any] = {
+        "N": {"Type": "AWS::EC2::NetworkInterface", "Properties": {"SubnetId": subnet}},
+        "I": {
+            "Type": "AWS::EC2::Instance",
+            "Properties": {"InstanceType": "t3.micro", "ImageId": IMAGE, "SubnetId": subnet},
+        },
+    }
+    ids = {"NetworkInterfaceId": {"Ref": "N"}, "InstanceId": {"Ref": "I"}, "DeviceIndex": "1"}
+    attached = {"A": {"Type": "AWS::EC2::NetworkInterfaceAttachment", "Properties": ids}}
+    name = stacks.deploy(template(resources | attached))
+    interface = stacks.physical_id(name, "N")
+    assert stacks.update(name, template(resources)) == "UPDATE_COMPLETE"
+    (found,) = ec2.describe_network_interfaces(NetworkInterfaceIds=[interface])["NetworkInterfaces"]
+    assert found["Status"] == "available"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
 def test_a_queue_feeds_a_function(stacks: Stacks) -> None:
