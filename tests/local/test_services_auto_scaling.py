@@ -94,6 +94,16 @@ def test_the_newest_instance_goes_first_where_the_group_says_so(network: Network
     assert ids() == oldest
 
 
+def test_a_deleted_group_leaves_no_instance_protected_or_not(network: Network, name: str) -> None:
+    group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
+    (instance,) = [state["InstanceId"] for state in group["Instances"]]
+    network.autoscaling.set_instance_protection(
+        AutoScalingGroupName=name, InstanceIds=[instance], ProtectedFromScaleIn=True
+    )
+    network.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+    assert network.instance(instance)["State"]["Name"] == "terminated"
+
+
 def test_a_template_that_cannot_be_launched_at_all_fails_the_call(network: Network, name: str) -> None:
     template = network.template(name, ImageId="ami-00000000000000000")
     with pytest.raises(ClientError, match="valid fully-formed launch template"):

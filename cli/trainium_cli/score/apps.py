@@ -16,7 +16,7 @@ from trainium_cli.score.outcome import FailedError, Outcome
 from trainium_cli.score.trials import look_what_is_left, through, trial
 from trainium_local.environment import ACCOUNT_ID
 
-NOT_COPIED = shutil.ignore_patterns("node_modules", "cdk.out", "cdk.context.json", ".*")
+NOT_COPIED = shutil.ignore_patterns("node_modules", "cdk.out", ".*")
 LAST_LINES = 12
 
 
@@ -102,6 +102,7 @@ def stacks_of(assembly: Path, default_region: str) -> Iterator[AppStack]:
 
 
 def _last_words(said: str) -> str:
+    """The first failure and what follows it; all, if nothing looks like one."""
     lines = [line for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if "❌" in line or "CREATE_FAILED" in line or "UPDATE_FAILED" in line]
-    return "\n".join((told or lines)[-LAST_LINES:])
+    failed = (at for at, line in enumerate(lines) if "❌" in line or "CREATE_FAILED" in line or "UPDATE_FAILED" in line)
+    return "\n".join(lines[next(failed, -LAST_LINES) :][:LAST_LINES])

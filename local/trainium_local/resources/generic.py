@@ -15,6 +15,11 @@ from trainium_local.resources.registry import Provisioned, ProvisioningError, Re
 from trainium_local.state.kept import kept
 
 _NOTE = "The embedded AWS creates nothing for this type: it was checked against its schema and kept as a record."
+#: What `Ref` gives where that is not the primary identifier (AWS Construct Library 2.262, get jobDefinitionRef etc.)
+_REFERENCES = {
+    "AWS::Batch::JobDefinition": ["JobDefinitionArn"],
+    "AWS::SecretsManager::SecretTargetAttachment": ["SecretId"],
+}
 
 
 class GenericStore(ResourceType):
@@ -36,7 +41,8 @@ class GenericStore(ResourceType):
         kind = request.resource_type.rsplit("::", 1)[-1]
         names = {"Name", f"{kind}Name"} & schema.properties - request.properties.keys()
         attributes = {path: made_up(path, request, name) for path in (*schema.attributes, *names)}
-        identifiers = {path: request.properties.get(path) or attributes.get(path) for path in schema.primary_identifier}
+        paths = _REFERENCES.get(request.resource_type, schema.primary_identifier)
+        identifiers = {path: request.properties.get(path) or attributes.get(path) for path in paths}
         attributes |= {path: value or name for path, value in identifiers.items() if path not in request.properties}
         physical_id = "|".join(str(value or name) for value in identifiers.values()) or name
         if self.holds(request.region, physical_id, request.resource_type):

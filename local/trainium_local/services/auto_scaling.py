@@ -51,6 +51,14 @@ def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments
         raise
 
 
+def delete_auto_scaling_group(original: Any, backend: Any, name: str) -> None:
+    """Terminate all instances, also those protected from scale-in, which moto leaves running."""
+    group = backend.autoscaling_groups.get(name)
+    for state in group.instance_states if group else ():
+        state.protected_from_scale_in = False
+    original(backend, name)
+
+
 def _check_launch_template(group: Any) -> None:
     """Raise ValidationError for what no instance could be launched with, even if the group is to have none yet."""
     template = group.ec2_launch_template
