@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import gc
+from importlib.metadata import entry_points
 
 import boto3
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import HealthCheck, settings
 # where CI is set stays: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
+
+
+def pytest_configure() -> None:
+    if not entry_points(group="trainium_local.plugins"):
+        raise pytest.UsageError("this environment is older than pyproject.toml: run `make setup`")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""python -m trainium_local: the embedded AWS in the foreground. `trn local start` runs this in the background."""
+"""python -m trainium_local: the embedded AWS in the foreground. `lifecycle.start` runs this in the background."""
 
 import argparse
 import json

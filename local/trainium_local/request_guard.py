@@ -20,7 +20,7 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Headers = list[tuple[str, str]]
 
 _FORBIDDEN = "403 Forbidden"
-_HINT = "Each start of the embedded AWS has credentials of its own; run your command with: trn local -- COMMAND"
+_HINT = "Each start of the embedded AWS has credentials of its own, which `trn local -- COMMAND` gives to a command."
 
 
 class RefusedError(Exception):

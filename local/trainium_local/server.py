@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
-from trainium_local import DEFAULT_REGION, access
+from trainium_local import DEFAULT_REGION, __version__, access
 from trainium_local.environment import ACCOUNT_ID, HOST, Connection
 
 HEALTH_PATH = "/_trn_local/health"
@@ -29,9 +28,9 @@ class Settings:
     """How to start the embedded AWS.
 
     port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
-    fail_nodes: how many nodes, counted from the first launch, report a fault. stand_in_nodes: whether the embedded AWS
-    plays the nodes; if not, their records come from whoever boots them. iam: `enforced` or `ignored`.
-    log: the file that the output goes to.
+    stand_in_nodes: whether the embedded AWS and its plug-ins play what runs on instances; if not, whoever boots them.
+    fail_nodes: how many instances, counted from the first launch, a plug-in that plays them lets report a fault.
+    iam: `enforced` or `ignored`. log: the file that the output goes to.
     """
 
     port: int = 0
@@ -137,10 +136,10 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from trainium_local.cloudformation import signals
     from trainium_local.own_paths import with_own_paths
     from trainium_local.permissions import enforcement
+    from trainium_local.plugins import plugins
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import auto_scaling, console_output, event_bridge, schedules
-    from trainium_local.stand_in_nodes import StandInNodes
+    from trainium_local.services import console_output, schedules
     from trainium_local.state import STATE_PATH, control
 
     if settings.iam == "enforced":
@@ -152,10 +151,8 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     resources.install(connection)
 
     signals.use_stand_in(settings.stand_in_nodes)
-    if settings.stand_in_nodes:
-        nodes = StandInNodes(failing=settings.fail_nodes)
-        auto_scaling.when_launched(nodes.launched)
-        event_bridge.when_emitted(nodes.told)
+    for plugin in plugins():
+        plugin.start(stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
 
     def applied_quotas() -> dict[str, float]:  # a state that is loaded brings others
         return {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
@@ -163,7 +160,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     given = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=applied_quotas())
     health = Health(
         **asdict(given),
-        version=version("trainium-cdk"),
+        version=__version__,
         pid=os.getpid(),
         account=ACCOUNT_ID,
         endpoint=connection.endpoint,

@@ -12,6 +12,7 @@ PACKAGE_OF = {
     "userdata": "trainium_userdata",
     "constructs": "trainium_cdk",
     "local": "trainium_local",
+    "local_plugin": "trainium_local_plugin",
     "cli": "trainium_cli",
 }
 """The import package that each source root holds."""

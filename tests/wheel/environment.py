@@ -37,9 +37,9 @@ class WheelEnvironment:
         return result.stdout
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this repository with the tools that are installed: no network is needed."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def build_wheel(folder: Path, project: Path = ROOT) -> Path:
+    """Build the wheel of this repository, or of a project in it, with the tools that are installed, without network."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(project)]
     subprocess.run(command, check=True, stdout=subprocess.PIPE)
     (wheel,) = folder.glob("*.whl")
     return wheel

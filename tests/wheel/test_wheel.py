@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import trainium_local
 from tests.constructs.synth import ROOT, Template
-from tests.wheel.environment import WheelEnvironment, synthesize_downstream_app
+from tests.wheel.environment import WheelEnvironment, build_wheel, synthesize_downstream_app
 
 PACKAGES = {
     "trainium_runtime": "runtime",
@@ -16,6 +17,7 @@ PACKAGES = {
     "trainium_userdata": "userdata",
     "trainium_cdk": "constructs",
     "trainium_local": "local",
+    "trainium_local_plugin": "local_plugin",
     "trainium_cli": "cli",
 }
 
@@ -45,6 +47,13 @@ def test_the_wheel_holds_every_file_of_a_package(content: set[str], package: str
         if path.is_file() and path.suffix != ".pyc"
     }
     assert files == {name for name in content if name.startswith(f"{package}/")}
+
+
+def test_trainium_local_has_a_wheel_of_its_own(content: set[str], tmp_path: Path) -> None:
+    alone = build_wheel(tmp_path, ROOT / "local")
+    names = {name for name in zipfile.ZipFile(alone).namelist() if ".dist-info" not in name}
+    assert names == {name for name in content if name.startswith("trainium_local/")}
+    assert alone.name.startswith(f"trainium_local-{trainium_local.__version__}-")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

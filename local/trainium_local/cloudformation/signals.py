@@ -13,7 +13,7 @@ from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.resources import api, callbacks
 from trainium_local.resources.registry import CancelledError, ProvisioningError
-from trainium_local.stand_in_nodes import texts
+from trainium_local.user_data import texts
 
 _DEFAULT_TIMEOUT = "PT5M"  # AWS's own
 _DURATION = re.compile(r"PT(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?")

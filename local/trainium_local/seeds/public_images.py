@@ -1,5 +1,4 @@
-"""Public machine images and their SSM parameters, per region: Neuron's from neuron_images.toml, others of AWS and of
-publishers of Linux from public_images.toml.
+"""Public machine images and their SSM parameters, per region: public_images.toml.
 
 put_parameter refuses names under /aws, as on AWS, so the parameters are put where moto keeps its own public ones.
 """
@@ -15,8 +14,6 @@ from typing import Any
 from moto.ec2.models.amis import Ami
 from moto.ssm.models import Parameter
 
-from trainium_core.catalog import builtin_catalog
-from trainium_core.facts import facts
 from trainium_local.seeds import table
 
 NAMESPACE = "/aws/service"
@@ -24,14 +21,10 @@ NAMESPACE = "/aws/service"
 
 @cache
 def public_images(region: str) -> tuple[dict[str, Any], ...]:
-    """The images of a region as `Ami` takes them, with the names of their parameters; Neuron's only with Trainium."""
-    neuron, others = table("neuron_images"), table("public_images")
-    with_parameters = [r for r in builtin_catalog().regions if r not in facts()["image"]["regions_without_parameters"]]
-    rows = [row for row in neuron["image"] if region in row.get("regions", with_parameters)]
-    return (
-        *(_neuron_image(row, neuron, region) for row in rows),
-        *(_image(row, region) for family in others["family"] for row in _expanded({**others["every"], **family})),
-    )
+    """The images of a region as `Ami` takes them, with the names of their parameters."""
+    images = table("public_images")
+    families = [family for family in images["family"] if region in family.get("regions", (region,))]
+    return tuple(_image(row, region) for family in families for row in _expanded({**images["every"], **family}))
 
 
 def load_amis(original: Any, backend: Any) -> None:
@@ -69,7 +62,7 @@ def _expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The row once for each combination of its choices, filled in where its texts name them."""
     axes = [
         [choice if isinstance(choice, dict) else {name: choice} for choice in choices]
-        for name, choices in row["choices"].items()
+        for name, choices in row.get("choices", {}).items()
     ]
     for combination in itertools.product(*axes):
         chosen = {name: value for part in combination for name, value in part.items()}
@@ -83,21 +76,13 @@ def _expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _neuron_image(row: dict[str, Any], data: dict[str, Any], region: str) -> dict[str, Any]:
-    sdk = row.get("neuron_sdk")
-    parameters = [f"{data['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else []
-    kind = {"architecture": "x86_64", "root_device_name": facts()["image"]["root_device_name"]}
-    whole = {**kind, "owner_id": data["owner_id"], "created": data["created"], **row, "parameters": parameters}
-    return _image(whole, region, f"Neuron SDK {sdk}. " if sdk else "")
-
-
-def _image(row: dict[str, Any], region: str, content: str = "") -> dict[str, Any]:
+def _image(row: dict[str, Any], region: str) -> dict[str, Any]:
     created = datetime.fromisoformat(row["created"]).astimezone(UTC).replace(tzinfo=None)
-    name = f"{row['name']}{row.get('before_date', ' ')}{created:%Y%m%d}"
+    name = f"{row['name']}{row['before_date']}{created:%Y%m%d}"
     return {
         "ami_id": "ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
         "name": name,
-        "description": f"{row['name']}. {content}Invented by the embedded AWS.",
+        "description": f"{row['name']}. {row.get('content', '')}Invented by the embedded AWS.",
         "owner_id": row["owner_id"],
         "owner_alias": "amazon",
         "public": True,

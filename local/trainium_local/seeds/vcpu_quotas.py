@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from trainium_core.facts import facts
 from trainium_local.seeds import table
 from trainium_local.state.kept import kept
 
@@ -44,17 +43,16 @@ def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
 
 @cache
 def seeded_quotas() -> tuple[VcpuQuota, ...]:
-    """The quotas as the file has them."""
-    known = facts()["quotas"]
+    """The quotas as the tables have them."""
     return tuple(
         VcpuQuota(
-            code=row.get("code") or known[family][market]["code"],
-            name=row.get("name") or known[family][market]["name"],
+            code=row["code"],
+            name=row["name"],
             market=market,
             families=tuple(row["families"]),
             default=float(row["default"]),
             applied=float(row["applied"]),
         )
-        for family, markets in table("vcpu_quotas").items()
+        for markets in table("vcpu_quotas").values()
         for market, row in markets.items()
     )

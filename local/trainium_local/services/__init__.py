@@ -21,15 +21,16 @@ class Replaced:
 
 
 @cache
-def replaced() -> tuple[Replaced, ...]:
-    """All of replaced.toml."""
-    table = tomllib.loads((files("trainium_local.services") / "replaced.toml").read_text())
-    return tuple(row for module, functions in table.items() for row in _rows(module, functions))
+def replaced(table: str = "trainium_local.services") -> tuple[Replaced, ...]:
+    """All of the replaced.toml of a package; it names modules of the same top-level package."""
+    rows = tomllib.loads((files(table) / "replaced.toml").read_text())
+    package = table.partition(".")[0]
+    return tuple(row for module, functions in rows.items() for row in _rows(f"{package}.{module}", functions))
 
 
 def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replaced]:
     for function, row in functions.items():
-        by = getattr(import_module(f"trainium_local.{module}"), function)
+        by = getattr(import_module(module), function)
         for symbol in row["of"] if isinstance(row["of"], list) else [row["of"]]:
             place, _, path = symbol.partition(":")
             *outer, name = path.split(".")
@@ -49,10 +50,15 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
     return property(wrapped) if isinstance(original, property) else wrapped
 
 
+def replace(table: str = "trainium_local.services") -> None:
+    """Replace everything in the table of a package."""
+    for one in replaced(table):
+        setattr(one.owner, one.name, one.by)
+
+
 def install(*, endpoint: str) -> None:
-    """Replace everything in the table; Lambda functions call back to `endpoint`."""
+    """Replace everything in our own table; Lambda functions call back to `endpoint`."""
     from trainium_local.services import lambda_process
 
-    for one in replaced():
-        setattr(one.owner, one.name, one.by)
+    replace()
     lambda_process.use_endpoint(endpoint)

@@ -1,4 +1,4 @@
-"""Filters of EC2's Describe calls: of instances with wildcards (`trn*`), where moto compares the text as it stands."""
+"""Filters of EC2's Describe calls: of instances with wildcards (`web-*`), where moto compares the text as it stands."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """The network interfaces of an instance with several network cards.
 
-moto keys an instance's interfaces by device index; on Trainium the cards 1, 2, 3 ... all have device index 1, so only
-one would survive. Here the key is the place of the interface in the request, the device index is the interface's own.
+moto keys an instance's interfaces by device index, which is 1 for the first of every card but the first, so only one
+would survive. Here the key is the place of the interface in the request, the device index is the interface's own.
 """
 
 from typing import Any

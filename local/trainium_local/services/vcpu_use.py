@@ -33,8 +33,8 @@ def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: i
 def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
     """The metric of a quota, as Service Quotas names it.
 
-    Its form and the classes Inf/OnDemand and Standard/Spot are in a public dump of Service Quotas; the classes of Trn
-    are made by the same pattern, and may be others on AWS.
+    Its form and the classes Inf/OnDemand and Standard/Spot are in a public dump of Service Quotas; other classes are
+    made by the same pattern, and may be others on AWS.
     """
     family = quota.families[0].capitalize() if len(quota.families) == 1 else "Standard"
     market = "Spot" if quota.market == "spot" else "OnDemand"

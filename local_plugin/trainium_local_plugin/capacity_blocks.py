@@ -10,7 +10,6 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
-from trainium_local.seeds.capacity_blocks import Offer, is_sold, offers
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
     Reservation,
@@ -21,14 +20,19 @@ from trainium_local.services.capacity_reservations import (
     state_of,
     zone_in,
 )
-from trainium_local.services.errors import refusal
+from trainium_local.services.errors import Refused
+from trainium_local_plugin.capacity_offers import Offer, is_sold, offers
 
 
 def describe_capacity_block_offerings(response: Any) -> ActionResult:
     backend, name = response.ec2_backend, response._get_param("InstanceType")
     sells = CAPACITY_BLOCK in INSTANCE_TYPES.get(name, {}).get("SupportedUsageClasses", ())
     if not sells or not is_sold(region=backend.region_name, instance_type=name):
-        raise refusal("capacity-block-not-sold", type=name, region=backend.region_name)
+        raise Refused(
+            "InvalidParameterValue",
+            f"The instance type '{name}' is not supported for Capacity Blocks in '{backend.region_name}'. "
+            "Specify a compatible instance type and try again.",
+        )
     found = offers(
         region=backend.region_name,
         instance_type=name,
@@ -52,7 +56,7 @@ def purchase_capacity_block(response: Any) -> ActionResult:
     backend, offering_id = response.ec2_backend, response._get_param("CapacityBlockOfferingId")
     offer = _offered(backend).get(offering_id)
     if offer is None or offering_id in _sold(backend):
-        raise refusal("capacity-block-not-available", offering=offering_id)
+        raise Refused("InvalidParameterValue", f"The Capacity Block offering '{offering_id}' is not available.")
     _sold(backend).add(offering_id)
     reserved = reserve(
         response,

@@ -5,15 +5,12 @@ instance that an Auto Scaling group launched is written here, if its user data s
 roster of the cluster is there. Every record says who wrote it.
 """
 
-import email
-import gzip
 import re
 import threading
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trainium_core.catalog import InstanceType, builtin_catalog
 from trainium_local.resources import api
 from trainium_local.state.kept import kept
+from trainium_local.user_data import texts
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 from trainium_runtime.roster import Roster
@@ -35,7 +33,6 @@ WRITER = Check(
 )
 
 _REPORT_URL = re.compile(rf"""^\s*(?:export\s+)?{REPORT_URL_VARIABLE}=["']?(s3://[^"'\s;]+)""", re.MULTILINE)
-_GZIP = b"\x1f\x8b"
 
 
 class StandInNodes:
@@ -130,15 +127,3 @@ def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, .
     devices = Check(name="neuron-devices", expected=str(expected), found=str(found), ok=not failed)
     efa = str(known.efa_interfaces)
     return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason
-
-
-def texts(user_data: bytes) -> Iterator[str]:
-    """User data as text, and each part of multipart ones; unzipped."""
-    raw = gzip.decompress(user_data) if user_data.startswith(_GZIP) else user_data
-    yield raw.decode(errors="replace")
-    message: Message = email.message_from_bytes(raw)
-    for part in message.walk() if message.is_multipart() else ():
-        payload: Any = part.get_payload(decode=True)
-        if isinstance(payload, bytes):
-            text = gzip.decompress(payload) if payload.startswith(_GZIP) else payload
-            yield text.decode(errors="replace")
