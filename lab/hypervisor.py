@@ -9,7 +9,7 @@ from lab.hardware import Hardware
 from lab.instance import Instance
 from lab.laboratory import Laboratory
 from lab.node import Node
-from trainium_local.server import CONSOLE_PATH
+from trainium_local_plugin import CONSOLE_PATH
 
 PAUSE_SECONDS = 0.2
 Preparation = Callable[[int, Node], object]

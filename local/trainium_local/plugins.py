@@ -3,7 +3,7 @@
 A plug-in is a module that an entry point of the group `trainium_local.plugins` names. All that are installed are used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -18,8 +18,9 @@ class Plugin(Protocol):
         """What comes before the rows of seeds/TABLE.toml, in the same form; empty if there is nothing."""
         ...
 
-    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> None:
-        """Add the rest to a server that is starting: replace more of moto (`services.replace`), listen to launches.
+    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[Any], Any]]:
+        """Add the rest to a server that is starting, such as `services.replace`, `auto_scaling.when_launched`,
+        `signals.when_created`, `custom_resource.when_asked`; gives paths below /_trn_local/ and what answers there.
 
         stand_in_nodes, fail_nodes: see Settings.
         """

@@ -17,8 +17,6 @@ from trainium_local import DEFAULT_REGION, __version__, access
 from trainium_local.environment import ACCOUNT_ID, HOST, Connection
 
 HEALTH_PATH = "/_trn_local/health"
-CONSOLE_PATH = "/_trn_local/console"
-"""PUT CONSOLE_PATH/<instance id>: what whoever plays an instance has on its console."""
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -133,13 +131,12 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
 
     from trainium_local import clock_control, cloudformation, resources, services
     from trainium_local.clock_control import CLOCK_PATH
-    from trainium_local.cloudformation import signals
     from trainium_local.own_paths import with_own_paths
     from trainium_local.permissions import enforcement
     from trainium_local.plugins import plugins
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import console_output, schedules
+    from trainium_local.services import schedules
     from trainium_local.state import STATE_PATH, control
 
     if settings.iam == "enforced":
@@ -150,9 +147,9 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     cloudformation.install()
     resources.install(connection)
 
-    signals.use_stand_in(settings.stand_in_nodes)
+    own_paths: dict[str, Callable[[Any], Any]] = {CLOCK_PATH: clock_control.answer, callbacks.PATH: callbacks.answer}
     for plugin in plugins():
-        plugin.start(stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
+        own_paths |= plugin.start(stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
 
     def applied_quotas() -> dict[str, float]:  # a state that is loaded brings others
         return {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
@@ -170,11 +167,6 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     )
     services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
     schedules.start()
-    own_paths = {
-        CLOCK_PATH: clock_control.answer,
-        CONSOLE_PATH: console_output.answer,
-        callbacks.PATH: callbacks.answer,
-    }
 
     def health_now(_request: Request) -> Response:
         return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")

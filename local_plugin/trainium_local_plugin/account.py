@@ -27,21 +27,6 @@ def _vcpu_quotas() -> dict[str, Any]:
     }
 
 
-def _service_quotas() -> dict[str, Any]:
-    codes: dict[str, str] = dict(facts()["sagemaker_quotas"]["codes"])
-    rows = [
-        {
-            "code": codes.get(name) or table["codes"][name],
-            "name": name,
-            "default": default,
-            "is_applied": kind != "invented",
-        }
-        for kind, table in data("sagemaker_quotas").items()
-        for name, default in table["defaults"].items()
-    ]
-    return {"sagemaker": {"quotas": rows}}
-
-
 def _public_images() -> dict[str, Any]:
     """The Neuron images; where there are no parameters for them, only those that name their regions."""
     neuron, image = data("neuron_images"), facts()["image"]
@@ -65,7 +50,6 @@ def _public_images() -> dict[str, Any]:
 
 TABLES: dict[str, Callable[[], dict[str, Any]]] = {
     "public_images": _public_images,
-    "service_quotas": _service_quotas,
     "vcpu_quotas": _vcpu_quotas,
 }
 """What there is for the tables of trainium_local.seeds."""

@@ -19,7 +19,7 @@ BELOW: dict[str, set[str]] = {
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
     "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
     "bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "demo"},
-    "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
     "security": {"trainium_local"},
 }
 """What each floor may import of ours, besides itself."""

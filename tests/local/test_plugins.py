@@ -13,8 +13,8 @@ class Plugin:
     def seeds(self, table: str) -> Mapping[str, Any]:
         return {"public_images": {"family": ["of the plug-in"], "other": 1}}.get(table, {})
 
-    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> None:
-        pass
+    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> dict[str, Any]:  # noqa: ARG002
+        return {}
 
 
 def test_the_plug_in_of_this_product_is_found() -> None:

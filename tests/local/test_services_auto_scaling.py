@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
-from trainium_local.server import CONSOLE_PATH, Settings
+from trainium_local.server import Settings
+from trainium_local_plugin import CONSOLE_PATH
 from trainium_local_plugin.stand_in_nodes import BOOT_SECONDS
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.roster import Roster

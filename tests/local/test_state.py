@@ -21,9 +21,10 @@ from trainium_local.server import Settings
 NOT_STATE = {
     "trainium_local.access._of_roles": "asked for again when nobody has them",
     "trainium_local.access._owner": "credentials of this start",
-    "trainium_local.cloudformation.signals._stand_in": "a setting of the start",
+    "trainium_local.cloudformation.signals._listeners": "registered at the start",
     "trainium_local.permissions.enforcement._enforced": "a setting of the start",
     "trainium_local.resources.api._connection": "of this start",
+    "trainium_local.resources.custom_resource._handlers": "registered at the start",
     "trainium_local.resources.registry._fallback": "registered at the start",
     "trainium_local.resources.registry._types": "registered at the start",
     "trainium_local.services.auto_scaling._listeners": "registered at the start",

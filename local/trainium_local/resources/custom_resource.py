@@ -3,12 +3,13 @@
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from moto.awslambda.utils import get_backend
 
 from trainium_local.permissions import enforcement
-from trainium_local.resources import api, callbacks, stand_in_handlers
+from trainium_local.resources import api, callbacks
 from trainium_local.resources.registry import (
     CancelledError,
     Properties,
@@ -23,6 +24,16 @@ from trainium_local.services import lambda_process
 _DEFAULT_TIMEOUT = 3600  # seconds; AWS's own
 _GRACE = 1.0  # seconds that an answer may come after the function crashed
 _POLL = 0.05
+
+Handler = Callable[[str, Properties, str, str], Provisioned]
+"""What does the work of a function, given Create, Update or Delete, the properties, the region and the physical id."""
+
+_handlers: list[Callable[[Request], Handler | None]] = []
+
+
+def when_asked(find: Callable[[Request], Handler | None]) -> None:
+    """Before the function of a custom resource is called, ask `find` for what does its work."""
+    _handlers.append(find)
 
 
 class CustomResource:
@@ -42,9 +53,9 @@ class CustomResource:
         self._ask(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
 
     def _ask(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
-        stand_in = stand_in_handlers.find(request)
-        if stand_in is not None:
-            return stand_in(kind, request.properties, request.region, current.physical_id)
+        handler = next(filter(None, (find(request) for find in _handlers)), None)
+        if handler is not None:
+            return handler(kind, request.properties, request.region, current.physical_id)
         url = callbacks.open_mailbox()
         try:
             event = {

@@ -5,7 +5,7 @@ import json
 import mimetypes
 import re
 import zipfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -14,10 +14,8 @@ from botocore.exceptions import ClientError
 from botocore.utils import EVENT_ALIASES
 
 from trainium_local.resources import api
+from trainium_local.resources.custom_resource import Handler
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
-
-#: What does the work of the function behind a custom resource, given event, properties, region and physical id.
-StandIn = Callable[[str, Properties, str, str], Provisioned]
 
 _NOTE = "The embedded AWS did this itself, not the resource's function."
 
@@ -164,7 +162,7 @@ def _done(physical_id: str, attributes: dict[str, Any] | None = None) -> Provisi
     return Provisioned(physical_id=physical_id, attributes=attributes or {}, note=_NOTE)
 
 
-_STAND_INS: dict[str, StandIn] = {
+_HANDLERS: dict[str, Handler] = {
     "Custom::CDKBucketDeployment": _deploy_to_bucket,
     "Custom::LogRetention": _retain_logs,
     "Custom::S3AutoDeleteObjects": _empty_bucket,
@@ -172,8 +170,8 @@ _STAND_INS: dict[str, StandIn] = {
 }
 
 
-def find(request: Request) -> StandIn | None:
-    """The stand-in for the function of a custom resource, None if the function itself is to be called."""
+def find(request: Request) -> Handler | None:
+    """What does the work of one of CDK's functions, None for any other."""
     if "InstallLatestAwsSdk" in request.properties:  # the type of an AwsCustomResource is its user's choice
         return _call_service
-    return _STAND_INS.get(request.resource_type)
+    return _HANDLERS.get(request.resource_type)

@@ -11,10 +11,11 @@ from moto.core.exceptions import JsonRESTError
 from moto.moto_api._internal import mock_random
 from moto.servicequotas.exceptions import NoSuchResource
 
-from trainium_local.seeds import table
 from trainium_local.seeds.vcpu_quotas import vcpu_quotas
-from trainium_local.services.vcpu_use import usage_metric
+from trainium_local_plugin.quota_usage import usage_metric
+from trainium_local_plugin.sagemaker_quotas import sagemaker_quotas
 
+_NAMES = {"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "sagemaker": "Amazon SageMaker"}
 _OPEN = ("PENDING", "CASE_OPENED")
 
 Quota = dict[str, Any]
@@ -77,11 +78,11 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
             | {"UsageMetric": usage_metric(quota)}
             for quota in vcpu_quotas()
         ]
-    if service in table("service_quotas"):
+    if service == "sagemaker":
         return [
-            _shown(response, service, quota["code"], quota["name"], float(quota["default"]))
-            for quota in table("service_quotas")[service]["quotas"]
-            if quota.get("is_applied", True) or not applied
+            _shown(response, service, quota.code, quota.name, quota.default)
+            for quota in sagemaker_quotas()
+            if quota.is_applied or not applied
         ]
     return response.backend.list_aws_default_service_quotas(service)
 
@@ -111,7 +112,7 @@ def _page_of(response: Any, name: str, entries: list[Quota]) -> str:
 def _shown(response: Any, service: str, code: str, name: str, value: float) -> Quota:
     return {
         "ServiceCode": service,
-        "ServiceName": table("service_quotas")[service]["name"],
+        "ServiceName": _NAMES[service],
         "QuotaArn": f"arn:aws:servicequotas:{response.region}:{response.current_account}:{service}/{code}",
         "QuotaCode": code,
         "QuotaName": name,

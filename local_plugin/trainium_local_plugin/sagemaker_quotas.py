@@ -1,0 +1,30 @@
+"""The SageMaker quotas of the embedded AWS: sagemaker_quotas.toml. Imports no moto."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from trainium_core.facts import facts
+from trainium_local_plugin.account import data
+
+
+@dataclass(frozen=True, kw_only=True)
+class SageMakerQuota:
+    """A limit. `is_applied`: false where the account has AWS's default and nothing else."""
+
+    code: str
+    name: str
+    default: float
+    is_applied: bool
+
+
+@cache
+def sagemaker_quotas() -> tuple[SageMakerQuota, ...]:
+    tables = data("sagemaker_quotas")
+    codes: dict[str, str] = dict(facts()["sagemaker_quotas"]["codes"])
+    for rows in tables.values():
+        codes |= rows.get("codes", {})
+    return tuple(
+        SageMakerQuota(code=codes[name], name=name, default=float(default), is_applied=kind != "invented")
+        for kind, rows in tables.items()
+        for name, default in rows["defaults"].items()
+    )
