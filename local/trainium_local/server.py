@@ -182,20 +182,11 @@ def with_retried_failures(application: WsgiApp) -> WsgiApp:
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        broken_off = False
-
-        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            nonlocal broken_off
-            kinds = [value for name, value in headers if name.lower() == "content-type"]
-            broken_off = status.startswith("500") and any(kind.startswith("text/html") for kind in kinds)
-            return start_response(status, [("Content-Length", "0")] if broken_off else headers, *rest)
-
         try:
-            body = application(environ, start)
+            return application(environ, start_response)
         except Exception:
             traceback.print_exc()
             start_response("500 Internal Server Error", [("Content-Length", "0")])
             return []
-        return [] if broken_off else body
 
     return answer

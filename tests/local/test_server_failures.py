@@ -3,38 +3,38 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from moto.moto_server.werkzeug_app import create_backend_app
 from werkzeug.test import Client
 
 from trainium_local.server import with_retried_failures
 
-PAGE = b"<!doctype html>\n<html lang=en>\n<title>500 Internal Server Error</title>\n"
 Answer = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-def answered(application: Answer) -> tuple[int, bytes]:
-    answer = Client(with_retried_failures(application)).post("/")
+def answered(application: Answer, path: str = "/") -> tuple[int, bytes]:
+    answer = Client(with_retried_failures(application)).post(path)
     return answer.status_code, answer.get_data()
 
 
-def says(status: str, kind: str, body: bytes) -> Answer:
-    def answer(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        start_response(status, [("Content-Type", kind)])
-        return [body]
-
-    return answer
-
-
-def test_a_page_about_a_failure_becomes_a_failure_without_a_page() -> None:
-    assert answered(says("500 INTERNAL SERVER ERROR", "text/html; charset=utf-8", PAGE)) == (500, b"")
-
-
-def test_what_breaks_off_is_a_failure() -> None:
-    def breaks_off(_environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
+def test_what_breaks_off_inside_moto_is_a_failure_without_a_page() -> None:
+    def breaks_off() -> None:
         raise RuntimeError("dictionary changed size during iteration")
+
+    application: Any = create_backend_app("sts")
+    application.add_url_rule("/broken", view_func=breaks_off, methods=["POST"])
+    assert answered(application, "/broken") == (500, b"")
+
+
+def test_what_breaks_off_before_a_service_is_found_is_one_too() -> None:
+    def breaks_off(_environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
+        raise KeyError("HTTP_X_AMZ_TARGET")
 
     assert answered(breaks_off) == (500, b"")
 
 
 def test_every_other_answer_stays_as_it_is() -> None:
-    assert answered(says("500 Internal Server Error", "text/xml", b"<Error/>")) == (500, b"<Error/>")
-    assert answered(says("200 OK", "text/html", PAGE)) == (200, PAGE)
+    def answer(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("500 Internal Server Error", [("Content-Type", "text/xml")])
+        return [b"<Error/>"]
+
+    assert answered(answer) == (500, b"<Error/>")

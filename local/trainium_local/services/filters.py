@@ -1,4 +1,4 @@
-"""Filters of EC2's Describe calls: of instances with wildcards (`web-*`), where moto compares the text as it stands."""
+"""Filters of EC2's Describe calls."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from moto.ec2.utils import simple_aws_filter_to_re
 
 
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
-    """Whether what an instance has, one value or several, matches one of the values asked for."""
+    """Whether what an instance has, one value or several, matches one of the values asked for, as `web-*` does."""
     patterns = [re.compile(simple_aws_filter_to_re(value)) for value in filter_values]
     found = instance_value if isinstance(instance_value, list) else [instance_value]
     return any(pattern.match(_as_asked(value)) for value in found for pattern in patterns)
@@ -33,3 +33,11 @@ def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
         if not found & set(wanted):
             return False
     return True
+
+
+def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | None = None) -> list[dict[str, str]]:
+    """With the filter `tag:KEY`, which moto ignores, so that the tags of everything would be the answer."""
+    given = dict(filters or {})
+    for name in [name for name in given if name.startswith("tag:")]:
+        given |= {"key": [name.removeprefix("tag:")], "value": given.pop(name)}
+    return original(backend, given or None)

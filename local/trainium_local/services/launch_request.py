@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from moto.ec2.utils import convert_tag_spec
+from moto.ec2.utils import convert_tag_spec, parse_user_data
 from moto.ssm.models import ssm_backends
 
 from trainium_local.services.network_interfaces import card_and_device
@@ -93,3 +93,10 @@ def _reservation_id(template: Mapping[str, Any]) -> str | None:
 
 def _template(backend: Any, reference: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return backend._get_template_from_args(reference).data if reference else {}
+
+
+def create_version(original: Any, template: Any, data: dict[str, Any], description: str) -> Any:
+    """moto decodes the user data of the first version only; a launch from a later one ends in a failed assertion."""
+    given = data.get("UserData")
+    decoded = parse_user_data(given) if isinstance(given, str) else given
+    return original(template, {**data, "UserData": decoded}, description)

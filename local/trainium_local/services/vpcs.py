@@ -1,0 +1,53 @@
+"""VPCs, what AWS makes with one, and that what is deleted is gone, with what AWS deletes with it."""
+
+from typing import Any
+
+from trainium_local.services.errors import refusal
+
+
+def create_default_vpc(original: Any, backend: Any) -> Any:
+    """It reaches the internet (Amazon VPC User Guide, Default VPC components)."""
+    vpc = original(backend)
+    gateway = backend.create_internet_gateway()
+    backend.attach_internet_gateway(gateway.id, vpc.id)
+    (main,) = backend.describe_route_tables(filters={"vpc-id": [vpc.id], "association.main": ["true"]})
+    backend.create_route(main.id, "0.0.0.0/0", gateway_id=gateway.id)
+    return vpc
+
+
+def delete_vpc(original: Any, backend: Any, vpc_id: str) -> Any:
+    deleted = original(backend, vpc_id)
+    for acl_id in [acl.id for acl in backend.network_acls.values() if acl.vpc_id == vpc_id and acl.default]:
+        del backend.network_acls[acl_id]
+    return deleted
+
+
+def delete_vpc_endpoints(original: Any, backend: Any, vpce_ids: list[str] | None = None) -> None:
+    for endpoint_id in vpce_ids or []:
+        if endpoint := backend.vpc_end_points.get(endpoint_id):
+            # What AWS takes a missing type for; moto fails on it.
+            endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or "Gateway"
+    original(backend, vpce_ids)
+    for endpoint_id in vpce_ids or []:
+        backend.vpc_end_points.pop(endpoint_id, None)
+        backend.tags.pop(endpoint_id, None)
+
+
+def create_nat_gateway(
+    original: Any, backend: Any, subnet_id: str, allocation_id: str, *arguments: Any, **named: Any
+) -> Any:
+    """Nothing is left of a refused one: moto makes its interface before it looks for the address."""
+    if allocation_id:
+        address = next((one for one in backend.addresses if one.allocation_id == allocation_id), None)
+        if address is None:
+            raise refusal("address-unknown", address=allocation_id)
+        if address.association_id:
+            raise refusal("address-already-associated", address=allocation_id)
+    return original(backend, subnet_id, allocation_id, *arguments, **named)
+
+
+def delete_nat_gateway(original: Any, backend: Any, nat_gateway_id: str) -> Any:
+    gateway = original(backend, nat_gateway_id)
+    backend.enis.pop(gateway._eni.id, None)
+    backend.tags.pop(nat_gateway_id, None)
+    return gateway
