@@ -91,10 +91,12 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence
 
 def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
     """A region of AWS."""
-    from trainium_core.nearest_region import nearest_region
-    from trainium_local.regions import known_regions
+    from botocore.session import Session
 
-    known = known_regions()
+    from trainium_core.nearest_region import nearest_region
+
+    session: Any = Session()
+    known: list[str] = session.get_available_regions("ec2")
     if given not in known:
         close = nearest_region(given, known)
         fix = f"choose {close}" if close else "choose a region of AWS, or leave the option out"

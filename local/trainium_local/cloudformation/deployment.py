@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from trainium_local.cloudformation import capabilities, dry_run
+from trainium_local.cloudformation import capabilities
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
 from trainium_local.cloudformation.parameters import resolve
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
 from trainium_local.cloudformation.template import Template
-from trainium_local.cloudformation.template_checks import check
+from trainium_local.cloudformation.template_checks import check, check_values
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties, WithLiveAttributes
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
@@ -35,7 +35,7 @@ def prepare(
     values = {name: parameter.value for name, parameter in parameters.items()} | _pseudo_parameters(region, None)
     template = template.with_parameters(values)
     check(template, region.name)
-    dry_run.check(template, values, region.name)
+    check_values(template, values, region.name)
     return Deployment(template=template, parameters=parameters, tags=dict(tags), capabilities=frozenset(acknowledged))
 
 

@@ -1,7 +1,6 @@
 """Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL, a signal to a wait condition."""
 
 import queue
-import re
 import uuid
 from typing import Any
 
@@ -36,11 +35,6 @@ def receive(url: str, seconds: float) -> dict[str, Any] | None:
 def expected() -> bool:
     """Whether anybody may wait for a letter."""
     return bool(_mailboxes)
-
-
-def urls_in(text: str) -> list[str]:
-    """The URLs of mailboxes in a text."""
-    return re.findall(re.escape(f"{api.endpoint()}{PATH}/") + r"[0-9a-f]{32}", text)
 
 
 def deliver(url: str, letter: dict[str, Any]) -> bool:

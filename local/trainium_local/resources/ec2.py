@@ -1,14 +1,26 @@
-"""EC2: networks that are not deleted while something stands in them, and instances and options in the API's form."""
+"""EC2: networks that are not deleted while something stands in them, rules of security groups, forms of the API."""
 
 import re
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource, ReadableResource
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
+#: A rule's source or destination -> where the API wants it.
+_SOURCES = {
+    "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "CidrIp": ("IpRanges", "CidrIp"),
+    "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
+    "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
+    "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
+}
 
-def described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
+
+def _described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
     """What EC2's call that describes such resources finds."""
     given = [{"Name": name, "Values": [value]} for name, value in filters.items()]
     return api.call("ec2", f"Describe{what}", request.region, {"Filters": given})[what]
@@ -22,8 +34,8 @@ def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None
 
 class _Vpc(ApiResource):
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        (group,) = described(request, "SecurityGroups", {"vpc-id": created.physical_id, "group-name": "default"})
-        (acl,) = described(request, "NetworkAcls", {"vpc-id": created.physical_id, "default": "true"})
+        (group,) = _described(request, "SecurityGroups", {"vpc-id": created.physical_id, "group-name": "default"})
+        (acl,) = _described(request, "NetworkAcls", {"vpc-id": created.physical_id, "default": "true"})
         created.attributes |= {"DefaultSecurityGroup": group["GroupId"], "DefaultNetworkAcl": acl["NetworkAclId"]}
         super().after_create(request, created, answer)
 
@@ -36,8 +48,8 @@ class _Vpc(ApiResource):
         }
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        gateways = described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
-        groups = described(request, "SecurityGroups", {"vpc-id": current.physical_id})
+        gateways = _described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
+        groups = _described(request, "SecurityGroups", {"vpc-id": current.physical_id})
         _refuse_while_used("vpc", current, gateways + [one for one in groups if one["GroupName"] != "default"])
         super().delete(request, current)
 
@@ -54,14 +66,14 @@ class _CidrBlock(ApiResource):
 class _Subnet(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
         _refuse_while_used(
-            "subnet", current, described(request, "NetworkInterfaces", {"subnet-id": current.physical_id})
+            "subnet", current, _described(request, "NetworkInterfaces", {"subnet-id": current.physical_id})
         )
         super().delete(request, current)
 
 
 class _ElasticIp(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
-        for address in described(request, "Addresses", {"allocation-id": current.attributes["AllocationId"]}):
+        for address in _described(request, "Addresses", {"allocation-id": current.attributes["AllocationId"]}):
             if address.get("AssociationId"):
                 self.call(request, "DisassociateAddress", {"AssociationId": address["AssociationId"]})
         super().delete(request, current)
@@ -97,10 +109,73 @@ class _DhcpOptions(ReadableResource):
         return {"DhcpConfigurations": [{"Key": key, "Values": value} for key, value in values.items() if value]}
 
 
+class _SecurityGroup(ApiResource):
+    def adapt(self, properties: Properties) -> Properties:
+        """A rule given twice is one rule: CloudFormation ignores that EC2 refuses the second."""
+        inline = [name for name in ("SecurityGroupIngress", "SecurityGroupEgress") if name in properties]
+        return {**properties, **{name: _distinct(properties[name]) for name in inline}}
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        if _described(request, "NetworkInterfaces", {"group-id": current.physical_id}):
+            raise ProvisioningError(f"resource {current.physical_id} has a dependent object", current)
+        super().delete(request, current)
+
+
+def _distinct(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rules that differ in more than their description; the first of each kind."""
+    by_kind = {str(_permission(rule | {"Description": ""})): _permission(rule) for rule in rules[::-1]}
+    return list(by_kind.values())[::-1]
+
+
+def _permission(rule: dict[str, Any]) -> dict[str, Any]:
+    """A rule in CloudFormation's flat form -> one IpPermission."""
+    description = {"Description": rule["Description"]} if rule.get("Description") else {}
+    permission: dict[str, Any] = {key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule}
+    for source, (collection, key) in _SOURCES.items():
+        if rule.get(source):
+            permission[collection] = [{key: rule[source], **description}]
+    return permission
+
+
+class _Rule(ApiResource):
+    """A rule as a resource of its own; one that is in the group already, such as its default one, becomes the resource.
+
+    https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1534: InvalidPermission.Duplicate fails
+    nothing.
+    """
+
+    def adapt(self, properties: Properties) -> Properties:
+        return {"GroupId": properties["GroupId"], "IpPermissions": [_permission(properties)]}
+
+    def create(self, request: Request) -> Provisioned:
+        try:
+            return super().create(request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InvalidPermission.Duplicate":
+                raise
+        found = _described(request, "SecurityGroupRules", {"group-id": request.properties["GroupId"]})
+        egress = self.create_call.endswith("Egress")
+        rule = next(one for one in found if one["IsEgress"] == egress and _is_rule(one, request.properties))
+        rule_id = rule["SecurityGroupRuleId"]
+        return Provisioned(physical_id=rule_id, attributes={"Id": rule_id})
+
+
+def _is_rule(found: dict[str, Any], rule: dict[str, Any]) -> bool:
+    """Whether a rule as EC2 describes it is one in CloudFormation's form."""
+    group = found.get("ReferencedGroupInfo", {}).get("GroupId")
+    peer = found.get("CidrIpv4") or found.get("CidrIpv6") or found.get("PrefixListId") or group
+    if found["IpProtocol"] != str(rule["IpProtocol"]) or peer not in [rule.get(source) for source in _SOURCES]:
+        return False
+    return found["IpProtocol"] == "-1" or all(str(found[end]) == str(rule[end]) for end in ("FromPort", "ToPort"))
+
+
 KINDS: dict[str, type[ApiResource]] = {
     "AWS::EC2::DHCPOptions": _DhcpOptions,
     "AWS::EC2::EIP": _ElasticIp,
     "AWS::EC2::Instance": _Instance,
+    "AWS::EC2::SecurityGroup": _SecurityGroup,
+    "AWS::EC2::SecurityGroupEgress": _Rule,
+    "AWS::EC2::SecurityGroupIngress": _Rule,
     "AWS::EC2::Subnet": _Subnet,
     "AWS::EC2::VPC": _Vpc,
     "AWS::EC2::VPCCidrBlock": _CidrBlock,

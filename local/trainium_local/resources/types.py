@@ -8,17 +8,11 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from trainium_local.resources import adapted_types, autoscaling, ec2, ec2_security_groups, s3
+from trainium_local.resources import adapted_types, autoscaling, ec2, s3
 from trainium_local.resources.api_resource import ApiResource, AttachedResource, ReadableResource, Tagging
 from trainium_local.resources.settings import Setting
 
-_KINDS: dict[str, type[ApiResource]] = {
-    **adapted_types.KINDS,
-    **autoscaling.KINDS,
-    **ec2.KINDS,
-    **ec2_security_groups.KINDS,
-    **s3.KINDS,
-}
+_KINDS: dict[str, type[ApiResource]] = {**adapted_types.KINDS, **autoscaling.KINDS, **ec2.KINDS, **s3.KINDS}
 
 
 def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:

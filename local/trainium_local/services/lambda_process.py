@@ -20,7 +20,6 @@ from typing import Any
 
 from moto.awslambda.models import lambda_backends
 from moto.awslambda.utils import get_backend
-from moto.core.utils import unix_time_millis, utcnow
 
 from trainium_local import access, clock
 from trainium_local.environment import Connection, safe_environment
@@ -203,12 +202,7 @@ def _log_group(function: Any) -> str | None:
 
 
 def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
-    now = unix_time_millis()
     lines = [f"START RequestId: {request_id}", *logs.splitlines(), f"END RequestId: {request_id}"]
-    stream = f"{utcnow():%Y/%m/%d}/[{function.version}]{request_id.replace('-', '')}"
     # The group may have been deleted while the function ran, by the function itself or with its stack.
     if group in function.logs_backend.groups:
-        function.logs_backend.create_log_stream(group, stream)
-        function.logs_backend.put_log_events(
-            group, stream, [{"timestamp": now, "message": line or " "} for line in lines]
-        )
+        function.save_logs("\n".join(line or " " for line in lines))
