@@ -19,7 +19,7 @@ class Plugin(Protocol):
         ...
 
     def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[Any], Any]]:
-        """Add the rest to a server that is starting, such as `services.replace`, `auto_scaling.when_launched`,
+        """Add the rest to a server that is starting, such as `services.replace`, `launch_checks.when_launching`,
         `signals.when_created`, `custom_resource.when_asked`; gives paths below /_trn_local/ and what answers there.
 
         stand_in_nodes, fail_nodes: see Settings.

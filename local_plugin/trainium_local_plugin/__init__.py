@@ -22,12 +22,13 @@ def start(*, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[An
     from trainium_local import services
     from trainium_local.cloudformation import signals
     from trainium_local.resources import custom_resource
-    from trainium_local.services import auto_scaling, event_bridge
-    from trainium_local_plugin import cdk_handlers, console_output, stand_in_signals
+    from trainium_local.services import auto_scaling, event_bridge, launch_checks
+    from trainium_local_plugin import cdk_handlers, console_output, network_cards, stand_in_signals
     from trainium_local_plugin.stand_in_nodes import StandInNodes
 
     services.replace("trainium_local_plugin")
     custom_resource.when_asked(cdk_handlers.find)
+    launch_checks.when_launching(network_cards.refusals)
     if stand_in_nodes:
         nodes = StandInNodes(failing=fail_nodes)
         auto_scaling.when_launched(nodes.launched)

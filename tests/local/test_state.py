@@ -29,6 +29,7 @@ NOT_STATE = {
     "trainium_local.resources.registry._types": "registered at the start",
     "trainium_local.services.auto_scaling._listeners": "registered at the start",
     "trainium_local.services.event_bridge._listeners": "registered at the start",
+    "trainium_local.services.launch_checks._checks": "registered at the start",
     "trainium_local.services.lambda_process._code": "unpacked again when it is needed",
     "trainium_local.services.lambda_process._endpoint": "of this start",
     "trainium_local.services.lambda_starter._zygote": "a process of this start",

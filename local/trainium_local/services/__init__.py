@@ -21,7 +21,7 @@ class Replaced:
 
 
 @cache
-def replaced(table: str = "trainium_local.services") -> tuple[Replaced, ...]:
+def replaced(table: str) -> tuple[Replaced, ...]:
     """All of the replaced.toml of a package; it names modules of the same top-level package."""
     rows = tomllib.loads((files(table) / "replaced.toml").read_text())
     package = table.partition(".")[0]
@@ -50,7 +50,7 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
     return property(wrapped) if isinstance(original, property) else wrapped
 
 
-def replace(table: str = "trainium_local.services") -> None:
+def replace(table: str) -> None:
     """Replace everything in the table of a package."""
     for one in replaced(table):
         setattr(one.owner, one.name, one.by)
@@ -60,5 +60,5 @@ def install(*, endpoint: str) -> None:
     """Replace everything in our own table; Lambda functions call back to `endpoint`."""
     from trainium_local.services import lambda_process
 
-    replace()
+    replace(__name__)
     lambda_process.use_endpoint(endpoint)

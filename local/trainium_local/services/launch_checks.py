@@ -1,6 +1,7 @@
 """What EC2 refuses to launch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
@@ -9,17 +10,21 @@ from moto.iam.exceptions import NotFoundException
 
 from trainium_local.services.capacity_reservations import CAPACITY_BLOCK, refuse_without_room
 from trainium_local.services.errors import Refused, refusal
-from trainium_local.services.launch_request import LaunchRequest
-from trainium_local.services.network_interfaces import PRIMARY, card_and_device
+from trainium_local.services.launch_request import PRIMARY, LaunchRequest, card_and_device
 from trainium_local.services.placement_groups import existing
 from trainium_local.services.vcpu_use import refuse_over_quota
 
-EFA = ("efa", "efa-only")
+_checks: list[Callable[[Any, LaunchRequest], Iterable[Refused]]] = []
+
+
+def when_launching(refusals: Callable[[Any, LaunchRequest], Iterable[Refused]]) -> None:
+    """Refuse also what `refusals`, given the EC2 backend and a launch of a known type, gives from now on."""
+    _checks.append(refusals)
 
 
 def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     """Raise Refused when AWS would not launch this."""
-    for refused in _refusals(backend, request):
+    for refused in chain(_refusals(backend, request), *(check(backend, request) for check in _checks)):
         raise refused
     refuse_without_room(backend, request)
     refuse_over_quota(backend, instance_type=request.instance_type, market=request.market, count=request.count)
@@ -59,7 +64,6 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
 def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iterator[Refused]:
     name, specs = request.instance_type, request.interfaces
     places = [card_and_device(spec) for spec in specs]
-    efa = [spec for spec in specs if spec.get("InterfaceType") in EFA]
     cards = int(network.get("MaximumNetworkCards") or 1)
     highest = max((card for card, _ in places), default=0)
     if specs and PRIMARY not in places:
@@ -68,15 +72,8 @@ def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iter
         yield refusal("network-interfaces-at-one-index")
     if highest >= cards:
         yield refusal("network-card-unknown", index=highest, type=name, cards=cards)
-    if efa and not network.get("EfaSupported"):
-        yield refusal("efa-not-supported", type=name)
-    most = int((network.get("EfaInfo") or {}).get("MaximumEfaInterfaces") or 0)
-    if network.get("EfaSupported") and len(efa) > most:
-        yield refusal("efa-interfaces-too-many", count=len(efa), most=most, type=name)
     if len(specs) > 1 and any(str(spec.get("AssociatePublicIpAddress")).lower() == "true" for spec in specs):
         yield refusal("public-address-of-several-interfaces")
-    if any(spec.get("InterfaceType") == "efa-only" and card_and_device(spec) == PRIMARY for spec in specs):
-        yield refusal("efa-only-primary")
 
 
 def _profile_refusals(backend: Any, profile: Mapping[str, str] | None) -> Iterator[Refused]:

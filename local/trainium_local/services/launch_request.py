@@ -12,9 +12,13 @@ from typing import Any
 from moto.ec2.utils import convert_tag_spec, parse_user_data
 from moto.ssm.models import ssm_backends
 
-from trainium_local.services.network_interfaces import card_and_device
-
 ON_DEMAND = "on-demand"
+PRIMARY = (0, 0)
+
+
+def card_and_device(interface: Mapping[str, Any]) -> tuple[int, int]:
+    """Network card index and device index of an interface specification; AWS's default is 0 for both."""
+    return int(interface.get("NetworkCardIndex") or 0), int(interface.get("DeviceIndex") or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,7 @@ class LaunchRequest:
     @property
     def addresses(self) -> int:
         """IPv4 addresses that one instance takes from its subnet; an efa-only interface takes none."""
-        own = [spec for spec in self.interfaces if card_and_device(spec) != (0, 0)]
+        own = [spec for spec in self.interfaces if card_and_device(spec) != PRIMARY]
         return 1 + sum(spec.get("InterfaceType") != "efa-only" for spec in own)
 
 

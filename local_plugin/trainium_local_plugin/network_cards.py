@@ -1,17 +1,33 @@
-"""The network interfaces of an instance with several network cards.
+"""Instances with several network cards, and Elastic Fabric Adapters on them.
 
 moto keys an instance's interfaces by device index, which is 1 for the first of every card but the first, so only one
 would survive. Here the key is the place of the interface in the request, the device index is the interface's own.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-PRIMARY = (0, 0)
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+from trainium_local.services.errors import Refused
+from trainium_local.services.launch_request import PRIMARY, LaunchRequest, card_and_device
+
+EFA = ("efa", "efa-only")
 
 
-def card_and_device(interface: dict[str, Any]) -> tuple[int, int]:
-    """Network card index and device index of an interface specification; AWS's default is 0 for both."""
-    return int(interface.get("NetworkCardIndex") or 0), int(interface.get("DeviceIndex") or 0)
+def refusals(_backend: Any, request: LaunchRequest) -> Iterator[Refused]:
+    """What EC2 refuses of a launch for its Elastic Fabric Adapters."""
+    name, specs = request.instance_type, request.interfaces
+    network: dict[str, Any] = INSTANCE_TYPES[name]["NetworkInfo"]
+    efa = [spec for spec in specs if spec.get("InterfaceType") in EFA]
+    most = int((network.get("EfaInfo") or {}).get("MaximumEfaInterfaces") or 0)
+    if efa and not network.get("EfaSupported"):
+        yield Refused("InvalidParameterCombination", f"{name} instances do not support Elastic Fabric Adapters.")
+    if network.get("EfaSupported") and len(efa) > most:
+        message = f"EFA interface count {len(efa)} exceeds the limit of {most} for {name}."
+        yield Refused("AttachmentLimitExceeded", message)
+    if any(spec.get("InterfaceType") == "efa-only" and card_and_device(spec) == PRIMARY for spec in specs):
+        yield Refused("InvalidParameterCombination", "The primary network interface cannot be efa-only.")
 
 
 def prep_nics(original: Any, instance: Any, nic_spec: list[dict[str, Any]], **rest: Any) -> None:
