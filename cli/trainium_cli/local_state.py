@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from trainium_local.environment import Connection, NotTheEmbeddedAwsError, open_private
 from trainium_local.lifecycle import LocalError
-from trainium_local.state import STATE_PATH
+from trainium_local_plugin import STATE_PATH
 
 KEY = "state.key"
 SECONDS = 300.0

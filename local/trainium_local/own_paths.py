@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from werkzeug.wrappers import Request, Response
-
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-Answer = Callable[[Request], Response]
+Answer = Callable[[Any], Any]
+"""What is asked, as a werkzeug Request, and the Response."""
 
 
 def with_own_paths(application: WsgiApp, answers: Mapping[str, Answer]) -> WsgiApp:
     """`application`, but for these paths and what is below them."""
+    from werkzeug.wrappers import Request
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = f"{environ['PATH_INFO']}/"

@@ -3,10 +3,12 @@
 A plug-in is a module that an entry point of the group `trainium_local.plugins` names. All that are installed are used.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
+
+from trainium_local.own_paths import WsgiApp
 
 GROUP = "trainium_local.plugins"
 
@@ -18,11 +20,12 @@ class Plugin(Protocol):
         """What comes before the rows of seeds/TABLE.toml, in the same form; empty if there is nothing."""
         ...
 
-    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[Any], Any]]:
-        """Add the rest to a server that is starting, such as `services.replace`, `launch_checks.when_launching`,
-        `signals.when_created`, `custom_resource.when_asked`; gives paths below /_trn_local/ and what answers there.
+    def start(self, application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> WsgiApp:
+        """Add the rest to a server that is starting; gives the application of all services, with paths of its own.
 
-        stand_in_nodes, fail_nodes: see Settings.
+        It may replace more of moto (`services.replace`), refuse launches (`launch_checks.when_launching`), listen
+        (`auto_scaling.when_launched`, `signals.when_created`, `event_bridge.when_emitted`) and do the work of functions
+        of custom resources (`custom_resource.when_asked`). stand_in_nodes, fail_nodes: see Settings.
         """
         ...
 

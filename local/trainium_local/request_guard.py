@@ -11,12 +11,12 @@ from trainium_local import access
 from trainium_local.access import CALLER, Caller
 from trainium_local.environment import HOST, PROOF_HEADER, proof_of
 from trainium_local.http_server import INCOMING, Incoming
+from trainium_local.own_paths import WsgiApp
 from trainium_local.signatures import Request, Signature, signature_of
 
 OWN_PATHS = "/_trn_local/"
 """Paths of the embedded AWS itself: for its owner, but for those with a token."""
 
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Headers = list[tuple[str, str]]
 
 _FORBIDDEN = "403 Forbidden"

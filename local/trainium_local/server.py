@@ -15,10 +15,9 @@ from typing import Any
 
 from trainium_local import DEFAULT_REGION, __version__, access
 from trainium_local.environment import ACCOUNT_ID, HOST, Connection
+from trainium_local.own_paths import WsgiApp, with_own_paths
 
 HEALTH_PATH = "/_trn_local/health"
-
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,15 +128,12 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.wrappers import Request, Response
 
-    from trainium_local import clock_control, cloudformation, resources, services
-    from trainium_local.clock_control import CLOCK_PATH
-    from trainium_local.own_paths import with_own_paths
+    from trainium_local import cloudformation, resources, services
     from trainium_local.permissions import enforcement
     from trainium_local.plugins import plugins
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
     from trainium_local.services import schedules
-    from trainium_local.state import STATE_PATH, control
 
     if settings.iam == "enforced":
         enforcement.enforce()
@@ -147,9 +143,10 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     cloudformation.install()
     resources.install(connection)
 
-    own_paths: dict[str, Callable[[Any], Any]] = {CLOCK_PATH: clock_control.answer, callbacks.PATH: callbacks.answer}
+    services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
+    application = with_own_paths(services_of_aws, {callbacks.PATH: callbacks.answer})
     for plugin in plugins():
-        own_paths |= plugin.start(stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
+        application = plugin.start(application, stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
 
     def applied_quotas() -> dict[str, float]:  # a state that is loaded brings others
         return {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
@@ -165,14 +162,12 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         created=tuple(registry.really_created()),
         schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
     )
-    services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
     schedules.start()
 
     def health_now(_request: Request) -> Response:
         return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")
 
-    application = control.counted(with_own_paths(services_of_aws, own_paths))
-    return with_own_paths(application, {HEALTH_PATH: health_now, STATE_PATH: control.answer}), health
+    return with_own_paths(application, {HEALTH_PATH: health_now}), health
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:

@@ -1,13 +1,21 @@
-"""The plug-in of trainium_local for AWS Trainium: what an account for it has, the nodes of a cluster, CDK's handlers.
+"""The plug-in of trainium_local for AWS Trainium: the account, what moto lacks for it, stand-ins for nodes.
 
-Found by the entry point `trainium` of the group `trainium_local.plugins`. Imports no moto before `start`.
+Also what is no part of AWS: handlers of the CDK, and controls of the clock, of consoles and of saved states. Found by the
+entry point `trainium` of the group `trainium_local.plugins`. Imports no moto before `start`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from trainium_local.own_paths import WsgiApp, with_own_paths
+
+CLOCK_PATH = "/_trn_local/clock"
+"""GET: the time. PUT, with an instant such as 2026-12-01T18:00Z: put the clock forward, and answer once all schedules
+that are due by then have run."""
 CONSOLE_PATH = "/_trn_local/console"
 """PUT CONSOLE_PATH/<instance id>: what whoever plays an instance has on its console."""
+STATE_PATH = "/_trn_local/state"
+"""GET: all of it. PUT: in place of all that is there. To load a state is to run it: for the owner only."""
 
 
 def seeds(table: str) -> Mapping[str, Any]:
@@ -17,14 +25,15 @@ def seeds(table: str) -> Mapping[str, Any]:
     return TABLES[table]() if table in TABLES else {}
 
 
-def start(*, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[Any], Any]]:
-    """Add what moto lacks for Trainium, and CDK's handlers; with `stand_in_nodes` play what runs on instances."""
+def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> WsgiApp:
+    """Add what `seeds` does not; with `stand_in_nodes` play what runs on instances."""
     from trainium_local import services
     from trainium_local.cloudformation import signals
     from trainium_local.resources import custom_resource
     from trainium_local.services import auto_scaling, event_bridge, launch_checks
-    from trainium_local_plugin import cdk_handlers, console_output, network_cards, stand_in_signals
+    from trainium_local_plugin import cdk_handlers, clock_control, console_output, network_cards, stand_in_signals
     from trainium_local_plugin.stand_in_nodes import StandInNodes
+    from trainium_local_plugin.state import control
 
     services.replace("trainium_local_plugin")
     custom_resource.when_asked(cdk_handlers.find)
@@ -34,4 +43,5 @@ def start(*, stand_in_nodes: bool, fail_nodes: int) -> Mapping[str, Callable[[An
         auto_scaling.when_launched(nodes.launched)
         event_bridge.when_emitted(nodes.told)
         signals.when_created(stand_in_signals.created)
-    return {CONSOLE_PATH: console_output.answer}
+    paths = {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
+    return with_own_paths(control.counted(with_own_paths(application, paths)), {STATE_PATH: control.answer})

@@ -14,7 +14,7 @@ BELOW: dict[str, set[str]] = {
     "constructs": {"trainium_runtime", "trainium_core", "trainium_userdata"},
     "local": set(),
     "local_plugin": {"trainium_runtime", "trainium_core", "trainium_local"},
-    "cli": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "cli": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
     "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
     "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},

@@ -7,14 +7,15 @@ import pytest
 
 import trainium_local_plugin
 from trainium_local import plugins, seeds
+from trainium_local.own_paths import WsgiApp
 
 
 class Plugin:
     def seeds(self, table: str) -> Mapping[str, Any]:
         return {"public_images": {"family": ["of the plug-in"], "other": 1}}.get(table, {})
 
-    def start(self, *, stand_in_nodes: bool, fail_nodes: int) -> dict[str, Any]:  # noqa: ARG002
-        return {}
+    def start(self, application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> WsgiApp:  # noqa: ARG002
+        return application
 
 
 def test_the_plug_in_of_this_product_is_found() -> None:

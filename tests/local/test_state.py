@@ -42,6 +42,7 @@ SCRIPTS = ("lambda_bootstrap", "lambda_zygote", "__main__")
 FIND = f"""
 import collections, dataclasses, importlib, json, pkgutil
 import trainium_local
+import trainium_local_plugin
 from trainium_local.state.kept import contents
 
 def is_changing(value):
@@ -60,7 +61,8 @@ def containers(module):
                     yield f"{{name}}.{{inner}}", one
 
 found = set()
-for one in pkgutil.walk_packages(trainium_local.__path__, "trainium_local."):
+walked = [(package.__path__, package.__name__ + ".") for package in (trainium_local, trainium_local_plugin)]
+for one in [one for place in walked for one in pkgutil.walk_packages(*place)]:
     if one.name.rpartition(".")[2] not in {SCRIPTS!r}:
         importlib.import_module(one.name)
 import sys

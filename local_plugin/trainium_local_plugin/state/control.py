@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request, Response
 from trainium_local.cloudformation.stack import _regions
 from trainium_local.own_paths import WsgiApp
 from trainium_local.services import schedules
-from trainium_local.state import snapshot
+from trainium_local_plugin.state import snapshot
 
 PATIENCE = 10.0
 """Seconds to wait for what goes on, such as a node that boots or a function."""

@@ -8,10 +8,6 @@ from werkzeug.wrappers import Request, Response
 from trainium_local import clock
 from trainium_local.services import schedules
 
-CLOCK_PATH = "/_trn_local/clock"
-"""GET: the time. PUT, with an instant such as 2026-12-01T18:00Z: put the clock forward, and answer once all schedules
-that are due by then have run."""
-
 
 def answer(request: Request) -> Response:
     """What is asked at CLOCK_PATH."""
