@@ -123,7 +123,8 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
 
     warnings.simplefilter("ignore")
     # One for all: each new one lists all services and reads their models again, which took a tenth of a deployment.
-    for module in (botocore_session, moto_utils):
+    modules: tuple[Any, ...] = (botocore_session, moto_utils)
+    for module in modules:
         module.create_loader = cache(module.create_loader)
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.wrappers import Request, Response

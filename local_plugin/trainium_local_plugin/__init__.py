@@ -1,7 +1,7 @@
 """The plug-in of trainium_local for AWS Trainium: the account, what moto lacks for it, stand-ins for nodes.
 
-Also what is no part of AWS: handlers of the CDK, and controls of the clock, of consoles and of saved states. Found by the
-entry point `trainium` of the group `trainium_local.plugins`. Imports no moto before `start`.
+Also what is no part of AWS: handlers of the CDK, and controls of the clock, of consoles and of saved states. The entry
+point `trainium` of the group `trainium_local.plugins` names it. Imports no moto before `start`.
 """
 
 from collections.abc import Mapping

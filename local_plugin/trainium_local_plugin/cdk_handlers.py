@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from boto3.session import Session
 from botocore.exceptions import ClientError
 from botocore.utils import EVENT_ALIASES
 
@@ -135,7 +136,7 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
 @cache
 def _services() -> dict[str, str]:
     """botocore's names of the services by those of the SDK of JavaScript, without their hyphens."""
-    names = api.services()
+    names: list[str] = Session().get_available_services()
     known = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
     return {sdk.replace("-", ""): name for sdk, name in known.items()} | {"cloudwatchevents": "events"}
 

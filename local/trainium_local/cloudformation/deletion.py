@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.dynamic_references import with_secrets
-from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import Stack, StackResource
+from trainium_local.cloudformation.values import needed_by
 from trainium_local.resources import api, registry
 from trainium_local.resources.registry import Request
 

@@ -51,7 +51,7 @@ def _pseudo_parameters(region: Region, stack: Stack | None) -> dict[str, Any]:
     }
 
 
-class Existing:
+class Existing(Lookup):
     """A Lookup of what exists: the resources of a stack, and other stacks. `imports`: the exports that were used."""
 
     def __init__(self, region: Region, stack: Stack) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import boto3
 from cfnlint.helpers import ensure_list
@@ -23,16 +23,23 @@ _NO_VALUE = object()
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
-class Lookup(Protocol):
-    """What functions ask about resources and other stacks. Each raises ValidationError for what is not there."""
+class Lookup:
+    """What functions ask about resources and other stacks, of which nothing is known yet.
 
-    def ref(self, logical_id: str) -> Any: ...
+    Where it is, each raises ValidationError for what is not there.
+    """
 
-    def attribute(self, logical_id: str, name: str) -> Any: ...
+    def ref(self, logical_id: str) -> Any:  # noqa: ARG002
+        return KNOWN_AFTER_APPLY
 
-    def export(self, name: str) -> str: ...
+    def attribute(self, logical_id: str, name: str) -> Any:  # noqa: ARG002
+        return self.ref(logical_id)
 
-    def stack_output(self, region: str, stack_name: str, key: str) -> str: ...
+    def export(self, name: str) -> str:  # noqa: ARG002
+        return KNOWN_AFTER_APPLY
+
+    def stack_output(self, region: str, stack_name: str, key: str) -> str:  # noqa: ARG002
+        return KNOWN_AFTER_APPLY
 
 
 @dataclass(kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from trainium_local.cloudformation.deletion import delete, make_request
 from trainium_local.cloudformation.dynamic_references import with_secrets
-from trainium_local.cloudformation.references import needed_by
 from trainium_local.cloudformation.stack import Stack, StackResource, Step
+from trainium_local.cloudformation.values import needed_by
 from trainium_local.resources import api
 
 

@@ -13,7 +13,7 @@ from cfnlint.template.transforms._language_extensions import language_extension
 
 from trainium_local.cloudformation import template_structure
 from trainium_local.cloudformation.errors import ValidationError
-from trainium_local.cloudformation.references import depends_on, needed_by
+from trainium_local.cloudformation.values import depends_on, needed_by
 
 Json = Any
 

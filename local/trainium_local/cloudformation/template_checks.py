@@ -6,10 +6,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from trainium_local.cloudformation.errors import ValidationError, unresolved
-from trainium_local.cloudformation.intrinsic_functions import Resolver
-from trainium_local.cloudformation.references import Reference, references
+from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
 from trainium_local.cloudformation.template import Template
-from trainium_local.cloudformation.values import functions, walk, with_texts
+from trainium_local.cloudformation.values import Reference, functions, references, walk, with_texts
 from trainium_local.resources import registry, schemas
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
@@ -124,7 +123,7 @@ def _check_attribute(template: Template, name: str, attribute: str, region: str)
         )
 
 
-class _DryRun:
+class _DryRun(Lookup):
     """A Lookup of resources before they exist, and of stacks that may exist once they are needed."""
 
     def __init__(self, template: Template, parameters: Mapping[str, Any], region: str) -> None:
@@ -136,15 +135,6 @@ class _DryRun:
         resource = self._template.resources.get(logical_id)
         if resource is None or not self.stands(resource):
             raise unresolved([logical_id], self.section)
-        return KNOWN_AFTER_APPLY
-
-    def attribute(self, logical_id: str, name: str) -> str:  # noqa: ARG002
-        return self.ref(logical_id)
-
-    def export(self, name: str) -> str:  # noqa: ARG002
-        return KNOWN_AFTER_APPLY
-
-    def stack_output(self, region: str, stack_name: str, key: str) -> str:  # noqa: ARG002
         return KNOWN_AFTER_APPLY
 
     def stands(self, part: Mapping[str, Any]) -> bool:

@@ -1,7 +1,11 @@
-"""Walking through the values of a template: JSON with intrinsic functions in it."""
+"""The values of a template, JSON with intrinsic functions in it, and which resources and parameters they name."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+_SUBSTITUTION = re.compile(r"\$\{([^!}][^}]*)\}")
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
@@ -37,3 +41,39 @@ def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
 def as_text(value: Any) -> str:
     """A scalar as CloudFormation writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt, `variable` within Fn::Sub."""
+
+    name: str
+    attribute: str | None = None
+    variable: bool = False
+
+
+def references(value: Any) -> Iterator[Reference]:
+    """All places below `value` that name a resource or a parameter."""
+    for function, argument in functions(value):
+        if function == "Ref" and isinstance(argument, str):
+            yield Reference(name=argument)
+        elif function == "Fn::GetAtt":
+            name, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
+            yield Reference(name=name, attribute=attribute if isinstance(attribute, str) else None)
+        elif function == "Fn::Sub":
+            text, given = (argument, {}) if isinstance(argument, str) else argument
+            for expression in _SUBSTITUTION.findall(text):
+                name, _, attribute = expression.strip().partition(".")
+                if expression not in given:
+                    yield Reference(name=name, attribute=attribute or None, variable=True)
+
+
+def needed_by(definition: Mapping[str, Any]) -> set[str]:
+    """All that a resource's properties and DependsOn name, parameters too."""
+    return {reference.name for reference in references(definition.get("Properties"))} | depends_on(definition)
+
+
+def depends_on(definition: Mapping[str, Any]) -> set[str]:
+    """All that its DependsOn names."""
+    named = definition.get("DependsOn") or []
+    return {named} if isinstance(named, str) else set(named)

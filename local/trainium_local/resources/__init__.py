@@ -1,15 +1,7 @@
 """Resource types of CloudFormation, provisioned through the services of the embedded AWS itself."""
 
 from trainium_local.environment import Connection
-from trainium_local.resources import (
-    api,
-    custom_resource,
-    generic,
-    registry,
-    route53,
-    types,
-    wait_condition,
-)
+from trainium_local.resources import api, custom_resource, generic, registry, route53, types, wait_condition
 
 
 def install(connection: Connection) -> None:

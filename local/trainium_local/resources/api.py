@@ -74,12 +74,6 @@ def _client(service: str, region: str, credentials: Credentials) -> Any:
     return api
 
 
-@cache
-def services() -> list[str]:
-    """The names of all services that botocore knows."""
-    return _session(_connection[0].credentials).get_available_services()
-
-
 def argument_names(service: str, operation: str, region: str) -> set[str]:
     """The arguments that a call takes."""
     shape = client(service, region).meta.service_model.operation_model(operation).input_shape

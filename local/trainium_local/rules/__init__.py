@@ -3,7 +3,7 @@
 The facts are in rules.toml, the messages AWS's where they are known; each module goes by one of its tables.
 """
 
-from trainium_local.rules import policies, references, relations, roles, state_machines
+from trainium_local.rules import policies, references, relations, state_machines
 from trainium_local.rules.rule import Place, Properties
 
 __all__ = ["Place", "refuse"]
@@ -11,5 +11,5 @@ __all__ = ["Place", "refuse"]
 
 def refuse(resource_type: str, properties: Properties, place: Place) -> None:
     """Raise Refused, in the service's words, if the service would not create or change the resource like this."""
-    for module in (relations, references, policies, roles, state_machines):
+    for module in (relations, references, policies, state_machines):
         module.check(resource_type, properties, place)

@@ -1,4 +1,7 @@
-"""Policy documents: cfn-lint's schemas of their kinds, quotas, principals, and what buckets ask of theirs."""
+"""Policy documents: cfn-lint's schemas of their kinds, quotas, principals, and what buckets ask of theirs.
+
+A principal that is named must exist, and a service must be allowed to assume its role.
+"""
 
 import json
 import re
@@ -10,14 +13,14 @@ from cfnlint.helpers import load_resource
 from cfnlint.jsonschema import StandardValidator
 from cfnlint.schema.resolver import RefResolver
 
-from trainium_local.rules.roles import exists
 from trainium_local.rules.rule import FACTS, Place, Properties, listed, refusal
 
 _SCHEMAS = "cfnlint.data.schemas.other.iam"
 
 
 def check(resource_type: str, properties: Properties, place: Place) -> None:
-    """Raise Refused if the service would not take a policy of the resource."""
+    """Raise Refused if the service would not take a policy of the resource, or cannot assume the role that it names."""
+    _check_role(resource_type, properties, place)
     service, fact = resource_type.split("::")[1], FACTS["policy"].get(resource_type, {})
     inline = [one["PolicyDocument"] for one in properties.get("Policies") or () if resource_type == "AWS::IAM::Role"]
     _check_size(inline, FACTS["inline_policies"])
@@ -29,7 +32,7 @@ def check(resource_type: str, properties: Properties, place: Place) -> None:
     _check_size([document], fact)
     statements = _check_document(document, fact, service)
     for kind, principal in _principals(statements):
-        if (kind == "AWS" and not exists(principal, place)) or (kind == "Service" and "." not in principal):
+        if (kind == "AWS" and not _exists(principal, place)) or (kind == "Service" and "." not in principal):
             raise refusal(fact, service, f'"{kind.upper()}":"{principal}"')
     for message in _scope(statements, fact) if "scope" in fact else _bucket(statements, properties):
         raise refusal(fact, service, message=message)
@@ -93,3 +96,30 @@ def _validator(kind: str) -> Any:
     policy, schema = load_resource(_SCHEMAS, "policy.json"), load_resource(_SCHEMAS, f"policy_{kind}.json")
     resolver = RefResolver.from_schema(schema, store={"policy": policy, schema["$id"]: schema})
     return StandardValidator(schema=schema, resolver=resolver)
+
+
+def _check_role(resource_type: str, properties: Properties, place: Place) -> None:
+    fact, arn = FACTS["role"].get(resource_type), properties
+    for step in fact["path"].split(".") if fact else ():
+        arn: Any = (arn or {}).get(step)
+    if fact and f"::{place.account}:role/" in str(arn) and not _may_assume(place, str(arn), fact["service"]):
+        raise refusal(fact, resource_type.split("::")[1], arn)
+
+
+def _exists(principal: str, place: Place) -> bool:
+    """Whether a role or user of the account exists; anybody else is taken to."""
+    match = re.fullmatch(rf"arn:[^:]+:iam::{place.account}:(role|user)/(?!aws-service-role)(.*/)?([^/]+)", principal)
+    if match is None:
+        return True
+    iam = place.backend("iam")
+    return match[3] in (iam.users if match[1] == "user" else [role.name for role in list(iam.roles.values())])
+
+
+def _may_assume(place: Place, arn: str, service: str) -> bool:
+    role = next((one for one in list(place.backend("iam").roles.values()) if one.arn == arn), None)
+    if role is None:
+        return "/aws-service-role/" in arn
+    statements = listed(json.loads(role.assume_role_policy_document).get("Statement"))
+    allowed = [one.get("Principal") for one in statements if one.get("Effect") == "Allow"]
+    services = [name for one in allowed for name in listed(one.get("Service") if isinstance(one, dict) else one)]
+    return any(name == "*" or re.fullmatch(rf"{service}\..*amazonaws\.com(\.cn)?", name) for name in services)

@@ -206,3 +206,27 @@ def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
     # The group may have been deleted while the function ran, by the function itself or with its stack.
     if group in function.logs_backend.groups:
         function.save_logs("\n".join(line or " " for line in lines))
+
+
+def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:
+    """moto drops LoggingConfig, so that every function would log to /aws/lambda/<name>."""
+    original(function, account_id, spec, region, version)
+    _log_elsewhere(function, spec)
+
+
+def get_configuration(original: Any, function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
+    configuration = original(function, *arguments, **named)
+    own = vars(function).get("logging_config") or {}
+    return configuration | {"LoggingConfig": {"LogFormat": "Text", "LogGroup": function.logs_group_name} | own}
+
+
+def update_configuration(original: Any, function: Any, config_updates: dict[str, Any]) -> dict[str, Any]:
+    _log_elsewhere(function, config_updates)
+    return original(function, config_updates)
+
+
+def _log_elsewhere(function: Any, spec: dict[str, Any]) -> None:
+    config = spec.get("LoggingConfig") or {}
+    if config.get("LogGroup"):
+        function.logging_config = config
+        function.logs_group_name = config["LogGroup"]
