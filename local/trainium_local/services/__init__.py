@@ -1,4 +1,4 @@
-"""Behaviours of moto that are replaced: all of them are in replaced.toml, but for those of the CloudFormation side."""
+"""Behaviours of moto that are replaced: all of them are in replaced.toml, but for CloudFormation."""
 
 import inspect
 import tomllib

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult
 
 _REFUSALS: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").joinpath("refusals.toml").read_text())
 
@@ -21,3 +22,13 @@ def refusal(name: str, **facts: Any) -> Refused:
     """A refusal of refusals.toml, the facts in its message."""
     row = _REFUSALS[name]
     return Refused(row["code"], row["message"].format(**facts))
+
+
+def call_action(original: Any, response: Any) -> Any:
+    """Refuse actions that moto lacks in the form of their API: the server has not failed, and no SDK is to retry."""
+    try:
+        return original(response)
+    except NotImplementedError:
+        refused = Refused("InvalidAction", f"The embedded AWS does not know {response._get_action()}")
+        _, headers, body = response.serialized(ActionResult(refused))
+        return 501, headers, body

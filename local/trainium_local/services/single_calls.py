@@ -6,6 +6,7 @@ from typing import Any
 from moto.budgets.exceptions import NotFoundException
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
+from moto.iam.access_control import PermissionResult
 
 
 def update_budget(response: Any) -> str:
@@ -45,3 +46,11 @@ def log_permissions_enabled_policy(*_arguments: Any, **_named: Any) -> bool:
 
 def log_incoming_request(*_arguments: Any) -> None:
     pass
+
+
+def lookup_events(_response: Any) -> ActionResult:
+    return ActionResult({"Events": []})
+
+
+def get_permission(*_arguments: Any) -> PermissionResult:
+    return PermissionResult.NEUTRAL
