@@ -99,7 +99,10 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
     refuse_unless_loopback(connection.endpoint)
     credentials, region = connection.credentials, connection.region
     token = {"AWS_SESSION_TOKEN": credentials.session_token} if credentials.session_token else {}
-    kept = {name: value for name, value in own.items() if not _leads_elsewhere(name)}
+    # A bare CDK makes the CDK CLI complain about an option that nobody gave.
+    kept = {k: value for k, value in own.items() if k != "CDK" and not k.upper().startswith(("AWS_", "CDK_"))}
+    # The names are read in both cases, and the lower one wins.
+    no_proxy = ",".join(filter(None, [LOOPBACK_NAMES, own.get("no_proxy") or own.get("NO_PROXY")]))
     path = [str(folder) for folder in tools] + [own.get("PATH", "")]
     return (
         kept
@@ -121,9 +124,8 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
             # Empty, these stand over a proxy or profile in ~/.cdk.json; that proxy would be used for loopback too.
             "CDK_PROXY": "",
             "CDK_PROFILE": "",
-            # The names are read in both cases, and the lower one wins.
-            "NO_PROXY": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
-            "no_proxy": _with_loopback(own.get("no_proxy") or own.get("NO_PROXY", "")),
+            "NO_PROXY": no_proxy,
+            "no_proxy": no_proxy,
             "NODE_NO_WARNINGS": "1",
         }
     )
@@ -151,12 +153,3 @@ def refuse_unless_loopback(endpoint: str) -> None:
         raise NotTheEmbeddedAwsError(
             f"refusing to use {endpoint!r}: the embedded AWS is at http://{HOST}:PORT and nowhere else"
         )
-
-
-def _leads_elsewhere(name: str) -> bool:
-    # A bare CDK makes the CDK CLI complain about an option that nobody gave.
-    return name.upper().startswith(("AWS_", "CDK_")) or name == "CDK"
-
-
-def _with_loopback(no_proxy: str) -> str:
-    return f"{LOOPBACK_NAMES},{no_proxy}" if no_proxy else LOOPBACK_NAMES

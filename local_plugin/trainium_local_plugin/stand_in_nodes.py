@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog import InstanceType, builtin_catalog
+from trainium_local.kept import kept
 from trainium_local.resources import api
-from trainium_local.state.kept import kept
 from trainium_local_plugin.user_data import texts
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord

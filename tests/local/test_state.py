@@ -33,7 +33,7 @@ NOT_STATE = {
     "trainium_local.services.lambda_process._code": "unpacked again when it is needed",
     "trainium_local.services.lambda_process._endpoint": "of this start",
     "trainium_local.services.lambda_starter._zygote": "a process of this start",
-    "trainium_local.state.kept._containers": "what is saved",
+    "trainium_local.kept._containers": "what is saved",
 }
 SCRIPTS = ("lambda_bootstrap", "lambda_zygote", "__main__")
 
@@ -43,7 +43,7 @@ FIND = f"""
 import collections, dataclasses, importlib, json, pkgutil
 import trainium_local
 import trainium_local_plugin
-from trainium_local.state.kept import contents
+from trainium_local.kept import contents
 
 def is_changing(value):
     return type(value) in (dict, list, set, collections.deque, collections.defaultdict)

@@ -11,8 +11,8 @@ from trainium_local import clock
 from trainium_local.cloudformation.errors import ValidationError, no_such_stack
 from trainium_local.cloudformation.parameters import Parameter
 from trainium_local.cloudformation.template import Template
+from trainium_local.kept import kept
 from trainium_local.resources.registry import Properties, Provisioned, ResourceType
-from trainium_local.state.kept import kept
 
 Json = dict[str, Any]
 

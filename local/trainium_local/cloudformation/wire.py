@@ -23,7 +23,7 @@ from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.cloudformation.template_structure import check_request
-from trainium_local.state.kept import kept
+from trainium_local.kept import kept
 
 _change_sets: dict[str, ChangeSet] = kept("change sets", {})
 _detections: dict[str, Json] = kept("drift detections", {})

@@ -74,7 +74,7 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
 
 def _arns(request: Request, action: str, values: Values) -> tuple[list[str], list[str]]:
     """The ARNs that the request names; and one for each type of resource that it could be on, all but the type open."""
-    data = _reference().get(request.prefix, {"Actions": {}})
+    data = reference().get(request.prefix, {"Actions": {}})
     if action.lower() not in data["Actions"]:
         return [], ["*"]
     types: list[str] = data["Actions"][action.lower()].get("Resources", [])
@@ -211,5 +211,6 @@ def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _reference() -> dict[str, Any]:
+def reference() -> dict[str, Any]:
+    """What the Service Authorization Reference says of the actions of each service."""
     return load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")

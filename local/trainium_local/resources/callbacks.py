@@ -6,8 +6,8 @@ from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
+from trainium_local.kept import kept
 from trainium_local.resources import api
-from trainium_local.state.kept import kept
 
 PATH = "/_trn_local/cloudformation-response"
 _mailboxes: dict[str, queue.Queue[dict[str, Any]]] = kept("mailboxes", {})

@@ -10,9 +10,9 @@ from typing import Any
 import botocore.session
 from moto.moto_api._internal import mock_random
 
+from trainium_local.kept import kept
 from trainium_local.resources.invented import fitting
 from trainium_local.resources.registry import Provisioned, ProvisioningError, Request, ResourceType
-from trainium_local.state.kept import kept
 
 _NOTE = "The embedded AWS creates nothing for this type: it was checked against its schema and kept as a record."
 #: What `Ref` gives where that is not the primary identifier (AWS Construct Library 2.262, get jobDefinitionRef etc.)

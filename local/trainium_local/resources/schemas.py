@@ -177,6 +177,7 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
     return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
 
 
+_MESSAGES: dict[str, Any] = tomllib.loads((files("trainium_local.resources") / "schema_messages.toml").read_text())
 _NAMES_LAST_STEP = ("additionalProperties", "dependentExcluded")  # where cfn-lint's path goes on to the wrong key
 
 
@@ -184,7 +185,7 @@ def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
     """A violation and then what lies behind it."""
     keyword, limit, value = error.validator, error.validator_value, error.instance
     path, names = [*parent, *map(str, error.path)], re.findall("'([^']*)'", error.message)
-    said = _messages()
+    said = _MESSAGES
     message = (
         said["keywords"]
         .get(keyword, said["scrubbed"])
@@ -205,8 +206,3 @@ def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
     yield Problem(path="".join(f"/{step}" for step in path), message=message)
     for cause in error.context:
         yield from _problems(cause, path)
-
-
-@cache
-def _messages() -> dict[str, Any]:
-    return tomllib.loads((files("trainium_local.resources") / "schema_messages.toml").read_text())

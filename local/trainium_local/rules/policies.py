@@ -13,6 +13,7 @@ from cfnlint.helpers import load_resource
 from cfnlint.jsonschema import StandardValidator
 from cfnlint.schema.resolver import RefResolver
 
+from trainium_local.permissions.requests import reference
 from trainium_local.rules.rule import FACTS, Place, Properties, listed, refusal
 
 _SCHEMAS = "cfnlint.data.schemas.other.iam"
@@ -72,7 +73,7 @@ def _scope(statements: list[dict[str, Any]], fact: Properties) -> Iterator[str]:
 
 
 def _bucket(statements: list[dict[str, Any]], properties: Properties) -> Iterator[str]:
-    known = _s3_actions()
+    known: dict[str, Any] = reference()["s3"]["Actions"]
     for statement in statements if "Bucket" in properties else ():
         names = [str(one).rpartition(":::")[2].partition("/") for one in listed(statement.get("Resource"))]
         if any("*" not in name and name != properties["Bucket"] for name, _, _ in names):
@@ -83,12 +84,6 @@ def _bucket(statements: list[dict[str, Any]], properties: Properties) -> Iterato
                 yield "Policy has invalid action"
             elif len(kinds) == 1 and not kinds & set(known[action.removeprefix("s3:")].get("Resources", kinds)):
                 yield "Action does not apply to any resource(s) in statement"
-
-
-@cache
-def _s3_actions() -> dict[str, Any]:
-    actions: dict[str, Any] = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")["s3"]["Actions"]
-    return actions
 
 
 @cache

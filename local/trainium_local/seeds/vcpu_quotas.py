@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from trainium_local.kept import kept
 from trainium_local.seeds import table
-from trainium_local.state.kept import kept
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,6 @@ from moto.awslambda.utils import get_backend
 from trainium_local import access, clock
 from trainium_local.environment import Connection, safe_environment
 from trainium_local.services import lambda_starter
-from trainium_local.signatures import Credentials
 
 NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 
@@ -162,7 +161,8 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
     own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
     # Last, so that no variable of the function leads it elsewhere.
     own["PATH"] = f"{layers}/bin:{own.get('PATH', os.defpath)}"
-    connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=_credentials(function))
+    keys = access.role_credentials(function.role, session=function.function_name, region=function.region)
+    connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=keys)
     return safe_environment(own, connection) | {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.run_time}",
         "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
@@ -182,10 +182,6 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
         "TRN_LAMBDA_RESULT": str(result),
         "TRN_LAMBDA_TIMEOUT": str(function.timeout),
     }
-
-
-def _credentials(function: Any) -> Credentials:
-    return access.role_credentials(function.role, session=function.function_name, region=function.region)
 
 
 def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:

@@ -49,7 +49,9 @@ class LaunchRequest:
 
 def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Mapping[str, Any]) -> LaunchRequest:
     """Merge a RunInstances call (`asked`: its arguments as moto has them) with its launch template; the call wins."""
-    template = _template(backend, asked.get("launch_template"))
+    named = asked.get("launch_template")
+    template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
+    target = (template.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
     placement = template.get("Placement") or {}
     interfaces = [
         {key: value for key, value in spec.items() if value is not None}
@@ -74,7 +76,7 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Map
             for device in asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()
         ),
         placement_group=asked.get("placement_group") or placement.get("GroupName"),
-        reservation_id=_reservation_id(template),
+        reservation_id=target.get("CapacityReservationId"),
         instance_profile=template.get("IamInstanceProfile"),
         metadata_options=asked.get("metadata_options") or template.get("MetadataOptions") or {},
         monitoring=asked.get("monitoring_state") == "enabled"
@@ -88,15 +90,6 @@ def _image_id(backend: Any, given: str) -> str:
     name = given.removeprefix("resolve:ssm:")
     parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != given else None
     return str(parameter.value) if parameter else given
-
-
-def _reservation_id(template: Mapping[str, Any]) -> str | None:
-    target = (template.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
-    return target.get("CapacityReservationId")
-
-
-def _template(backend: Any, reference: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return backend._get_template_from_args(reference).data if reference else {}
 
 
 def create_version(original: Any, template: Any, data: dict[str, Any], description: str) -> Any:

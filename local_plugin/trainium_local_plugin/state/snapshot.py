@@ -21,8 +21,8 @@ from moto.ec2.models import EC2Backend
 from moto.logs.models import LogEvent, LogStream
 from moto.s3.models import s3_backends
 
+from trainium_local.kept import contents, kept, restore
 from trainium_local.resources import api, registry
-from trainium_local.state.kept import contents, kept, restore
 
 # Protocol 4 and later put the opcodes into frames, whose lengths would have to be kept when a text is replaced.
 _PROTOCOL = 3

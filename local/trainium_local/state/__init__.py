@@ -1,1 +1,0 @@
-"""What the embedded AWS remembers, beside moto."""
