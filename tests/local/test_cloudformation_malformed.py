@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.local.stacks import parameter
-from trainium_local.cloudformation import dry_run
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
-from trainium_local.cloudformation.template_checks import check
+from trainium_local.cloudformation.template_checks import check, check_values
 from trainium_local.resources import generic, registry
 
 SOUND: dict[str, Any] = {
@@ -63,7 +62,7 @@ def deploy(body: str) -> None:
     """All that CloudFormation does with a template before anything is created."""
     template = Template.parse(body)
     check(template, "us-west-2")
-    dry_run.check(template, {"Env": "dev", "AWS::Region": "us-west-2"}, "us-west-2")
+    check_values(template, {"Env": "dev", "AWS::Region": "us-west-2"}, "us-west-2")
 
 
 def changed(path: tuple[Any, ...], change: str, value: Any) -> dict[str, Any]:
