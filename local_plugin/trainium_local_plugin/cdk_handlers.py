@@ -107,6 +107,23 @@ def _says(given: Any, *, default: bool) -> bool:
     return default if given is None else str(given).lower() == "true"
 
 
+def _export_to_region(kind: str, properties: Properties, _region: str, physical_id: str) -> Provisioned:
+    """`cross_region_references`: values of the stack as parameters in the region of the stack that reads them."""
+    target = properties["WriterProps"]
+    for name, value in target["exports"].items():
+        if kind == "Delete":
+            with api.gone_is_fine():
+                api.call("ssm", "DeleteParameter", target["region"], {"Name": name})
+        else:
+            given = {"Name": name, "Value": value, "Type": "String", "Overwrite": True}
+            api.call("ssm", "PutParameter", target["region"], given)
+    return _done(physical_id)
+
+
+def _import_from_region(_kind: str, properties: Properties, _region: str, physical_id: str) -> Provisioned:
+    return _done(physical_id, dict(properties["ReaderProps"]["imports"]))
+
+
 def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
     """`AwsCustomResource`: a call of a service at each event, written for the SDK of Node.js."""
     text = properties.get(kind)
@@ -165,6 +182,8 @@ def _done(physical_id: str, attributes: dict[str, Any] | None = None) -> Provisi
 
 _HANDLERS: dict[str, Handler] = {
     "Custom::CDKBucketDeployment": _deploy_to_bucket,
+    "Custom::CrossRegionExportReader": _import_from_region,
+    "Custom::CrossRegionExportWriter": _export_to_region,
     "Custom::LogRetention": _retain_logs,
     "Custom::S3AutoDeleteObjects": _empty_bucket,
     "Custom::VpcRestrictDefaultSG": _restrict_default_security_group,

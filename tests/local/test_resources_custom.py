@@ -255,6 +255,19 @@ def test_log_retention_of_cdk_makes_the_group(stacks: Stacks) -> None:
     assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
 
 
+def test_exports_of_cdk_to_another_region_are_read_there_and_go_with_their_stack(stacks: Stacks) -> None:
+    exported = {"WriterProps": {"region": "us-west-2", "exports": {"/cdk/exports/Reader/Value": "v"}}}
+    imported = {"ReaderProps": {"imports": {"/cdk/exports/Reader/Value": "{{resolve:ssm:/cdk/exports/Reader/Value}}"}}}
+    writer = {"Type": "Custom::CrossRegionExportWriter", "Properties": {"ServiceToken": NOBODY, **exported}}
+    reader = {"Type": "Custom::CrossRegionExportReader", "Properties": {"ServiceToken": NOBODY, **imported}}
+    name = stacks.deploy(template({"W": writer}))
+    value = {"Value": {"Fn::GetAtt": ["R", "/cdk/exports/Reader/Value"]}}
+    other = stacks.deploy(template({"R": reader}, Outputs={"Value": value}))
+    assert stacks.outputs(other)["Value"] == "v"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert stacks.aws.client("ssm").get_parameters(Names=["/cdk/exports/Reader/Value"])["Parameters"] == []
+
+
 def test_a_bucket_deployment_of_cdk_copies_and_prunes(stacks: Stacks) -> None:
     s3 = stacks.aws.client("s3")
     s3.create_bucket(Bucket="assets", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
