@@ -1,12 +1,13 @@
 """The CDK app: settings of cdk.json in, the asked stacks out."""
 
 import gc
+import pkgutil
 import sys
 from pathlib import Path
 
 from stacks.selected_stacks import cdk_command_line, with_selected_stacks
 from trainium_core import Plan, PlanError
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.context import plan_from_cdk
 
 
@@ -25,18 +26,9 @@ def define(plan: Plan) -> None:
     from aws_cdk import App
 
     app = App()
-    if "cluster" in plan.stacks:
-        from stacks.trn_cluster_stack import TrnClusterStack
-
-        TrnClusterStack(app, STACK_NAMES["cluster"], plan=plan)
-    if "sagemaker" in plan.stacks:
-        from stacks.sagemaker_training_stack import SageMakerTrainingStack
-
-        SageMakerTrainingStack(app, STACK_NAMES["sagemaker"], plan=plan)
-    if "hyperpod" in plan.stacks:
-        from stacks.hyperpod_stack import HyperPodStack
-
-        HyperPodStack(app, STACK_NAMES["hyperpod"], plan=plan)
+    for engine in ENGINES.values():
+        if engine.key in plan.stacks:
+            pkgutil.resolve_name(engine.stack_class)(app, engine.stack_name, plan=plan)
     app.synth()
 
 

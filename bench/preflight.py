@@ -20,8 +20,8 @@ from demo.private_aws import PrivateAws
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.catalog import Catalog, builtin_catalog
 from trainium_core.plan import Plan
-from trainium_core.preflight import CHECKS, preflight
 from trainium_core.preflight.regions import preflight_in_regions
+from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_runtime.aws_service import Clients
 
 DELAY_SECONDS = 0.1

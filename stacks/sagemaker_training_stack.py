@@ -8,6 +8,7 @@ from constructs import Construct
 from trainium_cdk import SageMakerTraining
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
 
 
 class SageMakerTrainingStack(Stack):
@@ -22,7 +23,7 @@ class SageMakerTrainingStack(Stack):
         )
         training = SageMakerTraining(self, "Training", plan=plan)
         tag_all(self, plan)
-        key = plan.sagemaker.kms_key
+        key = plan.section(SageMakerSettings).kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)
         for name, meaning, value in _outputs(training, construct_id):

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from trainium_core import Plan, PlanError
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import STACK_NAMES
 
 _LISTING = (["ls"], ["list"])
 _GENERATIONS = 5

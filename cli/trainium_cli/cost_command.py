@@ -12,7 +12,7 @@ from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.account.prices import Prices
 from trainium_core.cost import PILOT_HOURS, Estimate, sales_warning
 from trainium_core.cost import estimate as estimate_cost
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.prices import Origin
 from trainium_core.stack_costs import stack_cost_items

@@ -16,17 +16,19 @@ from trainium_core.account.pilot import DeployedStack, PilotStacks
 from trainium_core.adapters.pilot import AwsPilotStacks
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.cost import Estimate, estimate
-from trainium_core.naming import HYPERPOD_STACK_NAME, STACK_NAME
+from trainium_core.engines.hyperpod import HYPERPOD
+from trainium_core.engines.registry import ENGINES
+from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
-from trainium_core.plan.forms import UnreadableError
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.pilot_extension import extended_end
+from trainium_core.settings.forms import UnreadableError
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
-_STACKS_THAT_END = (STACK_NAME, HYPERPOD_STACK_NAME)
+_STACKS_THAT_END = tuple(engine.stack_name for engine in ENGINES.values() if engine.ends_with_pilot)
 """Those with a clock."""
 
 
@@ -126,6 +128,6 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
-    if HYPERPOD_STACK_NAME in stacks:
-        lines.append(f"What {HYPERPOD_STACK_NAME} costs, by SageMaker's own prices, is not in it.")
+    if HYPERPOD.stack_name in stacks:
+        lines.append(f"What {HYPERPOD.stack_name} costs, by SageMaker's own prices, is not in it.")
     return "\n".join([*lines, ""])

@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import print_json
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 from trainium_core.problems import PlanError

@@ -7,7 +7,6 @@ from typing import Any
 
 from trainium_core.launch import torchrun_command
 from trainium_core.plan import Plan
-from trainium_core.plan.forms import as_written
 from trainium_core.plan.network_layout import (
     NetworkInterface,
     addresses_needed,
@@ -16,8 +15,9 @@ from trainium_core.plan.network_layout import (
 )
 from trainium_core.plan.sections.file_systems import NEW_EFS
 from trainium_core.plan.settings import SETTINGS, setting_value
-from trainium_core.plan.warnings import plan_warnings
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
+from trainium_core.settings.forms import as_written
+from trainium_core.stack_warnings import plan_warnings
 
 _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",

@@ -14,9 +14,10 @@ from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight import CHECKS, Verdict, verdict
-from trainium_core.preflight import preflight as ask_account
+from trainium_core.preflight.finding import Verdict, verdict
 from trainium_core.preflight.regions import preflight_in_regions
+from trainium_core.preflight.runner import CHECKS
+from trainium_core.preflight.runner import preflight as ask_account
 from trainium_core.problems import PlanError
 from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 

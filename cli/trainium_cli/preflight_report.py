@@ -9,7 +9,7 @@ from rich.text import Text
 
 from trainium_cli.terminal import console, table
 from trainium_core.plan import Plan
-from trainium_core.preflight import Finding, verdict
+from trainium_core.preflight.finding import Finding, verdict
 
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
 _VERDICT_STYLES = {"ready": "green", "not ready": "bold red", "could not tell": "magenta"}

@@ -14,14 +14,20 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import print_json
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
-from trainium_core.naming import TRAINING_STACK_NAME
+from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.jobs.images import image_tags, training_image
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
+from trainium_core.engines.sagemaker.jobs.locations import (
+    JobLocations,
+    locations_from_outputs,
+    locations_in_bucket,
+    no_stack,
+)
+from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 from trainium_core.problems import PlanError
-from trainium_core.sagemaker.images import image_tags, training_image
-from trainium_core.sagemaker.job import TrainingJob, job_name
-from trainium_core.sagemaker.locations import JobLocations, locations_from_outputs, locations_in_bucket, no_stack
-from trainium_core.sagemaker.problems import JobError, JobProblem
 from trainium_runtime.errors import UnavailableError
 
 
@@ -61,7 +67,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--name", help="Name of the job; begins with the cluster's. Default: cluster, script and time."),
     click.option(
         "--stack",
-        default=TRAINING_STACK_NAME,
+        default=SAGEMAKER.stack_name,
         show_default=True,
         help="Stack whose role, buckets and network the job uses.",
     ),
@@ -176,7 +182,7 @@ def job_of(
         environment=options.environment,
         inputs=options.inputs,
         input_mode=options.input_mode,
-        max_hours=plan.sagemaker.budget_hours if options.max_hours is None else options.max_hours,
+        max_hours=plan.section(SageMakerSettings).budget_hours if options.max_hours is None else options.max_hours,
         max_wait_hours=options.max_wait_hours,
         warm_pool_minutes=options.warm_pool_minutes,
         spot=options.spot,
@@ -184,7 +190,7 @@ def job_of(
         subnet_ids=options.subnets or places.subnet_ids,
         security_group_ids=options.security_groups or places.security_group_ids,
         # Without a key SageMaker encrypts with one of AWS's own, whatever the bucket's default is.
-        kms_key=plan.sagemaker.kms_key or places.kms_key,
+        kms_key=plan.section(SageMakerSettings).kms_key or places.kms_key,
     )
 
 
@@ -197,7 +203,7 @@ def could_not_tell(error: UnavailableError, what: str, *, as_json: bool) -> NoRe
 
 
 def _image(plan: Plan, given: str | None) -> str:
-    chosen = given or plan.sagemaker.image
+    chosen = given or plan.section(SageMakerSettings).image
     return training_image(plan.region, chosen) if chosen is None or chosen in image_tags() else chosen
 
 

@@ -13,7 +13,7 @@ from trainium_cli.sagemaker_report import log_text
 from trainium_cli.terminal import print_json
 from trainium_core.account.training_jobs import LogLine
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
-from trainium_core.sagemaker.follow import JobFollower, log_pages
+from trainium_core.engines.sagemaker.jobs.follow import JobFollower, log_pages
 from trainium_runtime.errors import UnavailableError
 
 

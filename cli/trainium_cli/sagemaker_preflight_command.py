@@ -12,10 +12,10 @@ from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
-from trainium_core.preflight import verdict
-from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
-from trainium_core.sagemaker.problems import JobError
-from trainium_core.sagemaker.run import checked_request
+from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
+from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.engines.sagemaker.jobs.run import checked_request
+from trainium_core.preflight.finding import verdict
 from trainium_runtime.errors import UnavailableError
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from trainium_core.account.training_jobs import JobState, LogLine
 from trainium_core.cost import Estimate
+from trainium_core.engines.sagemaker.jobs.cost import cost_words
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
+from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
-from trainium_core.sagemaker.cost import cost_words
-from trainium_core.sagemaker.job import TrainingJob, sagemaker_type
-from trainium_core.sagemaker.source_package import SourcePackage
 
 _KIB = 1024
 

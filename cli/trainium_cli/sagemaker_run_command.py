@@ -20,15 +20,15 @@ from trainium_cli.waiting import waiting
 from trainium_core.account.training_jobs import JobUnknownError
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
+from trainium_core.engines.sagemaker.jobs.cost import job_estimate
+from trainium_core.engines.sagemaker.jobs.follow import JobFollower
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.engines.sagemaker.jobs.run import checked_request, packed_job
+from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, pack_source
 from trainium_core.plan import Plan
-from trainium_core.preflight import Finding, verdict
-from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
-from trainium_core.sagemaker.cost import job_estimate
-from trainium_core.sagemaker.follow import JobFollower
-from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.problems import JobError
-from trainium_core.sagemaker.run import checked_request, packed_job
-from trainium_core.sagemaker.source_package import SourcePackage, pack_source
+from trainium_core.preflight.finding import Finding, verdict
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 

@@ -4,9 +4,9 @@ import click
 
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, pairs, print_json
-from trainium_core.plan.setting import Setting
 from trainium_core.plan.settings import SETTINGS
 from trainium_core.problems import SETTING_PREFIX
+from trainium_core.settings.setting import Setting
 
 
 @click.command()

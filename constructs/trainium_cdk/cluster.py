@@ -10,8 +10,8 @@ from trainium_cdk.plan_file_systems import plan_file_systems
 from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
-from trainium_core.plan.warnings import plan_warnings
 
 
 class TrainiumCluster(Construct):
@@ -40,5 +40,5 @@ class TrainiumCluster(Construct):
             file_systems=self.file_systems,
             sleep=sleep,
         )
-        for name, warning in plan_warnings(plan).items():
+        for name, warning in cluster_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)

@@ -13,10 +13,11 @@ from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_core.engines.hyperpod.settings import HyperPodSettings
+from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
+from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.warnings import hyperpod_warnings
-from trainium_core.sagemaker.job import sagemaker_type
 from trainium_userdata.hyperpod import hyperpod_files
 
 _LIFECYCLE_PREFIX = "lifecycle"
@@ -38,7 +39,7 @@ class HyperPod(Construct):
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan)
-        self._plan = plan
+        self._plan, self._settings = plan, plan.section(HyperPodSettings)
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
         self.network = plan_network(self, "Network", plan, egress=plan.network.egress or "nat-gateway")
         self.security_group = EfaSecurityGroup(self, "Nodes", vpc=self.network.vpc)
@@ -85,7 +86,7 @@ class HyperPod(Construct):
 
     @property
     def _on_eks(self) -> bool:
-        return self._plan.hyperpod.orchestrator == "eks"
+        return self._settings.orchestrator == "eks"
 
     def _lifecycle_bucket_name(self) -> str:
         # Bucket names are the world's; the last part of the stack's own UUID makes this one unique.
@@ -93,11 +94,9 @@ class HyperPod(Construct):
         return f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}"
 
     def _orchestrator(self) -> sagemaker.CfnCluster.OrchestratorProperty:
-        if self._plan.hyperpod.eks_cluster is not None:
+        if self._settings.eks_cluster is not None:
             return sagemaker.CfnCluster.OrchestratorProperty(
-                eks=sagemaker.CfnCluster.ClusterOrchestratorEksConfigProperty(
-                    cluster_arn=self._plan.hyperpod.eks_cluster
-                )
+                eks=sagemaker.CfnCluster.ClusterOrchestratorEksConfigProperty(cluster_arn=self._settings.eks_cluster)
             )
         return sagemaker.CfnCluster.OrchestratorProperty(
             slurm=sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
@@ -106,7 +105,7 @@ class HyperPod(Construct):
     def _controller(self) -> Group:
         return Group(
             instance_group_name=_CONTROLLER,
-            instance_type=self._plan.hyperpod.controller_type,
+            instance_type=self._settings.controller_type,
             instance_count=1,
             execution_role=self.execution.role.role_arn,
             slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(node_type="Controller"),
@@ -134,7 +133,7 @@ class HyperPod(Construct):
                 )
             ],
             on_start_deep_health_checks=self._deep_health_checks(),
-            training_plan_arn=plan.hyperpod.training_plan,
+            training_plan_arn=self._settings.training_plan,
             slurm_config=None if self._on_eks else slurm,
             network_interface=sagemaker.CfnCluster.ClusterNetworkInterfaceProperty(interface_type="efa-only")
             if plan.uses_efa and plan.network.secondary_interface_type == "efa-only"
@@ -142,7 +141,7 @@ class HyperPod(Construct):
         )
 
     def _deep_health_checks(self) -> list[str] | None:
-        if not self._plan.hyperpod.deep_health_checks:
+        if not self._settings.deep_health_checks:
             return None
         # Connectivity takes two (HyperPod documentation, deep health checks).
         return ["InstanceStress", *(["InstanceConnectivity"] if self._plan.nodes > 1 else [])]

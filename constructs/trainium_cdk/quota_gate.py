@@ -6,7 +6,7 @@ from constructs import Construct
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_core.plan import Plan
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
 
 _ASKING_MINUTES = 2
 

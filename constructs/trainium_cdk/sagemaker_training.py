@@ -17,10 +17,11 @@ from trainium_cdk.training_role import TrainingRole
 from trainium_cdk.training_run import TrainingRun
 from trainium_cdk.training_state_machine import TrainingStateMachine
 from trainium_cdk.training_store import TrainingStore
+from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
-from trainium_core.plan.warnings import training_warnings
-from trainium_core.sagemaker.images import parsed_image, training_image
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -34,7 +35,8 @@ class SageMakerTraining(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
         self.job_prefix = training_job_prefix(plan.cluster_name)
-        self.image_uri = plan.sagemaker.image or training_image(plan.region)
+        self._settings = plan.section(SageMakerSettings)
+        self.image_uri = self._settings.image or training_image(plan.region)
         check_region(self, plan)
         tag_all(self, plan)
         self.cache = CompileCache(
@@ -43,34 +45,34 @@ class SageMakerTraining(Construct):
             bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
             retain=plan.cache.outlives_cluster,
             expiration_days=plan.cache.expiration_days,
-            kms_key_arn=plan.sagemaker.kms_key,
+            kms_key_arn=self._settings.kms_key,
         )
         self.store = TrainingStore(
             self,
             "Training",
-            retain=plan.sagemaker.output_at_destroy == "retain",
-            kms_key_arn=plan.sagemaker.kms_key,
+            retain=self._settings.output_at_destroy == "retain",
+            kms_key_arn=self._settings.kms_key,
         )
-        self.execution = self._execution(plan)
+        self.execution = self._execution()
         self.network: ClusterNetwork | ExistingNetwork | None = None
         self.security_group: EfaSecurityGroup | None = None
-        if plan.sagemaker.vpc:
+        if self._settings.vpc:
             self._join_network(plan)
-        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=plan.sagemaker.report_email)
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=self._settings.report_email)
         self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan))
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
 
-    def _execution(self, plan: Plan) -> TrainingRole:
+    def _execution(self) -> TrainingRole:
         image = parsed_image(self.image_uri)
         assert image is not None
         execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
         self.store.grant_training(execution.role)
         self.cache.grant_use(execution.role)
-        if plan.sagemaker.kms_key is not None:
-            execution.allow_key(plan.sagemaker.kms_key)
-        if plan.sagemaker.data is not None:
-            execution.allow_data(plan.sagemaker.data)
+        if self._settings.kms_key is not None:
+            execution.allow_key(self._settings.kms_key)
+        if self._settings.data is not None:
+            execution.allow_data(self._settings.data)
         return execution
 
     def _join_network(self, plan: Plan) -> None:
@@ -86,8 +88,8 @@ class SageMakerTraining(Construct):
             topic_arn=self.alerts.topic.topic_arn,
             checkpoint_url=self.store.checkpoint_url,
             network=self._vpc_config(),
-            budget_hours=plan.sagemaker.budget_hours,
-            capacity_retries=plan.sagemaker.capacity_retries,
+            budget_hours=self._settings.budget_hours,
+            capacity_retries=self._settings.capacity_retries,
             tags={CLUSTER_TAG: plan.cluster_name, **plan.tags},
         )
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from trainium_core.account.prices import Prices
-from trainium_core.cost_items import CostItem, cost_items
+from trainium_core.cost_items import CostItem
+from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.price_products import products

@@ -2,13 +2,6 @@
 
 STACK_NAME = "TrnClusterStack"
 
-TRAINING_STACK_NAME = "SageMakerTrainingStack"
-
-HYPERPOD_STACK_NAME = "HyperPodStack"
-
-STACK_NAMES = {"cluster": STACK_NAME, "sagemaker": TRAINING_STACK_NAME, "hyperpod": HYPERPOD_STACK_NAME}
-"""Names of the stacks by what trn:stacks calls them."""
-
 CACHE_PREFIX = "neuron-compile-cache"
 """Folder of the compile cache in its bucket."""
 
@@ -26,9 +19,6 @@ ASLEEP_PARAMETER = "Asleep"
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """Stack that `cdk bootstrap` makes."""
-
-HYPERPOD_LOGS = "/aws/sagemaker/Clusters/"
-"""What the names of the log groups that HyperPod makes begin with; they end in the id of the cluster."""
 
 SESSION_SERVICES = ("ssm", "ssmmessages")
 """Services that Session Manager needs an endpoint of (Systems Manager documentation, VPC endpoints)."""

@@ -8,9 +8,6 @@ from typing import Literal
 ON_DEMAND = "on-demand"
 SPOT = "spot"
 CAPACITY_BLOCK = "capacity-block"
-SAGEMAKER_TRAINING = "sagemaker-training"
-SAGEMAKER_SPOT = "sagemaker-spot-training"
-HYPERPOD = "sagemaker-hyperpod"
 
 Origin = Literal["yours", "AWS", "snapshot"]
 

@@ -19,7 +19,7 @@ from trainium_cli import (
     sagemaker_stop_command,
 )
 from trainium_cli.main import trn
-from trainium_core.sagemaker import follow
+from trainium_core.engines.sagemaker.jobs import follow
 
 NAME = "trn-pilot-first"
 

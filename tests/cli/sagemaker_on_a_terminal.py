@@ -11,7 +11,7 @@ from tests.cli.running import GOOD
 from tests.cli.sagemaker_account import NAME, Aws, take_the_place_of_aws
 from tests.core.fake_jobs import TRAINING
 from trainium_cli.main import trn
-from trainium_core.sagemaker import follow
+from trainium_core.engines.sagemaker.jobs import follow
 
 if __name__ == "__main__":
     fcntl.ioctl(sys.stdin, termios.TIOCSCTTY, 0)  # so that the kernel makes a signal of Ctrl-C

@@ -24,9 +24,9 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_cli.sagemaker_command import COMMANDS
 from trainium_core.account.training_jobs import JobUnknownError
-from trainium_core.preflight.job_preflight import JOB_CHECKS
-from trainium_core.sagemaker import follow
-from trainium_core.sagemaker.images import image_tags
+from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
+from trainium_core.engines.sagemaker.jobs import follow
+from trainium_core.engines.sagemaker.jobs.images import image_tags
 
 __all__ = ["aws_in_memory"]
 

@@ -7,7 +7,7 @@ from aws_cdk import assertions
 
 from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, ExistingNetwork, TrainiumCluster
-from trainium_core.plan.warnings import plan_warnings
+from trainium_core.engines.ec2.warnings import cluster_warnings
 
 
 def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:
@@ -68,7 +68,7 @@ def test_what_the_plan_warns_of_is_said_at_synth() -> None:
     TrainiumCluster(stack, "Cluster", plan=plan)
     said = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
     told = [str(message.entry.data) for message in said]
-    for warning in plan_warnings(plan).values():
+    for warning in cluster_warnings(plan).values():
         assert any(warning in text for text in told), warning
 
 

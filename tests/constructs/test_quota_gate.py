@@ -15,7 +15,7 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import QuotaGate
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.quota import QuotaNeed
 
 GATE = "Custom::TrnQuotaGate"

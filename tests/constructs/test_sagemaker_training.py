@@ -333,7 +333,7 @@ def test_no_action_is_a_wildcard() -> None:
 
 
 def test_where_aws_has_no_image_the_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainium_core.sagemaker import images
+    from trainium_core.engines.sagemaker.jobs import images
 
     known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}
     monkeypatch.setattr(images, "_images", lambda: known)

@@ -6,7 +6,8 @@ from typing import Any
 from stacks.hyperpod_stack import HyperPodStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.synth import Template, a_plan, new_app, synthesize
-from trainium_core.naming import HYPERPOD_STACK_NAME, TRAINING_STACK_NAME
+from trainium_core.engines.hyperpod import HYPERPOD
+from trainium_core.engines.sagemaker import SAGEMAKER
 
 KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"
@@ -16,10 +17,10 @@ TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 @cache
 def training_template(**settings: Any) -> Template:
     """The template of SageMakerTrainingStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(SageMakerTrainingStack(new_app(), TRAINING_STACK_NAME, plan=a_plan(**settings)))
+    return synthesize(SageMakerTrainingStack(new_app(), SAGEMAKER.stack_name, plan=a_plan(**settings)))
 
 
 @cache
 def hyperpod_template(**settings: Any) -> Template:
     """The template of HyperPodStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(HyperPodStack(new_app(), HYPERPOD_STACK_NAME, plan=a_plan(**settings)))
+    return synthesize(HyperPodStack(new_app(), HYPERPOD.stack_name, plan=a_plan(**settings)))

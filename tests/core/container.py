@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.layout.repository import ROOT
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
-from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.request import training_job_request
-from trainium_core.sagemaker.source_package import SourcePackage
 
 TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
 PATIENCE_SECONDS = 300  # torch takes its time to be imported on a busy machine

@@ -8,7 +8,7 @@ from tests.core.fake_quotas import FakeQuotas
 from tests.core.jobs import ROLE
 from trainium_core.account import Identity
 from trainium_core.account.sagemaker import Role
-from trainium_core.training_facts import training_facts
+from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_runtime.quota import Quota
 
 TRUSTED = Role(arn=ROLE, trusted_services={"sagemaker.amazonaws.com"})

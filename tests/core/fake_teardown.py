@@ -14,7 +14,8 @@ from trainium_core.account.teardown import (
     StoredBytes,
     Work,
 )
-from trainium_core.naming import STACK_NAME, TRAINING_STACK_NAME
+from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.naming import STACK_NAME
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice
@@ -61,7 +62,7 @@ def cluster_stack(**changes: object) -> StackDescription:
 def training_stack() -> StackDescription:
     machine = MadeResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
     return StackDescription(
-        name=TRAINING_STACK_NAME, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
+        name=SAGEMAKER.stack_name, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
     )
 
 
@@ -171,7 +172,7 @@ class FakeTeardown:
     def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
         self._look("running_work")
         assert cluster == OURS
-        assert list(state_machines) == [MACHINE for look in self.stacks if look.name == TRAINING_STACK_NAME]
+        assert list(state_machines) == [MACHINE for look in self.stacks if look.name == SAGEMAKER.stack_name]
         now = list(self.work)
         self.work = [one for one in self.work if not one.stopping]
         return now

@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
-from trainium_core.preflight import Finding, preflight
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.runner import preflight
 
 
 def found(check: str, account: FakeAccount, **settings: Any) -> Finding:

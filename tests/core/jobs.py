@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from tests.core.plans import from_settings
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem
-from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.problems import JobError
-from trainium_core.sagemaker.request import training_job_request
 
 ROLE = "arn:aws:iam::123456789012:role/trn-training"
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/three-days"

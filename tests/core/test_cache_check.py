@@ -3,7 +3,7 @@
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from tests.core.plans import from_settings
-from trainium_core.preflight import preflight
+from trainium_core.preflight.runner import preflight
 
 
 def test_a_bucket_that_is_there_in_the_region_passes() -> None:

@@ -11,7 +11,7 @@ from tests.core.plans import from_settings, the_problem
 from trainium_core.catalog import CatalogError, builtin_catalog, load_catalog
 from trainium_core.catalog_file import parse_catalog
 from trainium_core.launch import torchrun_command
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
 
 TOMORROW = """
 [sources.announcement]

@@ -7,7 +7,8 @@ import pytest
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
 from trainium_core.facts import facts
-from trainium_core.preflight import Finding, preflight, verdict
+from trainium_core.preflight.finding import Finding, verdict
+from trainium_core.preflight.runner import preflight
 from trainium_runtime.quota import Quota
 
 WORKERS, CONTROLLER = "ml.trn1.32xlarge for cluster usage", "ml.m5.xlarge for cluster usage"

@@ -11,7 +11,8 @@ from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import found
 from tests.core.plans import OWN_LUSTRE, OWN_VPC, from_settings
 from trainium_core.account.network import Subnet
-from trainium_core.preflight import Finding, preflight
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.runner import preflight
 
 ELSEWHERE = Subnet(subnet_id="subnet-1", vpc_id=VPC.vpc_id, zone_id="usw2-az1", free_addresses=251)
 

@@ -12,7 +12,7 @@ from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import found
 from tests.core.plans import OWN_VPC
 from trainium_core.account.network import VpcEndpoint
-from trainium_core.preflight import Finding
+from trainium_core.preflight.finding import Finding
 
 CLOSED = replace(TABLE, default_target=None)
 S3_GATEWAY = VpcEndpoint(service="s3", kind="gateway", route_table_ids=[TABLE.route_table_id])

@@ -14,10 +14,10 @@ from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
 from trainium_core.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.forms import as_written
 from trainium_core.plan.sections.network import Network
 from trainium_core.plan.settings import SETTINGS, setting_value
 from trainium_core.problems import PlanError
+from trainium_core.settings.forms import as_written
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
@@ -183,4 +183,4 @@ def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     print(run.stderr)
     assert {"aws_cdk", "boto3", "botocore", "jinja2", "rich", "click"}.isdisjoint(run.stdout.split())
-    assert "trainium_core.plan.rules.cluster" in run.stdout.split()
+    assert "trainium_core.engines.ec2.rules" in run.stdout.split()

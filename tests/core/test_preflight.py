@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from tests.core.plans import OWN_VPC, from_settings
-from trainium_core.preflight import CHECKS, Finding, preflight, verdict
-from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.finding import Finding, verdict, worst_of
+from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_runtime.answer import Answer
 
 PLAN = from_settings(nodes=2)

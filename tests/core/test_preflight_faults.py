@@ -17,7 +17,8 @@ from botocore.config import Config
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.plan import Plan
-from trainium_core.preflight import CHECKS, Finding, preflight, verdict
+from trainium_core.preflight.finding import Finding, verdict
+from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_local import lifecycle
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings

@@ -16,7 +16,7 @@ from trainium_core.plan.network_layout import (
     node_subnet_addresses,
     node_subnet_prefix,
 )
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
 
 
 @given(plan=plans())

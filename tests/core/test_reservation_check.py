@@ -13,8 +13,8 @@ from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.account.capacity import Reservation
 from trainium_core.account.network import Subnet
-from trainium_core.preflight import preflight
-from trainium_core.preflight.reservation_check import check_reservation, judge_reservation
+from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
+from trainium_core.preflight.runner import preflight
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 

@@ -21,7 +21,7 @@ from trainium_core.adapters import training_jobs
 from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.adapters.training_job_control import AwsTrainingJobControl
 from trainium_core.adapters.training_jobs import AwsTrainingJobs
-from trainium_core.sagemaker.request import training_job_request
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")

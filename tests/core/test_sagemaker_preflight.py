@@ -8,8 +8,8 @@ import pytest
 from tests.core.fake_sagemaker_account import OF_ALL_JOBS, TRUSTED, FakeSageMakerAccount, instances, quotas
 from tests.core.jobs import JOB, TRAINING_PLAN
 from tests.core.plans import from_settings
-from trainium_core.preflight import Finding, verdict
-from trainium_core.preflight.job_preflight import JOB_CHECKS, job_preflight
+from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
+from trainium_core.preflight.finding import Finding, verdict
 
 PLAN = from_settings(nodes=2)
 

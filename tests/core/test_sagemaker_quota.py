@@ -4,7 +4,7 @@ import pytest
 
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts
-from trainium_core.sagemaker_quota import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
+from trainium_core.quotas.sagemaker import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota
 

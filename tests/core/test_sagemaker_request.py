@@ -11,11 +11,11 @@ from tests.core.jobs import JOB, TRAINING_PLAN, job_in, small_plan
 from tests.core.plans import RESERVATION, from_settings, plans
 from trainium_core.adapters.request_model import check_training_job_request
 from trainium_core.catalog import builtin_catalog
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.plan import Plan
-from trainium_core.sagemaker.job import TrainingJob
-from trainium_core.sagemaker.problems import JobError
-from trainium_core.sagemaker.request import training_job_request
-from trainium_core.training_facts import training_facts
 
 TRAINING_TYPES: list[str] = training_facts()["types"]["training"]
 PLANS = [

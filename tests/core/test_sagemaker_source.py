@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import from_settings
-from trainium_core.sagemaker.job import job_name
-from trainium_core.sagemaker.problems import JobError
-from trainium_core.sagemaker.source_files import LARGEST_SOURCE_MIB
-from trainium_core.sagemaker.source_package import SourcePackage, container_entry, pack_source
+from trainium_core.engines.sagemaker.jobs.job import job_name
+from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.engines.sagemaker.jobs.source_files import LARGEST_SOURCE_MIB
+from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, container_entry, pack_source
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from tests.core.plans import from_settings
 from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.preflight import preflight
+from trainium_core.preflight.runner import preflight
 
 REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"

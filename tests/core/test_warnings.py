@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.plan.warnings import hyperpod_warnings, plan_warnings, training_warnings
+from trainium_core.engines.ec2.warnings import cluster_warnings
+from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
+from trainium_core.engines.sagemaker.warnings import training_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 NATIVE = "/aws/service/neuron/dlami/torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id"
@@ -17,7 +19,7 @@ PILOT = {"ends": "5d", "notify_email": "someone@example.com"}
 
 
 def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
-    assert plan_warnings(from_settings(nodes=2, **PILOT)) == {}
+    assert cluster_warnings(from_settings(nodes=2, **PILOT)) == {}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
     ],
 )
 def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings: dict[str, str], says: str) -> None:
-    warnings = plan_warnings(from_settings(**PILOT, **settings))
+    warnings = cluster_warnings(from_settings(**PILOT, **settings))
     assert list(warnings) == [setting]
     assert says in warnings[setting]
 
@@ -48,23 +50,23 @@ def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings
     ],
 )
 def test_what_was_cared_for_is_not_warned_about(settings: dict[str, str]) -> None:
-    assert plan_warnings(from_settings(**PILOT, **settings)) == {}
+    assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 
 @pytest.mark.parametrize(("egress", "warned"), [("vpc-endpoints", True), ("nat-gateway", False)])
 def test_a_setup_script_without_internet_is_warned_about(tmp_path: Path, egress: str, warned: bool) -> None:
     (tmp_path / "setup.sh").write_text("pip install x")
     plan = from_settings(setup_script=str(tmp_path / "setup.sh"), egress=egress)
-    assert ("setup_script" in plan_warnings(plan)) is warned
+    assert ("setup_script" in cluster_warnings(plan)) is warned
 
 
 def test_a_lustre_file_system_is_warned_about_the_client_that_it_takes() -> None:
-    assert "mount.lustre" in plan_warnings(from_settings(fsx_lustre=1200))["fsx_lustre"]
-    assert "fsx_lustre" not in plan_warnings(from_settings(efs="new"))
+    assert "mount.lustre" in cluster_warnings(from_settings(fsx_lustre=1200))["fsx_lustre"]
+    assert "fsx_lustre" not in cluster_warnings(from_settings(efs="new"))
 
 
 def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
-    assert "nothing ends the pilot: 2 x trn1.32xlarge" in plan_warnings(from_settings(nodes=2))["ends"]
+    assert "nothing ends the pilot: 2 x trn1.32xlarge" in cluster_warnings(from_settings(nodes=2))["ends"]
 
 
 def test_a_hyperpod_cluster_without_an_end_is_warned_of_what_that_costs() -> None:
@@ -79,8 +81,8 @@ def test_an_end_that_training_jobs_do_not_have_is_not_promised() -> None:
 
 def test_a_capacity_block_ends_by_itself() -> None:
     block = from_settings(capacity="capacity-block", reservation_id=RESERVATION)
-    assert "ends" not in plan_warnings(block)
+    assert "ends" not in cluster_warnings(block)
 
 
 def test_an_end_that_nobody_hears_of_is_warned_about() -> None:
-    assert "nobody is warned" in plan_warnings(from_settings(ends="5d"))["notify_email"]
+    assert "nobody is warned" in cluster_warnings(from_settings(ends="5d"))["notify_email"]

@@ -16,7 +16,7 @@ from tests.constructs.training import training_template
 from tests.deploy.account import Account, Run, differences, outputs
 from tests.deploy.killing_proxy import KillingProxy, killing_proxy
 from tests.deploy.remains import Foreign, foreign_things, leave_remains
-from trainium_core.naming import TRAINING_STACK_NAME
+from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings
 
@@ -144,8 +144,8 @@ def test_a_cache_that_was_told_to_stay_stays_and_is_shown_with_its_price_each_ti
 
 
 def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shared) -> None:
-    shared.account.deploy(training_template(), TRAINING_STACK_NAME)
-    machine = outputs(shared.account.cluster(TRAINING_STACK_NAME))["StateMachineArn"]
+    shared.account.deploy(training_template(), SAGEMAKER.stack_name)
+    machine = outputs(shared.account.cluster(SAGEMAKER.stack_name))["StateMachineArn"]
     shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.core.plans import from_settings, plans
 from trainium_core.plan import Plan
-from trainium_core.quota import quota_need
+from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.quota import Quota, QuotaNeed, QuotaState, QuotaUse, RunningInstance, quota_use
 
 NEED = QuotaNeed(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.core.fake_quotas import FakeQuotas
 from tests.core.plans import RESERVATION, from_settings
 from tests.core.test_catalog_overlay import TOMORROW
-from trainium_core.preflight.quota_check import check_quota
+from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaRequest, RunningInstance

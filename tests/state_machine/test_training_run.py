@@ -22,9 +22,9 @@ from tests.state_machine.interpreter import (
 )
 from trainium_cdk.training_definition import NEEDED, training_definition
 from trainium_cdk.training_run import START_UP_SECONDS, TrainingRun
-from trainium_core.sagemaker.images import training_image
-from trainium_core.sagemaker.job import TrainingJob, job_name
-from trainium_core.sagemaker.request import training_job_request
+from trainium_core.engines.sagemaker.jobs.images import training_image
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
 
 COMPLETED = Ends("Completed", "Completed")
 NO_CAPACITY = Ends(

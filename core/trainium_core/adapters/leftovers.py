@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.account.teardown import Leftover, LeftoverKind
-from trainium_core.naming import HYPERPOD_LOGS
+from trainium_core.engines.registry import SERVICE_LOGS
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
@@ -43,7 +43,7 @@ class AwsLeftovers(AwsService):
     def _log_groups(self, stack_names: Sequence[str]) -> Iterator[Leftover]:
         client = self.client("logs")
         of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
-        for prefix in (*of_stacks, HYPERPOD_LOGS):
+        for prefix in (*of_stacks, *(logs.prefix for logs in SERVICE_LOGS)):
             with read_errors("logs:DescribeLogGroups"):
                 pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
                 found = [entry for page in pages for entry in page["logGroups"]]

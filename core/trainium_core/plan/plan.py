@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from trainium_core.catalog import CatalogError, load_catalog
-from trainium_core.plan.forms import UnreadableError, as_written
 from trainium_core.plan.rules import broken_rules
-from trainium_core.plan.setting import section
-from trainium_core.plan.settings import SETTINGS, constructor_arguments, setting_value
+from trainium_core.plan.settings import SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.prices_file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
+from trainium_core.settings.forms import UnreadableError, as_written
+from trainium_core.settings.setting import section
 
 _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
 """Such as us-west-2a, the common mistake for a zone id."""
@@ -30,7 +30,7 @@ class Plan(PlanValues):
         malformed = [p for key, value in given.items() if value is not None for p in _form_problems(key, value)]
         problems = malformed + broken_rules(self, {problem.key for problem in malformed})
         if problems:
-            raise PlanError(problems)
+            raise PlanError(in_order(problems))
 
     @classmethod
     def of(cls, **values: Any) -> "Plan":
@@ -39,6 +39,10 @@ class Plan(PlanValues):
         Raises PlanError as the constructor does, and KeyError for an unknown key.
         """
         return cls(**constructor_arguments(values))
+
+    def but(self, **values: Any) -> "Plan":
+        """This plan with other values by the keys of their settings. Raises as of() does."""
+        return Plan.of(**{key: setting_value(self, key) for key in SETTINGS} | values)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Plan":
@@ -65,7 +69,7 @@ class Plan(PlanValues):
             return cls.of(**values)
         required = {name: "" for name, setting in SETTINGS.items() if setting.default_text is None}
         readable = PlanValues(**constructor_arguments(required | values))
-        raise PlanError(problems + broken_rules(readable, {problem.key for problem in problems}))
+        raise PlanError(in_order(problems + broken_rules(readable, {problem.key for problem in problems})))
 
 
 _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}

@@ -1,42 +1,74 @@
 """Every setting of a plan by its key in cdk.json: rules, command line and documentation all follow this table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from trainium_core.plan.setting import METADATA_KEY, Setting
+from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.values import PlanValues
+from trainium_core.problems import Problem
+from trainium_core.settings.setting import METADATA_KEY, Setting
+
+_Owner = str | type[Any] | None
+"""What has a setting: a section of the plan by its field, the section of an engine, or None for the plan itself."""
+
+_ENGINE_SECTIONS = "engine_sections"
 
 
-def _fields() -> Iterator[tuple[Setting, tuple[str, ...]]]:
-    """Each setting with the names that lead to its value: of its section if it is in one, and of its field."""
+def _fields() -> Iterator[tuple[Setting, _Owner, str]]:
+    """Each setting with its owner, and the name of its field there."""
     for known in fields(PlanValues):
         if METADATA_KEY in known.metadata:
-            yield known.metadata[METADATA_KEY], (known.name,)
+            yield known.metadata[METADATA_KEY], None, known.name
+        elif known.name == _ENGINE_SECTIONS:
+            for engine in ENGINES.values():
+                if engine.settings is not None:
+                    yield from ((s, engine.settings, name) for s, name in _settings_of(engine.settings))
         else:
-            for inner in fields(_SECTIONS[known.name]):
-                yield inner.metadata[METADATA_KEY], (known.name, inner.name)
+            yield from ((s, known.name, name) for s, name in _settings_of(_SECTIONS[known.name]))
+
+
+def _settings_of(section: Any) -> Iterator[tuple[Setting, str]]:
+    for known in fields(section):
+        yield known.metadata[METADATA_KEY], known.name
 
 
 _SECTIONS: Mapping[str, Any] = {f.name: f.default_factory for f in fields(PlanValues) if METADATA_KEY not in f.metadata}
-_PATHS: Mapping[str, tuple[str, ...]] = {setting.key: path for setting, path in _fields()}
+_PLACES: Mapping[str, tuple[_Owner, str]] = {setting.key: (owner, name) for setting, owner, name in _fields()}
 
-SETTINGS: Mapping[str, Setting] = {setting.key: setting for setting, _ in _fields()}
+SETTINGS: Mapping[str, Setting] = {setting.key: setting for setting, _, _ in _fields()}
+
+_POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SETTINGS)}
 
 
 def setting_value(values: PlanValues, key: str) -> Any:
     """The value of the setting that cdk.json calls `key`."""
-    found: Any = values
-    for name in _PATHS[key]:
-        found = getattr(found, name)
-    return found
+    owner, name = _PLACES[key]
+    match owner:
+        case None:
+            return getattr(values, name)
+        case str():
+            return getattr(getattr(values, owner), name)
+        case _:
+            return getattr(values.section(owner), name)
 
 
 def constructor_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of Plan for values by the keys of their settings. Raises KeyError for an unknown key."""
     arguments: dict[str, Any] = {}
-    of_sections: dict[str, dict[str, Any]] = {}
+    of_sections: dict[_Owner, dict[str, Any]] = {}
     for key, value in values.items():
-        *sections, name = _PATHS[key]
-        (of_sections.setdefault(sections[0], {}) if sections else arguments)[name] = value
-    return arguments | {name: _SECTIONS[name](**inner) for name, inner in of_sections.items()}
+        owner, name = _PLACES[key]
+        (arguments if owner is None else of_sections.setdefault(owner, {}))[name] = value
+    arguments |= {owner: _SECTIONS[owner](**inner) for owner, inner in of_sections.items() if isinstance(owner, str)}
+    arguments[_ENGINE_SECTIONS] = tuple(
+        engine.settings(**of_sections.get(engine.settings, {}))
+        for engine in ENGINES.values()
+        if engine.settings is not None
+    )
+    return arguments
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems in the order of the settings, those of none first; of one setting, in the order in which they come."""
+    return sorted(problems, key=lambda problem: _POSITIONS.get(problem.key, -1))

@@ -2,28 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any, TypeVar
 
 from trainium_core.catalog import Catalog, InstanceType, builtin_catalog
 from trainium_core.catalog_file import ZONE_ID
+from trainium_core.engines.registry import ENGINES, STACK_NAMES
 from trainium_core.facts import facts
-from trainium_core.naming import STACK_NAMES
 from trainium_core.neuron_software import Framework, framework_of_parameter
-from trainium_core.plan.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
 from trainium_core.plan.sections.cache import Cache
 from trainium_core.plan.sections.file_systems import FileSystems
-from trainium_core.plan.sections.hyperpod import HyperPod
 from trainium_core.plan.sections.network import Network
 from trainium_core.plan.sections.node import Node
 from trainium_core.plan.sections.pilot import Pilot
-from trainium_core.plan.sections.sagemaker import SageMaker
-from trainium_core.plan.setting import HEX_ID, resource_id, section, setting
 from trainium_core.prices import PriceTable, no_prices
+from trainium_core.settings.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
+from trainium_core.settings.setting import HEX_ID, resource_id, section, setting
 
 CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
-STACKS = tuple(STACK_NAMES)
+STACKS = tuple(ENGINES)
 
 _IMAGE = facts()["image"]
 _SPEED = facts()["root_volume_speed"]
+_Section = TypeVar("_Section")
+
+
+def _engine_sections() -> tuple[Any, ...]:
+    return tuple(engine.settings() for engine in ENGINES.values() if engine.settings is not None)
 
 
 @section
@@ -31,6 +35,7 @@ class PlanValues:
     """The settings by section, in the order in which they are shown.
 
     `setup_script` is the script's text, `catalog` and `prices` what the files hold, where the settings are paths.
+    `engine_sections` are the sections that engines declare; section() reads one.
     """
 
     instance_type: str = setting(
@@ -56,6 +61,7 @@ class PlanValues:
         Pattern(ZONE_ID, "an Availability Zone id, such as usw2-az4"),
         default=None,
         left_out="the first zone of the region that offers the type",
+        regional=True,
         meaning="zone of the nodes, by id: names differ between accounts",
     )
     ami: str = setting(
@@ -154,10 +160,13 @@ class PlanValues:
         Names(STACKS),
         default=("cluster",),
         left_out="cluster; a stack that is named to the CDK CLI is there in any case",
-        meaning="stacks of the app: TrnClusterStack, SageMakerTrainingStack, HyperPodStack",
+        meaning=f"stacks of the app: {', '.join(STACK_NAMES.values())}",
     )
-    sagemaker: SageMaker = field(default_factory=SageMaker)
-    hyperpod: HyperPod = field(default_factory=HyperPod)
+    engine_sections: tuple[Any, ...] = field(default_factory=_engine_sections)
+
+    def section(self, kind: type[_Section]) -> _Section:
+        """The settings of an engine: section(HyperPodSettings).orchestrator. Those of one left out are its defaults."""
+        return next((one for one in self.engine_sections if isinstance(one, kind)), None) or kind()
 
     @property
     def type(self) -> InstanceType:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.account import Account
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_runtime.answer import Answer
@@ -14,7 +14,7 @@ _LATER = "run `trn extend 8h`, or set trn:ends to a later time"
 
 def check_end(plan: Plan, account: Account) -> Answer | None:
     """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
-    stacks = [STACK_NAMES[key] for key in plan.stacks if key != "sagemaker"]
+    stacks = [ENGINES[key].stack_name for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
         return None
     if read_pilot_end(plan.pilot.ends).at is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trainium_core.account import Account
 from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.engines.projections import projections_for
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
@@ -64,7 +65,7 @@ def check_network(plan: Plan, account: Account) -> Answer | None:
 
 
 def _stacks_in_a_vpc(plan: Plan) -> int:
-    return sum(stack != "sagemaker" or plan.sagemaker.vpc for stack in plan.stacks)
+    return sum(engine.needs_vpc(plan) for engine in projections_for(plan).values())
 
 
 def _room_for_vpcs(count: int, plan: Plan, account: Account) -> Answer:

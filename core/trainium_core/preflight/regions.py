@@ -1,10 +1,10 @@
 """The same plan asked about in several regions at once."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 
 from trainium_core.account import Account
 from trainium_core.plan import Plan
+from trainium_core.plan.settings import SETTINGS
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight_each
 
@@ -25,12 +25,5 @@ def plan_in(plan: Plan, region: str) -> Plan:
     """
     if region == plan.region:
         return plan
-    return replace(
-        plan,
-        region=region,
-        availability_zone_id=None,
-        ami=plan.ami_parameter or plan.ami,
-        ami_parameter=None,
-        sagemaker=replace(plan.sagemaker, image=None, kms_key=None),
-        hyperpod=replace(plan.hyperpod, training_plan=None),
-    )
+    left_out = {key: setting.default for key, setting in SETTINGS.items() if setting.regional}
+    return plan.but(**left_out, region=region, ami=plan.ami_parameter or plan.ami, ami_parameter=None)

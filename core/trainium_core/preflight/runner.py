@@ -1,53 +1,35 @@
 """All checks at once: each asks on a thread of its own, so that the whole takes as long as the longest."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account
+from trainium_core.engines.projections import Check, projections
+from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
-from trainium_core.preflight.efs_check import check_efs
 from trainium_core.preflight.end_check import check_end
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.hyperpod_check import check_hyperpod
 from trainium_core.preflight.identity_check import check_identity
-from trainium_core.preflight.image_check import check_image
-from trainium_core.preflight.lustre_check import check_lustre
 from trainium_core.preflight.network_check import check_network
-from trainium_core.preflight.offering_check import check_offering
-from trainium_core.preflight.quota_check import check_quota
-from trainium_core.preflight.reservation_check import check_reservation
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
-from trainium_core.preflight.volume_check import check_volumes
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
-Check = Callable[[Plan, Account], Answer | None]
-"""What a check answers about a plan; None when the plan gives it nothing to ask."""
+_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in projections(engine).checks}
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
-    "quota": check_quota,
-    "offering": check_offering,
-    "reservation": check_reservation,
-    "image": check_image,
-    "volumes": check_volumes,
+    **{name: check for engine in ENGINES.values() for name, check in projections(engine).checks.items()},
     "network": check_network,
-    "lustre": check_lustre,
-    "efs": check_efs,
     "cache": check_cache,
-    "hyperpod": check_hyperpod,
     "bootstrap": check_bootstrap,
     "stack": check_stack,
     "end": check_end,
     "cost": check_cost,
 }
-"""Every check by its name, in the order its finding is shown."""
-
-
-_OF_THE_NODES = frozenset({"quota", "offering", "reservation", "image", "volumes", "lustre", "efs"})
-"""What is asked about the nodes of TrnClusterStack, and says nothing about SageMaker's instances."""
+"""Every check by its name, in the order its finding is shown. Those of an engine are made if trn:stacks has it."""
 
 _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
@@ -81,7 +63,7 @@ def preflight_each(
 
 
 def _ask(name: str, plan: Plan, account: Account) -> Answer | None:
-    if name in _OF_THE_NODES and "cluster" not in plan.stacks:
+    if name in _ENGINE_OF and _ENGINE_OF[name] not in plan.stacks:
         return None
     try:
         return CHECKS[name](plan, account)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from trainium_core.account.teardown import Leftover, LeftoverKind, TeardownAccount
-from trainium_core.naming import STACK_NAMES
+from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.account.teardown import Leftover, MadeResource, StackDescription, Stacks
-from trainium_core.naming import HYPERPOD_LOGS, STACK_NAMES, TRAINING_STACK_NAME
+from trainium_core.engines.engine import ServiceLogs
+from trainium_core.engines.registry import ENGINES, SERVICE_LOGS, STACK_NAMES
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
 BUCKET = "AWS::S3::Bucket"
 _FUNCTION = "AWS::Lambda::Function"
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_HYPERPOD = "AWS::SageMaker::Cluster"
 _LOG_GROUP = "AWS::Logs::LogGroup"
 _STATE_MACHINE = "AWS::StepFunctions::StateMachine"
 _STACK_TAG = "aws:cloudformation:stack-name"
@@ -48,7 +48,8 @@ class Scope:
     @property
     def trains(self) -> bool:
         """Whether there is, or was, a stack by which training jobs may run: they run on, and are billed, without it."""
-        return any(stack.name == TRAINING_STACK_NAME for stack in (*self.living, *self.deleted))
+        names = {engine.stack_name for engine in ENGINES.values() if engine.runs_jobs}
+        return any(stack.name in names for stack in (*self.living, *self.deleted))
 
     @property
     def stack_of_nodes(self) -> str | None:
@@ -77,17 +78,18 @@ class Scope:
         """Whether something outside the stacks is ours. A log group that a service made has no tags: its name tells."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
-            return name in self._log_groups or (name.startswith(HYPERPOD_LOGS) and self._had_cluster(name))
+            return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
         return is_ours(leftover.tags, self.cluster)
 
     @property
     def _log_groups(self) -> frozenset[str]:
         return frozenset(self._log_group_names())
 
-    def _had_cluster(self, log_group: str) -> bool:
-        """Whether a stack has, or had, the HyperPod cluster whose id, the end of its ARN, is that of the name."""
-        made = (made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kind == _HYPERPOD)
-        return any(one.resource_id.rpartition("/")[2] == log_group.rpartition("/")[2] for one in made)
+    def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
+        """Whether a stack has, or had, the resource whose id, the end of its ARN, is that of the name."""
+        made = (made for stack in (*self.living, *self.deleted) for made in stack.resources)
+        ids = (one.resource_id.rpartition("/")[2] for one in made if one.kind == logs.resource_type)
+        return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
 
     def _log_group_names(self) -> Iterator[str]:
         for stack in (*self.living, *self.deleted):

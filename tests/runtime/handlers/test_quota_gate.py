@@ -9,8 +9,8 @@ import pytest
 from tests.core.fake_quotas import FakeQuotas
 from tests.runtime.handlers.conftest import CloudFormation
 from trainium_core import Plan
-from trainium_core.preflight.quota_check import check_quota
-from trainium_core.quota import quota_need
+from trainium_core.engines.ec2.checks.quota_check import check_quota
+from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime import aws_quotas as quotas
 from trainium_runtime.handlers import quota_gate
 from trainium_runtime.quota import RunningInstance

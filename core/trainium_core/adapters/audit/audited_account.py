@@ -1,6 +1,7 @@
 """An account as an audit asks it: every listing of this folder, the index of tags, and the history of stacks."""
 
-from collections.abc import Mapping, Sequence
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
 
 from trainium_core.adapters.audit.call_log import CallLog
 from trainium_core.adapters.audit.ec2_compute import COMPUTE
@@ -11,15 +12,23 @@ from trainium_core.adapters.audit.file_systems import FILE_SYSTEMS
 from trainium_core.adapters.audit.functions_and_logs import FUNCTIONS_AND_LOGS
 from trainium_core.adapters.audit.identity_and_keys import IDENTITY_AND_KEYS
 from trainium_core.adapters.audit.listing import AwsResourceLister, Listing, Place
+from trainium_core.adapters.audit.models import MODELS
 from trainium_core.adapters.audit.s3 import BUCKETS
 from trainium_core.adapters.audit.stack_history import AwsStackHistory
-from trainium_core.adapters.audit.training import TRAINING
 from trainium_core.adapters.identity import AwsIdentities
 from trainium_core.adapters.prices import AwsPrices
 from trainium_core.audit.resource import ResourceLister
+from trainium_core.engines.registry import ENGINES
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.naming import CLUSTER_TAG
+
+
+def _of_engines() -> Iterator[Listing]:
+    for engine in ENGINES.values():
+        if engine.audited is not None:
+            yield from pkgutil.resolve_name(engine.audited)
+
 
 LISTINGS: tuple[Listing, ...] = (
     *COMPUTE,
@@ -27,7 +36,8 @@ LISTINGS: tuple[Listing, ...] = (
     *FILE_SYSTEMS,
     *BUCKETS,
     *NETWORK,
-    *TRAINING,
+    *_of_engines(),
+    *MODELS,
     *FUNCTIONS_AND_LOGS,
     *EVENTS_AND_ALARMS,
     *IDENTITY_AND_KEYS,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from trainium_core.adapters.audit.listing import Entry, Listing, Place, gib, tags_of
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
-from trainium_core.naming import HYPERPOD_LOGS
+from trainium_core.engines.registry import SERVICE_LOGS
 
 
 def _group(entry: Entry, _place: Place) -> Resource:
@@ -28,11 +28,12 @@ def _function(entry: Entry, _place: Place) -> Resource:
 def _log_group(entry: Entry, place: Place) -> Resource:
     name = entry["logGroupName"]
     kept = entry.get("retentionInDays")
+    of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
     return Resource(
         name=name,
         arn=entry.get("arn") or place.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
-        parents=frozenset([name.rpartition("/")[2]] if name.startswith(HYPERPOD_LOGS) else []),
+        parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
         detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'kept for ever'}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
         charge=Charge(unpriced="log storage, whose size CloudWatch tells late"),

@@ -1,24 +1,55 @@
 """What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
 
-from collections.abc import Collection
+import pkgutil
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from typing import cast
 
-from trainium_core.plan.rules.cluster import CLUSTER_RULES
+from trainium_core.engines.registry import ENGINES
+from trainium_core.plan.rules.compile_cache import CACHE_RULES
 from trainium_core.plan.rules.file_systems import FILE_SYSTEM_RULES
+from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
+from trainium_core.plan.rules.network import NETWORK_RULES
 from trainium_core.plan.rules.pilot import PILOT_RULES
+from trainium_core.plan.rules.rule import Rule
 from trainium_core.plan.rules.stacks import STACK_RULES
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
-_RULES = (*CLUSTER_RULES, *FILE_SYSTEM_RULES, *PILOT_RULES, *STACK_RULES)
+_OF_EVERY_PLAN = (
+    *INSTANCE_TYPE_RULES,
+    *NETWORK_RULES,
+    *CACHE_RULES,
+    *FILE_SYSTEM_RULES,
+    *PILOT_RULES,
+    *STACK_RULES,
+)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:
-    """Every rule the values break, but for those that read an unusable setting or one refused by an earlier rule."""
+    """Every rule the values break, but for those that read an unusable setting or one refused by an earlier rule.
+
+    What one engine refuses keeps no rule of another from being checked.
+    """
     refused = set(unusable)
+    problems = _broken(_OF_EVERY_PLAN, values, refused)
+    for rules in _of_engines():
+        problems += _broken(rules, values, set(refused))
+    return problems
+
+
+def _broken(rules: Iterable[Rule], values: PlanValues, refused: set[str]) -> list[Problem]:
+    """Adds what is refused to `refused`."""
     problems: list[Problem] = []
-    for known in _RULES:
+    for known in rules:
         if refused.isdisjoint(known.reads):
             found = list(known.check(values))
             refused |= {problem.key for problem in found}
             problems += found
     return problems
+
+
+@cache
+def _of_engines() -> Sequence[Sequence[Rule]]:
+    named = [engine.rules for engine in ENGINES.values() if engine.rules is not None]
+    return [cast(Sequence[Rule], pkgutil.resolve_name(name)) for name in named]

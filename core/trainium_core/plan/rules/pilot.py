@@ -43,28 +43,6 @@ def budgets_can_be_made_from_the_region(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
-@rule("stacks", "ends", "ends_action")
-def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.ends is not None and plan.pilot.ends_action == "sleep":
-        yield Problem(
-            key="ends_action",
-            got=plan.pilot.ends_action,
-            allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
-            fix="set trn:ends_action to destroy, or remove trn:ends",
-        )
-
-
-@rule("stacks", "budget_usd", "budget_action")
-def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.stops_at_budget:
-        yield Problem(
-            key="budget_action",
-            got=plan.pilot.budget_action,
-            allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
-            fix="set trn:budget_action to notify, or deploy TrnClusterStack instead",
-        )
-
-
 def _without(plan: PlanValues, key: str, *, needs: str) -> Iterator[Problem]:
     got = setting_value(plan, key)
     if got != SETTINGS[key].default:

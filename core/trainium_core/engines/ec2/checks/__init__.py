@@ -1,0 +1,1 @@
+"""What preflight asks an account about the nodes of a cluster."""

@@ -1,0 +1,76 @@
+"""Whether the FSx for Lustre file system of a plan can be made, or is one that the nodes can mount."""
+
+from collections.abc import Iterator
+
+from trainium_core.account import Account
+from trainium_core.account.file_systems import FsxFileSystem
+from trainium_core.engines.ec2.checks.file_system_place import names_of_file_systems, region_has
+from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
+
+_LUSTRE = "LUSTRE"
+_USABLE = ("AVAILABLE", "UPDATING")
+
+
+def check_lustre(plan: Plan, account: Account) -> Answer | None:
+    """None for a plan without one."""
+    if plan.file_systems.fsx_lustre is None:
+        return None
+    answers = [*names_of_file_systems(plan, account)]
+    if isinstance(plan.file_systems.fsx_lustre, int):
+        service = facts()["fsx_lustre"]["service"]
+        answers.append(region_has("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
+    else:
+        answers += _judge(plan, plan.file_systems.fsx_lustre, account)
+    return worst_of(answers)
+
+
+def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[Answer]:
+    found = account.fsx_file_system(file_system_id)
+    if found is None:
+        said = f"no {file_system_id} in {plan.region} that this account may see"
+        yield Answer(outcome="fail", found=said, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
+        return
+    if found.kind != _LUSTRE:
+        yield Answer(outcome="fail", found=f"{file_system_id} is of {found.kind}", fix="set trn:fsx_lustre to another")
+        return
+    yield from _state(found)
+    yield from _place(plan, found, account)
+    yield from _settings(plan, found)
+
+
+def _state(found: FsxFileSystem) -> Iterator[Answer]:
+    said = f"{found.file_system_id} is {found.state}"
+    if found.state in _USABLE:
+        yield Answer(outcome="pass", found=said)
+    else:
+        yield Answer(outcome="fail", found=said, needed=_USABLE[0], fix="wait, or look at it in the console of FSx")
+
+
+def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Answer]:
+    if found.vpc_id != plan.network.vpc_id:
+        said = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
+        yield Answer(outcome="fail", found=said, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it")
+        return
+    if found.subnet_id == plan.network.subnet_id:
+        return
+    nodes, subnet = zone_of_the_nodes(plan, account), account.subnet(found.subnet_id)
+    if subnet is None:
+        yield Answer(outcome="unknown", found=f"the zone of {found.subnet_id}, where the file system is, is not seen")
+    elif subnet.zone_id != nodes:
+        said = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
+        yield Answer(outcome="warn", found=said, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
+
+
+def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[Answer]:
+    given = plan.file_systems
+    if found.mount_name != given.fsx_lustre_mount_name:
+        said = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
+        yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
+    if given.fsx_lustre_security_group not in found.security_group_ids:
+        groups = " or ".join(sorted(found.security_group_ids)) or "a group that you add"
+        said = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
+        yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_security_group to {groups}")

@@ -1,0 +1,112 @@
+"""Whether the Capacity Block or reservation that the nodes launch into is there, fits, and has room."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from trainium_core.account import Account
+from trainium_core.account.capacity import INSTANCE_PLATFORM, Reservation
+from trainium_core.capacity_options import last_moment
+from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
+
+TENANCY = "default"
+USABLE = ("active", "scheduled")
+_BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
+
+
+def check_reservation(plan: Plan, account: Account) -> Answer | None:
+    """None for a plan that launches into no reservation."""
+    if plan.reservation_id is None:
+        return None
+    with ThreadPoolExecutor() as threads:
+        zone = threads.submit(zone_of_the_nodes, plan, account)
+        own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
+        reservation = account.reservation(plan.reservation_id)
+    if reservation is None:
+        found = f"no {plan.reservation_id} in {plan.region} that this account may see"
+        fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists what there is"
+        return Answer(outcome="fail", found=found, fix=fix)
+    return judge_reservation(plan, reservation, zone_id=zone.result(), own_nodes=own.result(), now=datetime.now(UTC))
+
+
+def judge_reservation(plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime) -> Answer:
+    """The answer about a reservation that exists. `own_nodes` of the plan's cluster run in it already."""
+    answers = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
+    if reservation.state in USABLE:
+        answers.append(_room(plan, reservation, own_nodes))
+    answer = worst_of(answers)
+    return replace(answer, found=f"{reservation.reservation_id}: {answer.found}")
+
+
+def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[Answer]:
+    """What never changes about a reservation, where the plan asks for something else."""
+    for what, got, wanted, fix in (
+        ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
+        ("type", reservation.instance_type, plan.instance_type, _setting("instance_type", reservation.instance_type)),
+        ("zone", reservation.zone_id, zone_id, _zone_fix(plan, reservation)),
+        ("platform", reservation.platform, INSTANCE_PLATFORM, "use another reservation"),
+        ("tenancy", reservation.tenancy, TENANCY, "use another reservation"),
+        ("placement group", reservation.placement_group, plan.network.placement_group, _group_fix(reservation)),
+    ):
+        if got != wanted:
+            found = f"its {what} is {got or 'none'}, not {wanted or 'none'}"
+            yield Answer(outcome="fail", found=found, fix=fix)
+
+
+def _setting(name: str, value: str) -> str:
+    return f"set trn:{name} to {value}"
+
+
+def _zone_fix(plan: Plan, reservation: Reservation) -> str:
+    if plan.network.vpc_id is not None:
+        return f"set trn:subnet_id to a subnet in {reservation.zone_id}"
+    return _setting("availability_zone_id", reservation.zone_id)
+
+
+def _group_fix(reservation: Reservation) -> str:
+    if reservation.placement_group is None:
+        return "remove trn:placement_group"
+    return _setting("placement_group", reservation.placement_group)
+
+
+def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
+    last = last_moment(reservation)
+    if reservation.state not in USABLE:
+        fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
+        return Answer(outcome="fail", found=f"it is {reservation.state}", fix=fix)
+    start = max(reservation.start or now, now)
+    patience = timedelta(minutes=plan.node.timeout_minutes)
+    if last is not None and last - start < patience:
+        found = f"nodes can run until {_time(last)}"
+        needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
+        return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
+    until = "" if last is None else f"; nodes can run until {_time(last)}"
+    if reservation.state == "scheduled":
+        found = f"scheduled: no node can launch before {_time(start)}{until}"
+        by_itself = plan.capacity == "capacity-block"
+        fix = "deploy when you like: the nodes come up by themselves then" if by_itself else "deploy after that"
+        return Answer(outcome="warn", found=found, fix=fix)
+    return Answer(outcome="pass", found=f"active{until}")
+
+
+def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
+    needed = max(0, plan.nodes - own_nodes)
+    if not reservation.total and reservation.state == "scheduled":
+        found = "how many instances it will have is not shown before it starts"
+        return Answer(outcome="unknown", found=found, needed=f"{needed} instances")
+    found = f"{reservation.room} of {reservation.total} instances are left"
+    if own_nodes:
+        found += f", and {own_nodes} are the cluster's own nodes"
+    if needed <= reservation.room:
+        return Answer(outcome="pass", found=found, needed=f"{needed} instances")
+    room = reservation.room + own_nodes
+    fix = f"set trn:nodes to {room}, or use another reservation" if room else "use another reservation"
+    return Answer(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,37 @@
+"""What an engine is without a plan. What takes a plan is named here, and loaded when somebody asks for it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceLogs:
+    """Log groups that a service makes by itself: their names begin with `prefix` and end in the id of a resource.
+
+    `resource_type` is the CloudFormation type of that resource.
+    """
+
+    prefix: str
+    resource_type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """One engine. Names such as `package.module:NAME` are resolved where their objects are used.
+
+    key: what trn:stacks calls it. stack_name: of its stack. stack_class: name of the CDK class of the stack.
+    settings: its section of the plan, whose settings all have defaults; None if it has none of its own.
+    rules: name of a sequence of plan.rules.rule.Rule. projections: name of its engines.projections.Projections.
+    audited: name of the sequence of adapters.audit.listing.Listing with the kinds that only this engine makes.
+    ends_with_pilot: whether trn:ends ends its stack. runs_jobs: whether jobs run that outlive its stack.
+    """
+
+    key: str
+    stack_name: str
+    stack_class: str
+    settings: type | None = None
+    rules: str | None = None
+    projections: str
+    audited: str | None = None
+    ends_with_pilot: bool = True
+    runs_jobs: bool = False
+    service_logs: ServiceLogs | None = None

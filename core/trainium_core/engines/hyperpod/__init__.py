@@ -1,0 +1,15 @@
+"""SageMaker HyperPod: a cluster whose nodes SageMaker watches and replaces, orchestrated by Slurm or EKS."""
+
+from trainium_core.engines.engine import Engine, ServiceLogs
+from trainium_core.engines.hyperpod.settings import HyperPodSettings
+
+HYPERPOD = Engine(
+    key="hyperpod",
+    stack_name="HyperPodStack",
+    stack_class="stacks.hyperpod_stack:HyperPodStack",
+    settings=HyperPodSettings,
+    rules="trainium_core.engines.hyperpod.rules:RULES",
+    projections="trainium_core.engines.hyperpod.projections:PROJECTIONS",
+    audited="trainium_core.engines.hyperpod.audited:LISTINGS",
+    service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type="AWS::SageMaker::Cluster"),
+)

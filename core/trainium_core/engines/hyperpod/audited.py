@@ -1,0 +1,23 @@
+"""The HyperPod clusters that an audit looks for."""
+
+from trainium_core.adapters.audit.listing import Entry, Listing, Place
+from trainium_core.adapters.audit.sagemaker import INSTANCES, of_sagemaker
+from trainium_core.audit.resource import Resource
+
+
+def _cluster(entry: Entry, _place: Place) -> Resource:
+    return of_sagemaker(entry, "Cluster", state=entry["ClusterStatus"], charge=INSTANCES)
+
+
+LISTINGS = (
+    Listing(
+        kind="HyperPod cluster",
+        resource_type="AWS::SageMaker::Cluster",
+        arn_type="sagemaker:cluster",
+        service="sagemaker",
+        operation="list_clusters",
+        permission="sagemaker:ListClusters",
+        entries="ClusterSummaries[]",
+        read=_cluster,
+    ),
+)

@@ -1,0 +1,43 @@
+"""Whether SageMaker's quotas let the HyperPod cluster of a plan have its instances."""
+
+from collections.abc import Iterator
+
+from trainium_core.engines.hyperpod.settings import HyperPodSettings
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import worst_of
+from trainium_core.quotas.sagemaker import quota_of_sagemaker
+from trainium_core.quotas.sagemaker_room import room_for_instances
+from trainium_runtime.answer import Answer
+from trainium_runtime.quota import Quotas
+
+_USAGE = "cluster"
+
+
+def check_hyperpod(plan: Plan, account: Quotas) -> Answer:
+    return worst_of(_answers(plan, account))
+
+
+def _answers(plan: Plan, account: Quotas) -> Iterator[Answer]:
+    hyperpod = plan.section(HyperPodSettings)
+    if hyperpod.training_plan is None:
+        yield room_for_instances(plan, plan.instance_type, _USAGE, plan.nodes, account)
+    controllers = 1 if hyperpod.orchestrator == "slurm" else 0
+    if controllers:
+        controller = hyperpod.controller_type.removeprefix("ml.")
+        yield room_for_instances(plan, controller, _USAGE, controllers, account)
+    quotas = facts()["hyperpod"]["quotas"]
+    for key in ("per_cluster", "all_clusters"):
+        yield _all_instances(plan.nodes + controllers, quotas[key], quotas[f"{key}_code"], account)
+
+
+def _all_instances(count: int, name: str, code: str, account: Quotas) -> Answer:
+    quota = quota_of_sagemaker(name, code, account)
+    needed = f"{count} instances"
+    if quota is None:
+        return Answer(outcome="unknown", found=f"SageMaker lists no quota {name}", needed=needed)
+    found = f"{quota.limit:g} by {quota.code}, {name}"
+    if count <= quota.limit:
+        return Answer(outcome="pass", found=found, needed=needed)
+    fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
+    return Answer(outcome="fail", found=found, needed=needed, fix=fix)

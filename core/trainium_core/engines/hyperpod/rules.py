@@ -1,0 +1,95 @@
+"""What must hold for a HyperPod cluster. What concerns other settings counts only if trn:stacks has it."""
+
+from collections.abc import Iterator
+
+from trainium_core.engines.hyperpod.settings import HyperPodSettings
+from trainium_core.facts import facts
+from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
+from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.values import PlanValues
+from trainium_core.problems import Problem
+
+RULES: list[Rule] = []
+rule = rule_of(RULES)
+
+
+@rule("stacks", "instance_type", "catalog")
+def type_is_one_that_hyperpod_has(plan: PlanValues) -> Iterator[Problem]:
+    yield from type_is_one_of(facts()["hyperpod"]["instance_types"], plan, stack="hyperpod")
+
+
+@rule("hyperpod_orchestrator", "hyperpod_eks_cluster")
+def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
+    hyperpod = plan.section(HyperPodSettings)
+    if hyperpod.orchestrator == "eks" and hyperpod.eks_cluster is None:
+        yield Problem(
+            key="hyperpod_eks_cluster",
+            got=None,
+            allowed=SETTINGS["hyperpod_eks_cluster"].form.allowed,
+            fix="give the ARN of the EKS cluster, or choose trn:hyperpod_orchestrator=slurm",
+        )
+    if hyperpod.orchestrator == "slurm" and hyperpod.eks_cluster is not None:
+        yield Problem(
+            key="hyperpod_eks_cluster",
+            got=hyperpod.eks_cluster,
+            allowed="nothing with trn:hyperpod_orchestrator=slurm",
+            fix="remove it, or choose trn:hyperpod_orchestrator=eks",
+        )
+
+
+@rule("hyperpod_orchestrator", "vpc_id", "stacks")
+def eks_nodes_join_the_vpc_of_their_cluster(plan: PlanValues) -> Iterator[Problem]:
+    hyperpod = plan.section(HyperPodSettings)
+    if "hyperpod" in plan.stacks and hyperpod.orchestrator == "eks" and plan.network.vpc_id is None:
+        yield Problem(
+            key="vpc_id",
+            got=None,
+            allowed=SETTINGS["vpc_id"].form.allowed,
+            fix="give trn:vpc_id and trn:subnet_id of the EKS cluster's own VPC: a HyperPod cluster cannot move later",
+        )
+
+
+@rule("hyperpod_training_plan", "instance_type", "catalog")
+def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem]:
+    hyperpod = plan.section(HyperPodSettings)
+    sold: list[str] = facts()["hyperpod"]["training_plan_types"]
+    if hyperpod.training_plan is not None and plan.instance_type not in sold:
+        yield Problem(
+            key="hyperpod_training_plan",
+            got=hyperpod.training_plan,
+            allowed=f"nothing with {plan.instance_type}; training plans are sold for {', '.join(sold)}",
+            fix="remove it, or choose one of these types",
+        )
+
+
+@rule("stacks", "ends", "ends_action")
+def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem]:
+    if "hyperpod" in plan.stacks and plan.pilot.ends is not None and plan.pilot.ends_action == "sleep":
+        yield Problem(
+            key="ends_action",
+            got=plan.pilot.ends_action,
+            allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            fix="set trn:ends_action to destroy, or remove trn:ends",
+        )
+
+
+@rule("stacks", "budget_usd", "budget_action")
+def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
+    if "hyperpod" in plan.stacks and plan.pilot.stops_at_budget:
+        yield Problem(
+            key="budget_action",
+            got=plan.pilot.budget_action,
+            allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            fix="set trn:budget_action to notify, or deploy TrnClusterStack instead",
+        )
+
+
+@rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")
+def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
+    hyperpod = plan.section(HyperPodSettings)
+    for key, arn in (
+        ("hyperpod_training_plan", hyperpod.training_plan),
+        ("hyperpod_eks_cluster", hyperpod.eks_cluster),
+    ):
+        if arn is not None:
+            yield from in_the_region(plan, key, arn, region=arn.split(":")[3])

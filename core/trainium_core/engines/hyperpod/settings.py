@@ -1,0 +1,47 @@
+"""HyperPodStack: what schedules jobs on the cluster, and how its nodes are bought and checked."""
+
+from trainium_core.facts import facts
+from trainium_core.settings.forms import Choice, Switch
+from trainium_core.settings.setting import regional_arn, section, setting
+
+ORCHESTRATORS = ("slurm", "eks")
+
+_CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types"])
+
+
+@section
+class HyperPodSettings:
+    """`eks_cluster` and `training_plan` are ARNs."""
+
+    orchestrator: str = setting(
+        "hyperpod_orchestrator",
+        Choice(ORCHESTRATORS),
+        default="slurm",
+        meaning="what schedules jobs on the HyperPod cluster",
+    )
+    eks_cluster: str | None = setting(
+        "hyperpod_eks_cluster",
+        regional_arn("eks", "cluster/[A-Za-z0-9_-]+", "the ARN of an EKS cluster"),
+        default=None,
+        meaning="EKS cluster that orchestrates; it must be prepared for HyperPod already",
+    )
+    controller_type: str = setting(
+        "hyperpod_controller_type",
+        Choice(_CONTROLLER_TYPES),
+        default=_CONTROLLER_TYPES[0],
+        meaning="instance type of the Slurm controller",
+    )
+    training_plan: str | None = setting(
+        "hyperpod_training_plan",
+        regional_arn("sagemaker", "training-plan/.+", "the ARN of a SageMaker training plan"),
+        default=None,
+        left_out="none: on demand",
+        regional=True,
+        meaning="training plan that the HyperPod nodes are taken from; bought for hyperpod-cluster",
+    )
+    deep_health_checks: bool = setting(
+        "hyperpod_deep_health_checks",
+        Switch(),
+        default=True,
+        meaning="whether SageMaker stresses and connects new nodes before they are used",
+    )

@@ -1,0 +1,17 @@
+"""What the author of a plan for a HyperPod cluster should know although it can be deployed."""
+
+from collections.abc import Mapping
+
+from trainium_core.plan import Plan
+from trainium_core.plan.warnings import pilot_warnings
+
+
+def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
+    """What the author of a plan for a HyperPod cluster should know of its end and budget, by setting."""
+    warnings = dict(pilot_warnings(plan))
+    if plan.pilot.ends is None:
+        warnings["ends"] = (
+            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
+            "destroys the stack; give trn:ends, such as 5d, and trn:ends_action=destroy"
+        )
+    return warnings

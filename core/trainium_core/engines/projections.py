@@ -1,0 +1,52 @@
+"""What an engine answers about a plan: its costs, its warnings, and what is to be asked of the account."""
+
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from trainium_core.account import Account
+from trainium_core.cost_items import CostItem
+from trainium_core.engines.engine import Engine
+from trainium_core.engines.registry import ENGINES
+from trainium_core.plan import Plan
+from trainium_runtime.answer import Answer
+
+Check = Callable[[Plan, Account], Answer | None]
+"""What a check answers about a plan; None when the plan gives it nothing to ask."""
+
+
+def _no_notes(_plan: Plan) -> Iterable[str]:
+    return ()
+
+
+def _always(_plan: Plan) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projections:
+    """Each is only asked of a plan whose trn:stacks has the engine.
+
+    cost_items: what AWS bills its stack for. cost_notes: what one must know of that estimate.
+    warnings: what the plan's author should know, by setting. checks: the checks of preflight by name, in their order.
+    needs_vpc: whether its stack is in a VPC, a new one unless trn:vpc_id is given.
+    """
+
+    cost_items: Callable[[Plan], Iterable[CostItem]]
+    cost_notes: Callable[[Plan], Iterable[str]] = _no_notes
+    warnings: Callable[[Plan], Mapping[str, str]]
+    checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
+    needs_vpc: Callable[[Plan], bool] = _always
+
+
+def projections(engine: Engine) -> Projections:
+    """Those of an engine. Raises TypeError if what it names is something else."""
+    found = pkgutil.resolve_name(engine.projections)
+    if not isinstance(found, Projections):
+        raise TypeError(f"{engine.projections} is {found!r}, not Projections")
+    return found
+
+
+def projections_for(plan: Plan) -> Mapping[str, Projections]:
+    """Those of the engines in trn:stacks, in the plan's order."""
+    return {key: projections(ENGINES[key]) for key in plan.stacks}

@@ -1,0 +1,16 @@
+"""SageMaker training: the same plan as jobs, without machines to keep."""
+
+from trainium_core.engines.engine import Engine
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
+
+SAGEMAKER = Engine(
+    key="sagemaker",
+    stack_name="SageMakerTrainingStack",
+    stack_class="stacks.sagemaker_training_stack:SageMakerTrainingStack",
+    settings=SageMakerSettings,
+    rules="trainium_core.engines.sagemaker.rules:RULES",
+    projections="trainium_core.engines.sagemaker.projections:PROJECTIONS",
+    audited="trainium_core.engines.sagemaker.audited:LISTINGS",
+    ends_with_pilot=False,
+    runs_jobs=True,
+)

@@ -1,0 +1,31 @@
+"""The training jobs that an audit looks for."""
+
+from trainium_core.adapters.audit.listing import Entry, Listing, Place
+from trainium_core.adapters.audit.sagemaker import INSTANCES, of_sagemaker
+from trainium_core.audit.resource import Resource
+
+_RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
+
+
+def _job(entry: Entry, _place: Place) -> Resource | None:
+    """None for one that has ended, which costs nothing and stays as history, unless it keeps its instances."""
+    state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
+    if state not in _RUNNING and not warm:
+        return None
+    return of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
+
+
+LISTINGS = (
+    Listing(
+        kind="SageMaker training job",
+        resource_type="AWS::SageMaker::TrainingJob",
+        arn_type="sagemaker:training-job",
+        service="sagemaker",
+        operation="list_training_jobs",
+        permission="sagemaker:ListTrainingJobs",
+        entries="TrainingJobSummaries[]",
+        read=_job,
+        arguments={"StatusEquals": "InProgress"},
+        again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
+    ),
+)

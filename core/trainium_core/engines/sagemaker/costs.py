@@ -1,0 +1,24 @@
+"""What AWS bills SageMakerTrainingStack and its jobs for."""
+
+from collections.abc import Iterator
+
+from trainium_core.cost_items import CostItem, always, cost_item, network_items
+from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.plan import Plan
+
+TRAINING = "sagemaker-training"
+SPOT_TRAINING = "sagemaker-spot-training"
+"""Products of the price list."""
+
+
+def cost_items(plan: Plan) -> Iterator[CostItem]:
+    jobs, kind = f"Jobs on ml.{plan.instance_type}", "AWS::SageMaker::TrainingJob"
+    yield cost_item(plan, jobs, TRAINING, kind, "by use", instance_type=plan.instance_type)
+    yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
+    if plan.section(SageMakerSettings).vpc and plan.network.vpc_id is None:
+        yield from always(network_items(plan, plan.network.egress or "none"))
+
+
+def cost_notes(_: Plan) -> Iterator[str]:
+    yield f"{SAGEMAKER.stack_name}: jobs are billed while they run; `trn sagemaker run` shows what one costs at most"

@@ -1,0 +1,1 @@
+"""What is asked about a training job before it is started."""

@@ -1,0 +1,71 @@
+"""All checks of a training job at once, as those of a plan."""
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+from trainium_core.account.sagemaker import SageMakerAccount
+from trainium_core.engines.sagemaker.job_checks.bucket_check import check_job_buckets
+from trainium_core.engines.sagemaker.job_checks.image_check import check_job_image
+from trainium_core.engines.sagemaker.job_checks.quota_check import check_job_quota
+from trainium_core.engines.sagemaker.job_checks.role_check import check_job_role
+from trainium_core.engines.sagemaker.jobs.cost import cost_words, job_estimate
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.identity_check import check_identity
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import UnavailableError
+
+JobCheck = Callable[[Plan, TrainingJob, SageMakerAccount], Answer]
+
+
+def _check_identity(plan: Plan, _: TrainingJob, account: SageMakerAccount) -> Answer:
+    return check_identity(plan, account)
+
+
+def _check_cost(plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
+    estimated = job_estimate(plan, job, aws=account)
+    found = cost_words(job, estimated)
+    if estimated.running_hour.unknown:
+        fix = "give your own price in a file: trn:prices"
+        return Answer(outcome="warn", found=found, fix=fix)
+    days = sorted(line.price.date for line in estimated.lines if line.price and line.price.origin == "snapshot")
+    return Answer(outcome="pass", found=found + (f"; by a snapshot of {days[0]}" if days else ""))
+
+
+JOB_CHECKS: Mapping[str, JobCheck] = {
+    "identity": _check_identity,
+    "quota": check_job_quota,
+    "image": check_job_image,
+    "role": check_job_role,
+    "buckets": check_job_buckets,
+    "cost": _check_cost,
+}
+"""Every check by its name, in the order its finding is shown."""
+
+
+def job_preflight(
+    plan: Plan, job: TrainingJob, account: SageMakerAccount, *, suppressed: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Ask the account everything about a job that the rules let pass. A suppressed check is not asked, and says so."""
+    with ThreadPoolExecutor(len(JOB_CHECKS)) as threads:
+        asked = {
+            name: threads.submit(_ask, check, plan, job, account)
+            for name, check in JOB_CHECKS.items()
+            if name not in suppressed
+        }
+    not_asked = Answer(outcome="unknown", found="not asked: suppressed")
+    return tuple(
+        Finding(
+            check=name, suppressed=name in suppressed, **asdict(asked[name].result() if name in asked else not_asked)
+        )
+        for name in JOB_CHECKS
+    )
+
+
+def _ask(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
+    try:
+        return check(plan, job, account)
+    except UnavailableError as error:
+        return Answer(outcome="unknown", found=str(error))

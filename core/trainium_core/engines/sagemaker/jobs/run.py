@@ -1,0 +1,64 @@
+"""Running a training job from Python: pack, check, upload, start and follow, in one call."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobControl
+from trainium_core.engines.sagemaker.jobs.follow import JobFollower
+from trainium_core.engines.sagemaker.jobs.job import TrainingJob
+from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
+from trainium_core.plan import Plan
+
+
+def packed_job(job: TrainingJob, package: SourcePackage) -> TrainingJob:
+    """The job with the package's own folder below its source URL, and the script as the package names it."""
+    return replace(job, source_url=f"{job.source_url.rstrip('/')}/{package.digest}/", script=package.script)
+
+
+def checked_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
+    """The request, held against our rules and AWS's own model of it. Raises JobError."""
+    from trainium_core.adapters.request_model import check_training_job_request
+
+    request = training_job_request(plan, job)
+    check_training_job_request(request)
+    return request
+
+
+def start_training_job(plan: Plan, job: TrainingJob, package: SourcePackage, aws: TrainingJobControl) -> TrainingJob:
+    """Upload the package and start the job; the job as it was started.
+
+    Raises JobError, RequestRefusedError, JobUnknownError.
+    """
+    started = packed_job(job, package)
+    request = checked_request(plan, started)
+    aws.upload(started.source_url, package.files)
+    aws.start(request)
+    return started
+
+
+def run_training_job(
+    plan: Plan,
+    job: TrainingJob,
+    package: SourcePackage,
+    *,
+    aws: TrainingJobControl | None = None,
+    tell: Callable[[JobState | LogLine], None] = lambda _: None,
+) -> JobState:
+    """Start a job and wait for its end; `tell` is given each log line and each change of its state.
+
+    aws: default the account whose credentials boto3 finds, in the plan's region.
+    Raises JobError, RequestRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it runs.
+    """
+    if aws is None:
+        from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+
+        aws = AwsTrainingJobControl(plan.region)
+    start_training_job(plan, job, package, aws)
+    last: JobState | None = None
+    for told in JobFollower(job.name, aws).events():
+        tell(told)
+        last = told if isinstance(told, JobState) else last
+    assert last is not None, "following ends with the state of a job that is over"
+    return last

@@ -1,0 +1,127 @@
+"""Which files of a source directory a job is given, and which not: each of those is told."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import NoReturn
+
+from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
+
+LARGEST_SOURCE_MIB = 256
+"""Packed in memory, and copied to every instance at every start: data belongs into a channel of its own."""
+
+IGNORED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", "cdk.out"})
+IGNORED_FOLDERS_LIKE = (".venv-", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".ipynb_checkpoints")
+IGNORED_SUFFIXES = (".pyc", ".pyo")
+
+SECRET_FOLDERS = frozenset({".aws", ".gnupg", ".kube", ".ssh"})
+SECRET_FILES = (
+    *(".env", ".env.*", ".envrc", ".git-credentials", ".netrc", ".npmrc", ".pypirc", "id_dsa", "id_ecdsa"),
+    *("id_ed25519", "id_rsa", "*.p12", "*.pem", "*.pfx"),
+)
+"""Names by which programs find keys and passwords. Whoever may read the bucket could read them there."""
+
+_SECRET = "may hold a secret"
+_MIB = 2**20
+_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFiles:
+    """The files by their path in the directory. `left_out`: why each other is not among them, but for what is ignored.
+
+    Ignored is what no training needs, such as `.git` and `__pycache__`.
+    """
+
+    files: Mapping[str, Path]
+    left_out: Mapping[str, str]
+
+
+def source_files(folder: Path) -> SourceFiles:
+    """Every file below a directory. Links to files are followed, links to directories are not.
+
+    Raises JobError for what cannot be read, and for more than LARGEST_SOURCE_MIB.
+    """
+    files: dict[str, Path] = {}
+    left_out: dict[str, str] = {}
+    for path, why in _looked_at(folder):
+        name = path.relative_to(folder).as_posix()
+        if why is None:
+            files[name] = path
+        else:
+            left_out[name] = why
+    _check_size(folder, files)
+    return SourceFiles(files=files, left_out=left_out)
+
+
+def read_file(path: Path) -> bytes:
+    """Raises JobError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        _refuse(error)
+
+
+def _looked_at(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """Each file, with why it is left out; and each directory that is."""
+    for place, folders, files in os.walk(folder, onerror=_refuse):
+        entered: list[str] = []
+        for name in sorted(folders):
+            path = Path(place, name)
+            if name in SECRET_FOLDERS:
+                yield path, _SECRET
+            elif not _is_ignored(name) and path.is_symlink():
+                yield path, "a link to a directory"
+            elif not _is_ignored(name):
+                entered.append(name)
+        folders[:] = entered
+        for name in sorted(files):
+            path = Path(place, name)
+            if not name.endswith(IGNORED_SUFFIXES):
+                yield path, _SECRET if _is_secret(name) else _no_file(path)
+
+
+def _is_ignored(folder: str) -> bool:
+    return folder in IGNORED_FOLDERS or folder.startswith(IGNORED_FOLDERS_LIKE)
+
+
+def _is_secret(file: str) -> bool:
+    return any(fnmatchcase(file, pattern) for pattern in SECRET_FILES)
+
+
+def _no_file(path: Path) -> str | None:
+    try:
+        return None if stat.S_ISREG(path.stat().st_mode) else "no ordinary file"
+    except FileNotFoundError:
+        return "a link to nothing"
+    except OSError as error:
+        _refuse(error)
+
+
+def _check_size(folder: Path, files: Mapping[str, Path]) -> None:
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    total = sum(sizes.values())
+    if total <= LARGEST_SOURCE_MIB * _MIB:
+        return
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_NAMED]
+    told = ", ".join(f"{name} ({_mib(sizes[name])})" for name in largest)
+    allowed = f"up to {LARGEST_SOURCE_MIB} MiB: all of it is copied to every instance"
+    fix = f"keep data in S3 and name it with --input; the largest are {told}"
+    raise JobError([source_problem(f"{folder}, {_mib(total)}", allowed, fix)])
+
+
+def _mib(size: int) -> str:
+    return f"{size / _MIB:,.0f} MiB"
+
+
+def _refuse(error: OSError) -> NoReturn:
+    got, fix = str(error.filename), f"it cannot be read ({error.strerror}): let it be read, or leave it out"
+    raise JobError([source_problem(got, "files that can be read", fix)]) from error
+
+
+def source_problem(got: Path | str, allowed: str, fix: str) -> JobProblem:
+    shown = got if isinstance(got, str) else str(PurePosixPath(got))
+    return JobProblem(key="--source", got=shown, allowed=allowed, fix=fix)

@@ -1,0 +1,115 @@
+"""The source directory of a training job as one file: the same bytes, and the same name, for the same source."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
+from trainium_core.engines.sagemaker.jobs.source_files import SourceFiles, read_file, source_files, source_problem
+from trainium_core.problems import nearest
+
+SOURCE_CHANNEL = "code"
+"""Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
+
+SOURCE_FILE = "source.tar.gz"
+ENTRY_FILE = "container_entry.py"
+
+_DIGEST_CHARACTERS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePackage:
+    """A packed source directory. `script`: path of the script in it; `names`: of the files in it, sorted.
+
+    left_out: what of the directory is not packed, though a training may miss it, each with the reason.
+    """
+
+    script: str
+    names: tuple[str, ...]
+    archive: bytes
+    unpacked_bytes: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Begin of the SHA-256 digest of all files: names the folder, so that equal sources are uploaded once."""
+        digest = hashlib.sha256()
+        for name, content in self.files.items():
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+        return digest.hexdigest()[:_DIGEST_CHARACTERS]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What the source channel holds, by name: the archive and our container entry."""
+        return {SOURCE_FILE: self.archive, ENTRY_FILE: container_entry()}
+
+
+def container_entry() -> bytes:
+    """The program that the container starts."""
+    return Path(__file__).with_name(ENTRY_FILE).read_bytes()
+
+
+def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
+    """Pack a source directory; default: the script alone.
+
+    script: its path in the source directory, as SageMaker's own SDK takes it, or from here.
+    Times, owners and the order of files do not count, nor do folders that no training needs.
+    Raises JobError when the script or the directory is not there, the script is not among the files that are packed,
+    or these cannot be read or are too large.
+    """
+    if source and (source / script).is_file():
+        script = source / script
+    if not script.is_file():
+        raise JobError([_no_script(script)])
+    if source is None:
+        name, found = script.name, SourceFiles(files={script.name: script}, left_out={})
+    else:
+        name, found = _script_and_files(script, source)
+    contents = {each: read_file(path) for each, path in found.files.items()}
+    return SourcePackage(
+        script=name,
+        names=tuple(sorted(contents)),
+        archive=_archive(contents, found.files),
+        unpacked_bytes=sum(len(content) for content in contents.values()),
+        left_out=tuple(f"{each} ({why})" for each, why in sorted(found.left_out.items())),
+    )
+
+
+def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
+    if not folder.is_dir():
+        raise JobError([source_problem(folder, "a directory that exists", "give the directory of the script")])
+    try:
+        name = script.resolve().relative_to(folder.resolve()).as_posix()
+    except ValueError:
+        fix = f"move the script below {folder}, or give another --source"
+        raise JobError([source_problem(folder, f"a directory that holds {script}", fix)]) from None
+    found = source_files(folder)
+    if name not in found.files:
+        fix = f"move it: {name} is not packed ({found.left_out.get(name, 'in a folder that no training needs')})"
+        raise JobError([JobProblem(key="--script", got=str(script), allowed="a file that is packed", fix=fix)])
+    return name, found
+
+
+def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
+    # Every plan imports this package, and few pack anything.
+    import gzip
+    import io
+    import tarfile
+
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in sorted(contents.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o755 if os.access(files[name], os.X_OK) else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+def _no_script(script: Path) -> JobProblem:
+    beside = [path.name for path in script.parent.glob("*.py")] if script.parent.is_dir() else []
+    close = nearest(script.name, beside)
+    fix = f"write {script.parent / close}" if close else "give the path of the training script"
+    return JobProblem(key="--script", got=str(script), allowed="a file that exists", nearest=close, fix=fix)

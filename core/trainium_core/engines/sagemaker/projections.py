@@ -1,0 +1,19 @@
+"""What training jobs of SageMaker answer about a plan."""
+
+from trainium_core.engines.projections import Projections
+from trainium_core.engines.sagemaker.costs import cost_items, cost_notes
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.engines.sagemaker.warnings import training_warnings
+from trainium_core.plan import Plan
+
+
+def _needs_vpc(plan: Plan) -> bool:
+    return plan.section(SageMakerSettings).vpc
+
+
+PROJECTIONS = Projections(
+    cost_items=cost_items,
+    cost_notes=cost_notes,
+    warnings=training_warnings,
+    needs_vpc=_needs_vpc,
+)

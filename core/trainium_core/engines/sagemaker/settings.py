@@ -1,0 +1,68 @@
+"""SageMakerTrainingStack: the network, image, data and files of training jobs, and what stops them."""
+
+from trainium_core.settings.forms import Choice, Pattern, Switch, WholeNumber
+from trainium_core.settings.setting import AT_DESTROY, email_address, regional_arn, section, setting
+
+_BUCKET = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_IMAGE = r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/[a-z0-9._/-]+(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})"
+
+
+@section
+class SageMakerSettings:
+    """`vpc`: whether jobs run in a VPC; `data` is an S3 URL, `kms_key` an ARN."""
+
+    vpc: bool = setting(
+        "sagemaker_vpc",
+        Switch(),
+        default=False,
+        left_out="{} (SageMaker's own network, with internet)",
+        meaning="whether training jobs run in a VPC: the one of trn:vpc_id, else a new one",
+    )
+    image: str | None = setting(
+        "sagemaker_image",
+        Pattern(_IMAGE, "the URI of an image in ECR, with a tag or a digest"),
+        default=None,
+        left_out="AWS's last image for PyTorch on Neuron",
+        regional=True,
+        meaning="container image of your own that training jobs may use in place of AWS's",
+    )
+    data: str | None = setting(
+        "sagemaker_data",
+        Pattern(rf"s3://{_BUCKET}(/[A-Za-z0-9._/=-]*)?", "an S3 URL, such as s3://bucket/folder"),
+        default=None,
+        meaning="training data of your own that jobs may read, besides what the stack holds",
+    )
+    budget_hours: int = setting(
+        "sagemaker_budget_hours",
+        WholeNumber(1),
+        default=24,
+        meaning="hours after which the state machine stops a training job, whatever the job asks for",
+    )
+    capacity_retries: int = setting(
+        "sagemaker_capacity_retries",
+        WholeNumber(0, 20),
+        default=5,
+        meaning="times the state machine tries again without capacity or quota, after 5, 10, 20 ... minutes",
+    )
+    report_email: str | None = setting(
+        "sagemaker_report_email",
+        email_address(),
+        default=None,
+        left_out="none: subscribe to the topic in the stack's outputs",
+        meaning="where SNS reports the end of a run and every failed job; the address must confirm once",
+    )
+    kms_key: str | None = setting(
+        "sagemaker_kms_key",
+        regional_arn("kms", "key/[A-Za-z0-9-]+", "the ARN of a KMS key"),
+        default=None,
+        left_out="none: encrypted with keys of S3's own",
+        regional=True,
+        meaning="key of your own for source, checkpoints, output and a new compile cache; its policy must let the "
+        "account use it",
+    )
+    output_at_destroy: str = setting(
+        "sagemaker_output_at_destroy",
+        Choice(AT_DESTROY),
+        default="destroy",
+        meaning="what happens to source, checkpoints and trained models at destroy",
+    )

@@ -1,0 +1,15 @@
+"""What the author of a plan for training jobs should know although it can be deployed."""
+
+from collections.abc import Mapping
+
+from trainium_core.plan import Plan
+
+
+def training_warnings(plan: Plan) -> Mapping[str, str]:
+    """What the author of a plan for training jobs should know of its end, by setting."""
+    if plan.pilot.ends is None:
+        return {}
+    return {
+        "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
+        "run time, and the stack goes with `trn destroy`"
+    }

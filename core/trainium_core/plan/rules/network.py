@@ -1,0 +1,47 @@
+"""What must hold for the network of a plan, new or of the user's own."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.values import PlanValues
+from trainium_core.problems import Problem
+
+NETWORK_RULES: list[Rule] = []
+rule = rule_of(NETWORK_RULES)
+
+
+@rule("vpc_id", "subnet_id")
+def own_vpc_comes_with_its_subnet(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.subnet_id is None:
+        allowed = SETTINGS["subnet_id"].form.allowed
+        fix = f"name the subnet of {plan.network.vpc_id} that the nodes go to, in a zone that offers the type"
+        yield Problem(key="subnet_id", got=None, allowed=allowed, fix=fix)
+
+
+@rule("vpc_id", "subnet_id", "route_table_id")
+def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
+    for key in ("subnet_id", "route_table_id"):
+        got = setting_value(plan, key)
+        if plan.network.vpc_id is None and got is not None:
+            yield Problem(
+                key=key, got=got, allowed="nothing without trn:vpc_id", fix="give trn:vpc_id too, or remove it"
+            )
+
+
+@rule("vpc_id", "egress")
+def own_vpc_keeps_its_egress(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.egress is not None:
+        fix = "remove it: endpoints and gateways of your own VPC are yours"
+        yield Problem(key="egress", got=plan.network.egress, allowed="nothing with trn:vpc_id", fix=fix)
+
+
+@rule("vpc_cidr", "egress", "vpc_id")
+def vpc_cidr_is_of_use(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
+        fix = "remove it: your own VPC has its addresses"
+        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
+    elif ipaddress.IPv4Network(plan.network.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
+        fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"
+        yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)

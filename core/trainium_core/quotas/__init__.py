@@ -1,0 +1,1 @@
+"""What a plan needs of the quotas of EC2 and SageMaker."""

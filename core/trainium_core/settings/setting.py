@@ -1,0 +1,92 @@
+"""What a setting is, how a section of the plan declares its settings, and the forms that several sections share."""
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field
+from typing import Any, TypeVar, dataclass_transform, overload
+
+from trainium_core.settings.forms import Form, Pattern, as_written
+
+AT_DESTROY = ("destroy", "retain")
+
+HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
+"""What follows the prefix of an id of EC2, FSx or EFS."""
+
+BUCKET_NAME = r"(?=.{3,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+"""Of an S3 bucket: labels of letters, digits and hyphens, set apart by single periods (S3 User Guide, naming rules)."""
+
+METADATA_KEY = "setting"
+"""Under which the metadata of a dataclass field hold its Setting."""
+
+_Value = TypeVar("_Value")
+_Class = TypeVar("_Class")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting. `key` is its name in cdk.json, without the prefix.
+
+    `default` is the value when it is left out, and `default_text` says in words what happens then; None means that it
+    must be given. `regional`: the value means something in its own region alone.
+    """
+
+    key: str
+    form: Form
+    meaning: str
+    default: Any = None
+    default_text: str | None
+    regional: bool = False
+
+
+@overload
+def setting(key: str, form: Form, *, meaning: str) -> Any: ...
+@overload
+def setting(
+    key: str, form: Form, *, meaning: str, default: _Value, left_out: str = ..., regional: bool = ...
+) -> _Value: ...
+@overload
+def setting(
+    key: str, form: Form, *, meaning: str, default_factory: Callable[[], _Value], left_out: str, repr: bool = ...
+) -> _Value: ...
+def setting(
+    key: str,
+    form: Form,
+    *,
+    meaning: str,
+    default: Any = MISSING,
+    default_factory: Any = MISSING,
+    left_out: str | None = None,
+    regional: bool = False,
+    repr: bool = True,
+) -> Any:
+    """A dataclass field that is a setting; without a default it must be given.
+
+    left_out: what happens when it is left out, {} standing for the default. Default: the default alone, or `none`.
+    regional: whether it is left out where the same plan is looked at in another region.
+    """
+    if default is MISSING and default_factory is MISSING:
+        return field(metadata={METADATA_KEY: Setting(key=key, form=form, meaning=meaning, default_text=None)})
+    value = default_factory() if default is MISSING else default
+    text = (left_out or ("none" if value is None else "{}")).format(as_written(value))
+    declared = Setting(key=key, form=form, meaning=meaning, default=value, default_text=text, regional=regional)
+    return field(default=default, default_factory=default_factory, repr=repr, metadata={METADATA_KEY: declared})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting, field))
+def section(cls: type[_Class]) -> type[_Class]:
+    """A frozen dataclass of settings, each declared with setting()."""
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def resource_id(prefix: str, what: str) -> Pattern:
+    """The id of an existing resource, such as vpc-0123456789abcdef0."""
+    return Pattern(f"{prefix}-{HEX_ID}", f"the id of {what}, such as {prefix}-0123456789abcdef0")
+
+
+def regional_arn(service: str, resource: str, what: str) -> Pattern:
+    """The ARN of an existing resource; `resource` is a regular expression."""
+    return Pattern(f"arn:aws[a-z-]*:{service}:[a-z0-9-]+:[0-9]{{12}}:{resource}", what)
+
+
+def email_address() -> Pattern:
+    label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+    return Pattern(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]+@{label}(\.{label})+", "an e-mail address")

@@ -1,0 +1,15 @@
+"""An engine as somebody adds one: test_new_engine.py puts this folder among the engines, and it into the registry."""
+
+from trainium_core.engines.engine import Engine
+from trainium_core.engines.tiny.settings import TinySettings
+
+TINY = Engine(
+    key="tiny",
+    stack_name="TinyStack",
+    stack_class="stacks.tiny_stack:TinyStack",
+    settings=TinySettings,
+    rules="trainium_core.engines.tiny.rules:RULES",
+    projections="trainium_core.engines.tiny.projections:PROJECTIONS",
+    audited="trainium_core.engines.tiny.audited:LISTINGS",
+    runs_jobs=True,
+)

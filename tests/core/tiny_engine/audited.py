@@ -1,0 +1,22 @@
+"""What an audit looks for of the tiny engine."""
+
+from trainium_core.adapters.audit.listing import Entry, Listing, Place
+from trainium_core.audit.resource import Resource
+
+
+def _disk(entry: Entry, place: Place) -> Resource:
+    return Resource(name=entry["Name"], arn=place.arn("tiny", entry["Name"]), ids=frozenset([entry["Name"]]))
+
+
+LISTINGS = (
+    Listing(
+        kind="tiny disk",
+        resource_type="AWS::Tiny::Disk",
+        arn_type="tiny:disk",
+        service="tiny",
+        operation="list_disks",
+        permission="tiny:ListDisks",
+        entries="Disks[]",
+        read=_disk,
+    ),
+)

@@ -1,0 +1,43 @@
+"""What each user of engines makes of the tiny one, as JSON: test_new_engine.py runs this where it is installed."""
+
+import json
+import sys
+
+from click.testing import CliRunner
+
+from tests.core.fake_account import FakeAccount
+from tests.core.plans import GOOD, from_settings, problems_of
+from trainium_cli.main import trn
+from trainium_core.adapters.audit.audited_account import LISTINGS
+from trainium_core.preflight.runner import preflight
+from trainium_core.teardown.scope import Scope, is_ours
+from trainium_runtime.naming import CLUSTER_TAG
+
+SETTINGS = {**GOOD, "stacks": "tiny", "tiny_size": "3"}
+
+
+def run(command: str, *options: str) -> str:
+    given = [word for key, value in SETTINGS.items() for word in ("-c", f"trn:{key}={value}")]
+    return CliRunner().invoke(trn, [command, *given, *options]).stdout
+
+
+plan = json.loads(run("plan", "--json"))
+estimate = json.loads(run("estimate", "--offline", "--json"))
+findings = {finding.check: finding.found for finding in preflight(from_settings(**SETTINGS), FakeAccount())}
+tags = {CLUSTER_TAG: "trn-pilot", "aws:cloudformation:stack-name": "TinyStack"}
+json.dump(
+    {
+        "setting": plan["plan"]["tiny_size"],
+        "warning": plan["warnings"]["tiny_size"],
+        "in trn settings": "GiB that the tiny engine has" in CliRunner().invoke(trn, ["settings"]).stdout,
+        "problems": [str(problem.allowed) for problem in problems_of(stacks="tiny", tiny_size=10)],
+        "stacks": [str(problem.allowed) for problem in problems_of(stacks="none")],
+        "costs": [line["what"] for line in estimate["lines"]],
+        "check": findings["tiny"],
+        "state of its stack": findings["stack"],
+        "checks of others": sorted({"quota", "hyperpod"} & findings.keys()),
+        "audited": [listing.kind for listing in LISTINGS if listing.service == "tiny"],
+        "torn down": is_ours(tags, Scope(cluster="trn-pilot").cluster),
+    },
+    sys.stdout,
+)

@@ -1,0 +1,49 @@
+"""An engine is a folder of its own: it knows no other, and the plan knows engines by the registry alone."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.layout.repository import ROOT, python_files
+
+CORE = Path("core/trainium_core")
+ENGINES = sorted({file.parts[3] for file in python_files() if file.is_relative_to(CORE / "engines") and file.parts[4:]})
+
+
+def imported_modules(source: str) -> set[str]:
+    """Names of all modules that a source imports by `from`, as this repository does for its own."""
+    return {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module}
+
+
+def imports_of(folder: Path) -> dict[str, set[str]]:
+    files = [file for file in python_files() if file.is_relative_to(folder)]
+    return {str(file): imported_modules((ROOT / file).read_text()) for file in files}
+
+
+def engine_of(module: str) -> str | None:
+    """The engine that a module belongs to; None for a module of no engine, or of all."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["trainium_core", "engines"] and parts[2:3] and parts[2] in ENGINES else None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_imports_no_other_engine(engine: str) -> None:
+    for file, modules in imports_of(CORE / "engines" / engine).items():
+        assert {engine_of(module) for module in modules} <= {engine, None}, file
+
+
+@pytest.mark.parametrize("folder", ["plan", "settings", "preflight", "teardown", "audit", "quotas"])
+def test_what_all_engines_share_imports_none_of_them(folder: str) -> None:
+    for file, modules in imports_of(CORE / folder).items():
+        assert {engine_of(module) for module in modules} <= {None}, file
+
+
+def test_how_a_setting_is_declared_knows_nothing_of_the_plan() -> None:
+    for file, modules in imports_of(CORE / "settings").items():
+        assert not [module for module in modules if module.startswith("trainium_core.plan")], file
+
+
+def test_an_engine_of_another_is_found() -> None:
+    assert engine_of("trainium_core.engines.hyperpod.settings") == "hyperpod"
+    assert engine_of("trainium_core.engines.registry") is None
