@@ -1,9 +1,11 @@
 """What holds for every test."""
 
 import gc
+from functools import cache
 from importlib.metadata import entry_points
 
 import boto3
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,6 +13,10 @@ from hypothesis import HealthCheck, settings
 # where CI is set stays: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
+
+
+# The models of a service are the same for every session: read once, not for each session of each test.
+botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 def pytest_configure() -> None:

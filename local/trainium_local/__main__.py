@@ -18,12 +18,16 @@ def main() -> None:
         "--ready-file", type=Path, required=True, help="where and with which credentials it answers, once it does"
     )
     given = parser.parse_args()
-    settings = Settings(**given.settings)
+    run(Settings(**given.settings), ready_file=given.ready_file)
+
+
+def run(settings: Settings, *, ready_file: Path) -> None:
+    """Serve until this process is told to end; where and with which credentials it answers is written once it does."""
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(0))
     os.umask(0o077)  # whatever is written from now on is the user's alone
 
     def ready(health: Health, connection: Connection) -> None:
-        connection.write(given.ready_file)
+        connection.write(ready_file)
         print(f"The embedded AWS answers at {health.endpoint}, account {health.account}.", flush=True)
 
     try:

@@ -24,6 +24,7 @@ from trainium_local.server import HEALTH_PATH, Health, Settings
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 LOG_TAIL = 15
+STATE_FILE, LOG_FILE = "server.json", "server.log"
 
 
 class LocalError(Exception):
@@ -108,7 +109,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _launch(folder: Path, settings: Settings) -> Started:
-    log, state = folder / "server.log", _state(folder)
+    log, state = folder / LOG_FILE, _state(folder)
     state.unlink(missing_ok=True)
     given = json.dumps(asdict(replace(settings, log=str(log))))
     command = [sys.executable, "-m", "trainium_local", "--settings", given, "--ready-file", str(state)]
@@ -160,7 +161,7 @@ def _alone(folder: Path) -> Generator[None]:
 
 
 def _state(folder: Path) -> Path:
-    return folder / "server.json"
+    return folder / STATE_FILE
 
 
 def _tail(log: Path) -> str:

@@ -15,6 +15,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
 from tests.core.plans import RESERVATION, from_settings
+from tests.local.server_zygote import server_zygote
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict
@@ -110,7 +111,7 @@ def _no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An embedded AWS that is bootstrapped and ready for the plan."""
     folder: Path = tmp_path_factory.mktemp("trn-local")
-    connection = lifecycle.start(folder, Settings(region=REGION)).connection
+    connection = server_zygote().fork(folder, Settings(region=REGION))
     with pytest.MonkeyPatch.context() as environment:
         for name, value in safe_environment(os.environ, connection).items():
             environment.setenv(name, value)
@@ -198,24 +199,32 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
     return all(finding.outcome == "unknown" for finding in findings if finding.check != PRICES)
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
-def test_without_a_fault_the_plan_is_ready(plans: Mapping[str, Plan], kind: str) -> None:
-    findings = preflight(plans[kind], account(kind, lambda _: None))
-    assert verdict(findings) == "ready", findings
-
-
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
-def test_the_table_of_questions_is_complete(plans: Mapping[str, Plan], kind: str) -> None:
+@pytest.fixture(scope="module")
+def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ...]]:
+    """The findings for each plan when AWS answers every question. Whatever is asked stands in QUESTIONS."""
     asked: set[str] = set()
-    preflight(plans[kind], account(kind, lambda operation: asked.add(operation)))
+    findings = {
+        kind: preflight(plan, account(kind, lambda operation: asked.add(operation))) for kind, plan in plans.items()
+    }
     assert asked <= {operation for operation, _, _, _ in QUESTIONS}
+    return findings
+
+
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
+def test_without_a_fault_the_plan_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
+    assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 
 
 @pytest.mark.parametrize(("denied", "kind", "permission", "checks"), QUESTIONS)
 def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
-    plans: Mapping[str, Plan], denied: str, kind: str, permission: str, checks: str
+    plans: Mapping[str, Plan],
+    without_a_fault: Mapping[str, tuple[Finding, ...]],
+    denied: str,
+    kind: str,
+    permission: str,
+    checks: str,
 ) -> None:
-    healthy = by_check(preflight(plans[kind], account(kind, lambda _: None)))
+    healthy = by_check(without_a_fault[kind])
     findings = by_check(preflight(plans[kind], account(kind, lambda asked: denial(asked) if asked == denied else None)))
     changed = {check for check, finding in findings.items() if finding != healthy.get(check)}
     assert changed == set(checks.split())

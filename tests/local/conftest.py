@@ -1,4 +1,4 @@
-"""One embedded AWS per test process, started as a user starts it.
+"""One embedded AWS per test process.
 
 In a process of its own: it patches moto, and moto's `mock_aws`, which other tests use, empties all backends.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.local.server_zygote import server_zygote
 from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings
@@ -56,8 +57,8 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Se
 
     def start(settings: Settings) -> EmbeddedAws:
         folders.append(tmp_path_factory.mktemp("trn-local"))
-        started = lifecycle.start(folders[-1], settings)
-        return EmbeddedAws(connection=started.connection, log=Path(started.health.log))
+        connection = server_zygote().fork(folders[-1], settings)
+        return EmbeddedAws(connection=connection, log=folders[-1] / lifecycle.LOG_FILE)
 
     try:
         yield start
@@ -89,13 +90,16 @@ CHOSEN = Settings(quotas={"L-2C3B7624": 128}, fail_nodes=1)
 
 
 @pytest.fixture(scope="session")
-def chosen_aws(start_shared_aws: Callable[[Settings], EmbeddedAws]) -> EmbeddedAws:
-    """A server with the settings CHOSEN, started from an environment that would lead it astray."""
+def chosen_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
+    """A server with the settings CHOSEN, started as a user starts it from an environment that would lead it astray."""
+    folder = tmp_path_factory.mktemp("trn-local")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MOTO_ACCOUNT_ID", "999999999999")
         environment.setenv("AWS_PROFILE", "production")
         environment.setenv("AWS_ENDPOINT_URL", "https://aws.invalid")
-        return start_shared_aws(CHOSEN)
+        started = lifecycle.start(folder, CHOSEN)
+    yield EmbeddedAws(connection=started.connection, log=Path(started.health.log))
+    lifecycle.stop(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,118 @@
+"""Starts embedded AWSs for tests: it has imported what each of them imports, and forks one for each request.
+
+A start takes seconds, nearly all of them for imports. `trn local start` itself is tried in
+tests/local/test_lifecycle.py, tests/cli/test_local.py and by the demo.
+"""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from trainium_local import __main__ as program
+from trainium_local import lifecycle, server, services
+from trainium_local.environment import Connection
+from trainium_local.server import Settings
+
+START_SECONDS = 60.0
+IMPORTED_BY_A_START = (
+    "moto.moto_server.werkzeug_app",
+    "trainium_local.clock_control",
+    "trainium_local.cloudformation",
+    "trainium_local.http_server",
+    "trainium_local.own_paths",
+    "trainium_local.permissions.enforcement",
+    "trainium_local.request_guard",
+    "trainium_local.resources",
+    "trainium_local.stand_in_nodes",
+    "trainium_local.state.control",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerZygote:
+    """The process to fork from. It ends with the process of the tests, whose pipe it reads.
+
+    `lifecycle.stop` ends a server.
+    """
+
+    process: "subprocess.Popen[str]"
+
+    def fork(self, folder: Path, settings: Settings) -> Connection:
+        """Start a server with its state and log in a folder, where `lifecycle` has them."""
+        log = folder / lifecycle.LOG_FILE
+        given = asdict(replace(settings, log=str(log)))
+        request = {"settings": given, "state": str(folder / lifecycle.STATE_FILE), "log": str(log)}
+        _pipe(self.process.stdin).write(json.dumps(request) + "\n")
+        pid = int(_pipe(self.process.stdout).readline())
+        deadline = time.monotonic() + START_SECONDS
+        while _runs(pid) and time.monotonic() < deadline:
+            if connection := lifecycle.connection(folder):
+                return connection
+            time.sleep(0.02)
+        raise RuntimeError(f"the embedded AWS did not start:\n{log.read_text()}")
+
+
+@cache
+def server_zygote() -> ServerZygote:
+    """The one of this process, started at the first use."""
+    command = [sys.executable, "-m", __name__]
+    return ServerZygote(
+        process=subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    )
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def _serve(request: dict[str, Any]) -> None:
+    os.setsid()
+    log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for own, given in ((0, nothing), (1, log), (2, log)):
+        os.dup2(given, own)
+    os.chdir(Path(request["log"]).parent)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    program.run(Settings(**request["settings"]), ready_file=Path(request["state"]))
+
+
+def main() -> None:
+    # moto reads its settings from the environment, some of them as it is imported.
+    server._forget_the_callers_settings(region="us-west-2", port=1)  # pyright: ignore[reportPrivateUsage]
+    for module in IMPORTED_BY_A_START:
+        import_module(module)
+    services.replaced()
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the servers
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _serve(json.loads(line))
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        print(pid, flush=True)
+
+
+if __name__ == "__main__":
+    main()
