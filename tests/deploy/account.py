@@ -6,15 +6,17 @@ import subprocess
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from demo.deployed_cluster import DeployedCluster
 from demo.inventory import Inventory, added, take_inventory
 from tests.constructs.synth import ROOT, Template
+from tests.deploy import assembly
 from tests.local.conftest import EmbeddedAws
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
-from trainium_local.environment import ACCOUNT_ID, safe_environment, tool_folders
+from trainium_local.environment import safe_environment, tool_folders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,19 @@ class Run:
     def trouble(self) -> str:
         """What was said, but for all that went well."""
         return "\n".join(line for line in self.said.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
+
+
+EXECUTION_POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
+"""What `cdk bootstrap` gives CloudFormation unless told otherwise."""
+
+
+@cache
+def bootstrap_template() -> str:
+    """The template of the pinned CDK CLI."""
+    path = os.pathsep.join((*map(str, tool_folders(ROOT)), os.environ["PATH"]))
+    environment = os.environ | {"PATH": path}
+    shown = ["cdk", "bootstrap", "--show-template", "--no-notices"]
+    return subprocess.run(shown, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,24 +71,42 @@ class Account:
         return Run(code=run.returncode, said=run.stdout)
 
     def bootstrap(self) -> None:
-        run = self.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{self.aws.region}")
-        assert run.code == 0, run.trouble
+        """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself."""
+        status = assembly.create(
+            self.aws,
+            BOOTSTRAP_STACK_NAME,
+            TemplateBody=bootstrap_template(),
+            Parameters=[{"ParameterKey": "CloudFormationExecutionPolicies", "ParameterValue": EXECUTION_POLICY}],
+        )
+        assert status == "CREATE_COMPLETE", status
 
     def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy the stack of a template, for better or worse."""
+        """Deploy the stack of a template by the CDK CLI, for better or worse."""
         return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
 
-    def deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
+    def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
+        """Deploy by the CDK CLI."""
         run = self.try_to_deploy(template, stack)
         assert run.code == 0, run.trouble
         return run
+
+    def deploy(self, template: Template, stack: str = STACK_NAME) -> None:
+        """Deploy what the CDK CLI would, without it: for tests of what is there afterwards."""
+        status = assembly.deploy(self.aws, template.file.parent, stack)
+        assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
 
     def diff(self, template: Template) -> str:
         run = self.cdk("diff", STACK_NAME, app=template.file.parent)
         assert run.code == 0, run.trouble
         return run.said
 
-    def destroy(self, template: Template, stack: str = STACK_NAME) -> None:
+    def destroy(self, stack: str = STACK_NAME) -> None:
+        """Delete a stack as the CDK CLI does, without it."""
+        status = assembly.destroy(self.aws, stack)
+        assert status == "DELETE_COMPLETE", status
+
+    def cdk_destroy(self, template: Template, stack: str = STACK_NAME) -> None:
+        """Destroy by the CDK CLI."""
         run = self.cdk("destroy", stack, "--force", app=template.file.parent)
         assert run.code == 0, run.trouble
 

@@ -108,7 +108,7 @@ def life(account: Account) -> tuple[Audit, Audit, Audit]:
     account.deploy(template)
     buckets = account.cluster().ids("AWS::S3::Bucket")
     during = audit_of(account.aws)
-    account.destroy(template)
+    account.destroy()
     after = audit_of(account.aws)
     s3 = account.aws.client("s3")
     for name in set(buckets) & {one["Name"] for one in s3.list_buckets()["Buckets"]}:

@@ -30,9 +30,9 @@ def downstream(
 ) -> Iterator[Template]:
     folder: Path = synthesize_downstream_app(wheel_environment, tmp_path_factory.mktemp("downstream"))
     template = Template(folder / f"{STACK}.template.json")
-    account.deploy(template, STACK)
+    account.cdk_deploy(template, STACK)
     yield template
-    account.destroy(template, STACK)
+    account.cdk_destroy(template, STACK)
     assert differences(before, account.inventory()) == []
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.synth import Template, cluster_template
-from tests.deploy.account import Account, Run, differences, instance_ids, outputs
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, differences, instance_ids, outputs
 from tests.deploy.clock import MovableClock
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
@@ -29,8 +29,6 @@ class Pilot:
 
     account: Account
     clock: MovableClock
-    template: Template
-    run: Run
     queue: str
     heard: list[str] = field(default_factory=list[str])
 
@@ -72,7 +70,7 @@ class Pilot:
             time.sleep(0.2)
 
     def destroy(self) -> None:
-        self.account.destroy(self.template)
+        self.account.destroy()
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +84,11 @@ def clock(account: Account) -> MovableClock:
 
 
 def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
-    template = cluster_template(**settings)
-    run = account.deploy(template)
+    account.deploy(cluster_template(**settings))
     queue = account.aws.client("sqs").create_queue(QueueName="heard")["QueueUrl"]
     arn = f"arn:aws:sqs:{account.aws.region}:123456789012:heard"
     account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
-    return Pilot(account=account, clock=clock, template=template, run=run, queue=queue)
+    return Pilot(account=account, clock=clock, queue=queue)
 
 
 def status(account: Account) -> str | None:

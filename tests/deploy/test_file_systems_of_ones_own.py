@@ -22,7 +22,7 @@ def kept(account: Account, before: Inventory) -> Iterator[str]:
     """The EFS file system that a cluster left."""
     template = cluster_template(**SMALL, efs="new", file_systems_at_destroy="retain")
     account.deploy(template)
-    account.destroy(template)
+    account.destroy()
     (file_system,) = account.inventory()["EFS file systems"] - before["EFS file systems"]
     yield file_system
     account.aws.client("efs").delete_file_system(FileSystemId=file_system)
@@ -42,7 +42,7 @@ def test_a_later_cluster_in_a_vpc_of_its_own_can_mount_it_and_leaves_it_alone(ac
     (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=kept)["MountTargets"]
     (node,) = account.cluster().instances
     assert target["SubnetId"] == node["SubnetId"]
-    account.destroy(template)
+    account.destroy()
     assert differences(before, account.inventory()) == []
 
 
@@ -106,6 +106,6 @@ def test_the_group_of_a_file_system_of_ones_own_lets_the_nodes_in_while_they_are
     (node,) = account.cluster().instances
     nodes = {one["GroupId"] for one in node["SecurityGroups"]}
     assert let_in(account, group) - rules == {(port, one) for port in (988, 1018, 2049) for one in nodes}
-    account.destroy(template)
+    account.destroy()
     assert let_in(account, group) == rules
     assert differences(before, account.inventory()) == []

@@ -34,7 +34,7 @@ def before(account: Account) -> Inventory:
 @pytest.fixture(scope="module")
 def found(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the deployed stack."""
-    account.deploy(template, HYPERPOD.stack_name)
+    account.cdk_deploy(template, HYPERPOD.stack_name)
     return dict(outputs(account.cluster(HYPERPOD.stack_name)))
 
 

@@ -55,7 +55,7 @@ def bootstrapped(account: Account) -> Inventory:
 
 @pytest.fixture(scope="module")
 def deployed(account: Account, bootstrapped: Inventory, template: Template) -> Moment:  # noqa: ARG001
-    return a_moment(account, account.deploy(template))
+    return a_moment(account, account.cdk_deploy(template))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def created(account: Account, deployed: Moment) -> list[str]:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def redeployed(account: Account, template: Template, created: list[str]) -> Moment:  # noqa: ARG001
-    return a_moment(account, account.deploy(template))
+    return a_moment(account, account.cdk_deploy(template))
 
 
 @pytest.fixture(scope="module")
@@ -77,19 +77,19 @@ def difference(account: Account, redeployed: Moment) -> str:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def grown(account: Account, difference: str) -> Moment:  # noqa: ARG001
-    return a_moment(account, account.deploy(cluster_template(nodes=4)))
+    return a_moment(account, account.cdk_deploy(cluster_template(nodes=4)))
 
 
 @pytest.fixture(scope="module")
 def shrunk(account: Account, grown: Moment) -> Moment:  # noqa: ARG001
-    return a_moment(account, account.deploy(cluster_template(nodes=1)))
+    return a_moment(account, account.cdk_deploy(cluster_template(nodes=1)))
 
 
 @pytest.fixture(scope="module")
 def destroyed(account: Account, shrunk: Moment) -> Inventory:
     bucket = outputs(shrunk.cluster)["CompileCache"].split("/")[2]
     account.aws.client("s3").put_object(Bucket=bucket, Key=f"{CACHE_PREFIX}/graph.neff", Body=b"compiled")
-    account.destroy(cluster_template(nodes=1))
+    account.cdk_destroy(cluster_template(nodes=1))
     return account.inventory()
 
 

@@ -33,7 +33,7 @@ def stay(account: Account, **settings: Any) -> Stay:
     account.deploy(template)
     (node,) = account.cluster().instances
     meanwhile, user_data = account.inventory(), account.user_data(node["InstanceId"])
-    account.destroy(template)
+    account.destroy()
     return Stay(node=node, user_data=user_data, before=before, meanwhile=meanwhile, after=account.inventory())
 
 

@@ -26,7 +26,7 @@ def before(account: Account) -> Inventory:
 @pytest.fixture(scope="module")
 def deployed(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the stack, with a file in each folder of its buckets."""
-    account.deploy(template, SAGEMAKER.stack_name)
+    account.cdk_deploy(template, SAGEMAKER.stack_name)
     found = dict(outputs(account.cluster(SAGEMAKER.stack_name)))
     for name in ("SourceUrl", "CheckpointUrl", "OutputUrl", "CacheUrl"):
         bucket, _, folder = found[name].removeprefix("s3://").partition("/")
@@ -36,7 +36,7 @@ def deployed(account: Account, before: Inventory, template: Template) -> dict[st
 
 @pytest.fixture(scope="module")
 def destroyed(account: Account, deployed: dict[str, str], template: Template) -> Inventory:  # noqa: ARG001
-    account.destroy(template, SAGEMAKER.stack_name)
+    account.cdk_destroy(template, SAGEMAKER.stack_name)
     return account.inventory()
 
 
@@ -98,7 +98,7 @@ def test_models_that_are_told_to_stay_stay_and_nothing_else_does(account: Accoun
     account.deploy(kept, SAGEMAKER.stack_name)
     bucket = outputs(account.cluster(SAGEMAKER.stack_name))["OutputUrl"].split("/")[2]
     account.aws.client("s3").put_object(Bucket=bucket, Key="output/model.tar.gz", Body=b"trained")
-    account.destroy(kept, SAGEMAKER.stack_name)
+    account.destroy(SAGEMAKER.stack_name)
     tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
     left = [f"+ S3 buckets: {bucket}", f"+ S3 objects: {bucket}/output/model.tar.gz", f"{tagged}{bucket}"]
     assert differences(destroyed, account.inventory()) == left

@@ -17,13 +17,13 @@ def test_a_cluster_is_what_it_was_after_another_start(
 ) -> None:
     old, template, file = start_account(Settings()), cluster_template(nodes=1), tmp_path / "state"
     empty = old.inventory()
-    old.deploy(template)
+    old.cdk_deploy(template)
     local_state.save(file, tmp_path, old.aws.connection)
     aws = start_embedded_aws(Settings())
     local_state.read(file, tmp_path).load(aws.connection)
 
     new = Account(aws=aws, folder=tmp_path)
     assert differences(old.inventory(), new.inventory()) == []
-    assert "no changes" in new.deploy(template).said
-    new.destroy(template)
+    assert "no changes" in new.cdk_deploy(template).said
+    new.cdk_destroy(template)
     assert differences(empty, new.inventory()) == []

@@ -32,7 +32,7 @@ def after_update(account: Account, cache: str) -> Inventory:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def after_destroy(account: Account, after_update: Inventory) -> Inventory:  # noqa: ARG001
-    account.destroy(cluster_template(nodes=1, cache_at_destroy="retain"))
+    account.destroy()
     return account.inventory()
 
 
@@ -42,7 +42,7 @@ def second_cluster(account: Account, cache: str, after_destroy: Inventory) -> st
     template = cluster_template(nodes=1, cache_bucket=cache)
     account.deploy(template)
     url = outputs(account.cluster())["CompileCache"]
-    account.destroy(template)
+    account.destroy()
     return url
 
 

@@ -1,0 +1,99 @@
+"""Deploys the stack of a cloud assembly as the CDK CLI does, without the seconds that each start of the CLI takes.
+
+With the CLI itself: tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py, test_downstream_app.py and
+wherever else `Account.cdk_deploy` is called.
+"""
+
+import io
+import json
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.local.conftest import EmbeddedAws
+from trainium_local.environment import ACCOUNT_ID
+
+CAPABILITIES = ["CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+SETTLED_SECONDS = 120
+
+
+def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
+    """Create or update a stack. Returns its status at the end, and after that why resources failed, if any did."""
+    properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
+    publish_assets(aws, assembly, stack)
+    bucket, _, key = _filled_in(properties["stackTemplateAssetObjectUrl"]).removeprefix("s3://").partition("/")
+    wanted = {
+        "TemplateURL": f"https://s3.{aws.region}.amazonaws.com/{bucket}/{key}",
+        "RoleARN": _filled_in(properties["cloudFormationExecutionRoleArn"]),
+        "Tags": [{"Key": key, "Value": value} for key, value in properties.get("tags", {}).items()],
+    }
+    if stack not in {found["StackName"] for found in aws.client("cloudformation").describe_stacks()["Stacks"]}:
+        return create(aws, stack, **wanted)
+    aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, **wanted)
+    return _outcome(aws, stack)
+
+
+def create(aws: EmbeddedAws, stack: str, **wanted: Any) -> str:
+    """Create a stack with these arguments of CreateStack. Returns what `deploy` does."""
+    aws.client("cloudformation").create_stack(StackName=stack, Capabilities=CAPABILITIES, **wanted)
+    return _outcome(aws, stack)
+
+
+def destroy(aws: EmbeddedAws, stack: str) -> str:
+    """Delete a stack. Returns its status at the end, and after that why resources failed, if any did."""
+    api = aws.client("cloudformation")
+    stack_id = api.describe_stacks(StackName=stack)["Stacks"][0]["StackId"]
+    api.delete_stack(StackName=stack)
+    return _outcome(aws, stack_id)
+
+
+def publish_assets(aws: EmbeddedAws, assembly: Path, stack: str) -> None:
+    """Put the assets of a stack into the bucket of the bootstrap, but for those that are there."""
+    s3 = aws.client("s3")
+    for asset in json.loads((assembly / f"{stack}.assets.json").read_text())["files"].values():
+        source = assembly / asset["source"]["path"]
+        for destination in asset["destinations"].values():
+            place = {"Bucket": _filled_in(destination["bucketName"]), "Key": _filled_in(destination["objectKey"])}
+            try:
+                s3.head_object(**place)
+            except ClientError:
+                packed = asset["source"]["packaging"] == "zip"
+                s3.put_object(**place, Body=_zipped(source) if packed else source.read_bytes())
+
+
+def _zipped(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            archive.write(file, file.relative_to(folder))
+    return packed.getvalue()
+
+
+def _filled_in(text: str) -> str:
+    return text.replace("${AWS::AccountId}", ACCOUNT_ID).replace("${AWS::Partition}", "aws")
+
+
+def _outcome(aws: EmbeddedAws, stack: str) -> str:
+    return "\n".join((_settled(aws, stack), *_failures(aws, stack)))
+
+
+def _settled(aws: EmbeddedAws, stack: str) -> str:
+    deadline = time.monotonic() + SETTLED_SECONDS
+    while time.monotonic() < deadline:
+        found: dict[str, Any] = aws.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
+        if not found["StackStatus"].endswith("_IN_PROGRESS"):
+            return found["StackStatus"]
+        time.sleep(0.1)
+    raise TimeoutError(f"{stack} is still {found['StackStatus']} after {SETTLED_SECONDS} s")
+
+
+def _failures(aws: EmbeddedAws, stack: str) -> list[str]:
+    """Of the last operation on a stack."""
+    pages = aws.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack)
+    events = [event for page in pages for event in page["StackEvents"]]
+    begun = next(number for number, event in enumerate(events) if event.get("ResourceStatusReason") == "User Initiated")
+    failed = [event for event in reversed(events[:begun]) if event["ResourceStatus"].endswith("FAILED")]
+    return [f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason')}" for event in failed]
