@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from trainium_local import __main__ as program
 from trainium_local import lifecycle, server, services
-from trainium_local.environment import Connection
+from trainium_local.environment import ACCOUNT_ID, Connection
 from trainium_local.server import Settings
 
 START_SECONDS = 60.0
@@ -34,6 +34,24 @@ IMPORTED_BY_A_START = (
     "trainium_local.resources",
     "trainium_local.stand_in_nodes",
     "trainium_local.state.control",
+)
+
+
+USED_BY_A_CLUSTER = (
+    "autoscaling",
+    "cloudformation",
+    "cloudwatch",
+    "ec2",
+    "events",
+    "iam",
+    "lambda",
+    "logs",
+    "s3",
+    "scheduler",
+    "service-quotas",
+    "sns",
+    "ssm",
+    "sts",
 )
 
 
@@ -83,6 +101,18 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
     return pipe
 
 
+def _load_what_is_read_at_first_use() -> None:
+    from botocore import session
+    from moto.core import utils
+    from moto.iam import iam_backends
+
+    for module in (session, utils):
+        module.create_loader = cache(module.create_loader)
+    for service in USED_BY_A_CLUSTER:
+        utils.get_service_model(service)
+    _ = iam_backends[ACCOUNT_ID]["aws"]  # with AWS's managed policies
+
+
 def _serve(request: dict[str, Any]) -> None:
     os.setsid()
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -100,6 +130,7 @@ def main() -> None:
     for module in IMPORTED_BY_A_START:
         import_module(module)
     services.replaced()
+    _load_what_is_read_at_first_use()
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the servers

@@ -95,3 +95,7 @@ def _image(row: dict[str, Any], region: str) -> dict[str, Any]:
         "root_device_name": row["root_device_name"],
         "parameters": row["parameters"],
     }
+
+
+def own_parameters(original: Any, *arguments: Any) -> list[Parameter]:
+    return [parameter for parameter in original(*arguments) if not parameter.name.startswith("/aws/")]
