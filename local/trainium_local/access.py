@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from trainium_local.environment import ACCOUNT_ID
 from trainium_local.signatures import Credentials
 
 CALLER = "trainium_local.caller"
@@ -71,6 +72,17 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
         )
         known = _of_roles[role_arn, session] = _credentials(role)
     return known
+
+
+def account_of(access_key_id: str) -> str:
+    """The account that has an access key id; this one for the owner's, which is nobody's."""
+    from moto.iam.models import iam_backends
+
+    accounts: Any = iam_backends
+    for account_id, by_partition in list(accounts.items()):
+        if any(access_key_id in backend.access_keys for backend in list(by_partition.values())):
+            return account_id
+    return ACCOUNT_ID
 
 
 def random_secret(length: int) -> str:

@@ -148,9 +148,8 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
             self.write(str((folder / "modules" / path).relative_to(self.root)), text)
         python = folder / "bin/python"
         given = f"PYTHONPATH={folder}/modules exec {sys.executable}" if modules else "exec true"
-        answer = (
-            "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done; exit 0\n" if not modules else ""
-        )
+        answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done; exit 0\n"
+        answer = "" if modules else answers
         python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{answer}{given} "$@"\n')
         python.chmod(0o755)
 
