@@ -25,16 +25,15 @@ from trainium_local.server import Settings
 START_SECONDS = 60.0
 IMPORTED_BY_A_START = (
     "moto.moto_server.werkzeug_app",
-    "trainium_local.clock_control",
     "trainium_local.cloudformation",
     "trainium_local.http_server",
-    "trainium_local.own_paths",
     "trainium_local.permissions.enforcement",
     "trainium_local.request_guard",
     "trainium_local.resources",
-    "trainium_local.stand_in_nodes",
-    "trainium_local.state.control",
+    "trainium_local.services.schedules",
+    "trainium_local_plugin.state.control",
 )
+TABLES_OF_REPLACEMENTS = ("trainium_local.services", "trainium_local_plugin")
 
 
 USED_BY_A_CLUSTER = (
@@ -129,7 +128,8 @@ def main() -> None:
     server._forget_the_callers_settings(region="us-west-2", port=1)  # pyright: ignore[reportPrivateUsage]
     for module in IMPORTED_BY_A_START:
         import_module(module)
-    services.replaced()
+    for table in TABLES_OF_REPLACEMENTS:
+        services.replaced(table)
     _load_what_is_read_at_first_use()
     gc.collect()
     gc.freeze()
