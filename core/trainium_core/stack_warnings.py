@@ -1,14 +1,17 @@
 """What the author of a plan should know of the stacks of trn:stacks."""
 
+import pkgutil
 from collections.abc import Mapping
+from typing import cast
 
-from trainium_core.engines.ec2.warnings import cluster_warnings
-from trainium_core.engines.projections import projections_for
+from trainium_core.engines.ec2 import EC2
+from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
     """Warnings by setting: of the cluster, whose plan it is in any case, and of the stacks beside it."""
-    stacks = [cluster_warnings(plan), *(engine.warnings(plan) for engine in projections_for(plan).values())]
-    return merged(warning for warnings in stacks for warning in warnings.items())
+    engines = [ENGINES[key] for key in dict.fromkeys((EC2.key, *plan.stacks))]
+    found = [cast(Mapping[str, str], pkgutil.resolve_name(engine.warnings)(plan)) for engine in engines]
+    return merged(warning for warnings in found for warning in warnings.items())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import trainium_core
-from trainium_core.engines.projections import projections
+from trainium_core.engines.projections import checks
 from trainium_core.engines.registry import ENGINES
 
 CORE = Path(trainium_core.__file__).parent
@@ -74,5 +74,5 @@ def test_what_a_new_engine_leaves_is_audited_and_torn_down(uses: Any) -> None:
 
 
 def test_no_two_engines_have_a_check_of_the_same_name() -> None:
-    names = [name for engine in ENGINES.values() for name in projections(engine).checks]
+    names = [name for engine in ENGINES.values() for name in checks(engine)]
     assert len(names) == len(set(names))

@@ -20,7 +20,9 @@ class Engine:
 
     key: what trn:stacks calls it. stack_name: of its stack. stack_class: name of the CDK class of the stack.
     settings: its section of the plan, whose settings all have defaults; None if it has none of its own.
-    rules: name of a sequence of plan.rules.rule.Rule. projections: name of its engines.projections.Projections.
+    rules: name of a sequence of plan.rules.rule.Rule. warnings: name of the function that gives, for a plan, what its
+    author should know, by setting. projections: name of its engines.projections.Projections.
+    checks: name of what preflight asks for it, engines.projections.Check by name, in the order of their findings.
     audited: name of the sequence of adapters.audit.listing.Listing with the kinds that only this engine makes.
     ends_with_pilot: whether trn:ends ends its stack. runs_jobs: whether jobs run that outlive its stack.
     """
@@ -30,7 +32,9 @@ class Engine:
     stack_class: str
     settings: type | None = None
     rules: str | None = None
+    warnings: str
     projections: str
+    checks: str | None = None
     audited: str | None = None
     ends_with_pilot: bool = True
     runs_jobs: bool = False

@@ -1,8 +1,9 @@
-"""What an engine answers about a plan: its costs, its warnings, and what is to be asked of the account."""
+"""What an engine answers about a plan: its costs, and what is to be asked of the account."""
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import cast
 
 from trainium_core.account import Account
 from trainium_core.cost_items import CostItem
@@ -28,14 +29,11 @@ class Projections:
     """Each is only asked of a plan whose trn:stacks has the engine.
 
     cost_items: what AWS bills its stack for. cost_notes: what one must know of that estimate.
-    warnings: what the plan's author should know, by setting. checks: the checks of preflight by name, in their order.
     needs_vpc: whether its stack is in a VPC, a new one unless trn:vpc_id is given.
     """
 
     cost_items: Callable[[Plan], Iterable[CostItem]]
     cost_notes: Callable[[Plan], Iterable[str]] = _no_notes
-    warnings: Callable[[Plan], Mapping[str, str]]
-    checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
     needs_vpc: Callable[[Plan], bool] = _always
 
 
@@ -50,3 +48,8 @@ def projections(engine: Engine) -> Projections:
 def projections_for(plan: Plan) -> Mapping[str, Projections]:
     """Those of the engines in trn:stacks, in the plan's order."""
     return {key: projections(ENGINES[key]) for key in plan.stacks}
+
+
+def checks(engine: Engine) -> Mapping[str, Check]:
+    """What preflight asks about a plan whose trn:stacks has the engine, by name."""
+    return {} if engine.checks is None else cast(Mapping[str, Check], pkgutil.resolve_name(engine.checks))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trainium_core.account import Account
-from trainium_core.engines.projections import Check, projections
+from trainium_core.engines.projections import Check, checks
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.cache_check import check_cache
@@ -17,11 +17,11 @@ from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
-_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in projections(engine).checks}
+_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in checks(engine)}
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
-    **{name: check for engine in ENGINES.values() for name, check in projections(engine).checks.items()},
+    **{name: check for engine in ENGINES.values() for name, check in checks(engine).items()},
     "network": check_network,
     "cache": check_cache,
     "bootstrap": check_bootstrap,

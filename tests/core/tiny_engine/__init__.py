@@ -9,7 +9,9 @@ TINY = Engine(
     stack_class="stacks.tiny_stack:TinyStack",
     settings=TinySettings,
     rules="trainium_core.engines.tiny.rules:RULES",
+    warnings="trainium_core.engines.tiny.warnings:tiny_warnings",
     projections="trainium_core.engines.tiny.projections:PROJECTIONS",
+    checks="trainium_core.engines.tiny.checks:CHECKS",
     audited="trainium_core.engines.tiny.audited:LISTINGS",
     runs_jobs=True,
 )

@@ -8,5 +8,7 @@ EC2 = Engine(
     stack_name=STACK_NAME,
     stack_class="stacks.trn_cluster_stack:TrnClusterStack",
     rules="trainium_core.engines.ec2.rules:RULES",
+    warnings="trainium_core.engines.ec2.warnings:cluster_warnings",
     projections="trainium_core.engines.ec2.projections:PROJECTIONS",
+    checks="trainium_core.engines.ec2.checks:CHECKS",
 )

@@ -1,13 +1,9 @@
 """What HyperPod clusters answer about a plan."""
 
 from trainium_core.engines.hyperpod.costs import cost_items, cost_notes
-from trainium_core.engines.hyperpod.quota_check import check_hyperpod
-from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.projections import Projections
 
 PROJECTIONS = Projections(
     cost_items=cost_items,
     cost_notes=cost_notes,
-    warnings=hyperpod_warnings,
-    checks={"hyperpod": check_hyperpod},
 )

@@ -1,8 +1,9 @@
 """Whether SageMaker's quotas let the HyperPod cluster of a plan have its instances."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
+from trainium_core.engines.projections import Check
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
@@ -41,3 +42,6 @@ def _all_instances(count: int, name: str, code: str, account: Quotas) -> Answer:
         return Answer(outcome="pass", found=found, needed=needed)
     fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+
+
+CHECKS: Mapping[str, Check] = {"hyperpod": check_hyperpod}

@@ -9,6 +9,7 @@ SAGEMAKER = Engine(
     stack_class="stacks.sagemaker_training_stack:SageMakerTrainingStack",
     settings=SageMakerSettings,
     rules="trainium_core.engines.sagemaker.rules:RULES",
+    warnings="trainium_core.engines.sagemaker.warnings:training_warnings",
     projections="trainium_core.engines.sagemaker.projections:PROJECTIONS",
     audited="trainium_core.engines.sagemaker.audited:LISTINGS",
     ends_with_pilot=False,

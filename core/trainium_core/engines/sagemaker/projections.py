@@ -3,7 +3,6 @@
 from trainium_core.engines.projections import Projections
 from trainium_core.engines.sagemaker.costs import cost_items, cost_notes
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
-from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.plan import Plan
 
 
@@ -14,6 +13,5 @@ def _needs_vpc(plan: Plan) -> bool:
 PROJECTIONS = Projections(
     cost_items=cost_items,
     cost_notes=cost_notes,
-    warnings=training_warnings,
     needs_vpc=_needs_vpc,
 )

@@ -1,0 +1,13 @@
+"""What preflight asks for the tiny engine."""
+
+from trainium_core.account import Account
+from trainium_core.engines.tiny.settings import TinySettings
+from trainium_core.plan import Plan
+from trainium_runtime.answer import Answer
+
+
+def _check(plan: Plan, account: Account) -> Answer:
+    return Answer(outcome="pass", found=f"account {account.identity().account} has {plan.section(TinySettings).size}")
+
+
+CHECKS = {"tiny": _check}
