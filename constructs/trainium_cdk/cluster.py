@@ -18,7 +18,10 @@ class TrainiumCluster(Construct):
     """Everything a plan asks for. `network`, `cache`, `file_systems` and `fleet` are the constructs it is of."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
-        """sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake."""
+        """
+        plan: all that the cluster is to be.
+        sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake.
+        """
         super().__init__(scope, construct_id)
         tag_all(self, plan)
         self.network = plan_network(self, "Network", plan, egress=plan.network.effective_egress, sleep=sleep)

@@ -41,6 +41,7 @@ class ElasticFileSystem(_Efs):
         retain: bool = False,
     ) -> None:
         """
+        vpc, subnet: of the nodes; the mount target goes there.
         file_system_id: an existing file system that has no mount target in another VPC nor in the subnet's zone.
             Default: a new one.
         retain: keep a new file system at destroy; its mount target goes. Default: it is deleted.
@@ -78,7 +79,10 @@ class ExistingElasticFileSystem(_Efs):
     """An EFS file system that has a mount target in the nodes' zone, untouched but for a rule of its group."""
 
     def __init__(self, scope: Construct, construct_id: str, *, file_system_id: str, security_group_id: str) -> None:
-        """security_group_id: a group of the mount target; a rule for the nodes is added to it."""
+        """
+        file_system_id: the file system, such as fs-0123456789abcdef0.
+        security_group_id: a group of the mount target; a rule for the nodes is added to it.
+        """
         super().__init__(scope, construct_id)
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", security_group_id)
         self.dns_name = _dns_name(self, file_system_id)

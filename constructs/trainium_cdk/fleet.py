@@ -67,6 +67,7 @@ class NeuronFleet(Construct):
         sleep: SleepSwitch | None = None,
     ) -> None:
         """
+        plan: what the nodes are, and how many.
         vpc, subnet: where the nodes go. The subnet's zone must offer the plan's type, and the subnet must reach S3.
         cache: the compile cache the nodes may use.
         security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.

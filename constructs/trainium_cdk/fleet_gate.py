@@ -38,6 +38,7 @@ class FleetGate(Construct):
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have.
         launch_template_version: what the instances are launched from; a new one means new instances to wait for.
+        records: where the nodes report to.
         keeper: who replaces failed nodes and tells the others who is there.
         cluster_name: what the instances are tagged with, as trn:cluster.
         timeout_minutes: how long to wait, up to 55.

@@ -36,6 +36,7 @@ class HyperPod(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """plan: what the nodes are, and how many; its section of HyperPod's settings says the rest."""
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan)

@@ -32,7 +32,9 @@ class NeuronLaunchTemplate(Construct):
         placement_group_name: str | None = None,
     ) -> None:
         """
+        plan: what the nodes are.
         security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
+        instance_profile: the nodes' role.
         user_data: plain text.
         placement_group_name: Default: none.
         """

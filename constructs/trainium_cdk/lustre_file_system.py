@@ -47,6 +47,7 @@ class LustreFileSystem(_Lustre):
         retain: bool = False,
     ) -> None:
         """
+        vpc: of the nodes.
         subnet: the nodes' own; it must outlive a retained file system.
         size_gib: 1200, or a multiple of 2400.
         persistent_mbps_per_tib: PERSISTENT_2, whose data is replicated, with 125, 250, 500 or 1000 MB/s for each TiB.
@@ -99,6 +100,7 @@ class ExistingLustreFileSystem(_Lustre):
         self, scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
     ) -> None:
         """
+        file_system_id: the file system, such as fs-0123456789abcdef0.
         mount_name: as FSx shows it.
         security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
         """

@@ -105,6 +105,7 @@ class ExistingNetwork(Construct):
         route_table_id: str | None = None,
     ) -> None:
         """
+        vpc_id: the VPC, such as vpc-0123456789abcdef0.
         subnet_id: where the nodes go; its zone must offer their type.
         route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
         """

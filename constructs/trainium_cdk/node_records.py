@@ -54,4 +54,5 @@ class NodeRecords(Construct):
 
     @property
     def roster_arn(self) -> str:
+        """The object that names the nodes that are proven."""
         return self.bucket.arn_for_objects(ROSTER_KEY)

@@ -31,6 +31,7 @@ class QuotaGate(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """plan: whose vCPUs are asked for."""
         super().__init__(scope, construct_id)
         need = quota_need(plan)
         if need is None:

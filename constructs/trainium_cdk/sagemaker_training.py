@@ -33,6 +33,7 @@ class SageMakerTraining(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """plan: what the jobs run on; its section of SageMaker's settings says the rest."""
         super().__init__(scope, construct_id)
         self.job_prefix = training_job_prefix(plan.cluster_name)
         self._settings = plan.section(SageMakerSettings)

@@ -23,7 +23,10 @@ class EfaSecurityGroup(ec2.SecurityGroup):
     def __init__(
         self, scope: Construct, construct_id: str, *, vpc: ec2.IVpc, outbound_tcp_ports: Sequence[int] = (HTTPS,)
     ) -> None:
-        """outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3."""
+        """
+        vpc: where the group is.
+        outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
+        """
         super().__init__(
             scope,
             construct_id,
