@@ -33,7 +33,7 @@ def test_an_engine_imports_no_other_engine(engine: str) -> None:
         assert {engine_of(module) for module in modules} <= {engine, None}, file
 
 
-@pytest.mark.parametrize("folder", ["plan", "settings", "preflight", "teardown", "audit", "quotas"])
+@pytest.mark.parametrize("folder", ["plan", "settings", "preflight", "teardown", "audit", "spending", "quotas"])
 def test_what_all_engines_share_imports_none_of_them(folder: str) -> None:
     for file, modules in imports_of(CORE / folder).items():
         assert {engine_of(module) for module in modules} <= {None}, file
