@@ -338,3 +338,15 @@ def test_a_name_that_no_bucket_can_have_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["abc", "my-cache", "my.cache.of-2026", "c" * 63])
 def test_a_name_that_a_bucket_can_have_is_read(name: str) -> None:
     assert from_settings(cache_bucket=name).cache.bucket == name
+
+
+def test_problems_come_in_the_order_of_the_settings_after_those_of_none() -> None:
+    settings = {
+        "hyperpod_orchestrator": "eks",
+        "placement_group": "",
+        "vpc_cidr": "172.17.0.0/20",
+        "nodes": 0,
+        "zone": 1,
+    }
+    keys = [problem.key for problem in problems_of(**settings)]
+    assert keys == ["zone", "nodes", "vpc_cidr", "placement_group", "hyperpod_eks_cluster"]

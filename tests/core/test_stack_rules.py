@@ -122,3 +122,8 @@ def test_what_is_of_another_region_is_refused(key: str, named: str) -> None:
 def test_a_malformed_value_is_refused(key: str, raw: Any) -> None:
     problem = the_problem(**{key: raw})
     assert (problem.key, problem.got) == (key, raw)
+
+
+def test_each_stack_says_which_types_it_takes() -> None:
+    problems = problems_of(stacks="sagemaker,hyperpod", **TRN2U)
+    assert [problem.allowed.partition(" in ")[0] for problem in problems] == ["with sagemaker", "with hyperpod"]
