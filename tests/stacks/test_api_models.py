@@ -4,12 +4,16 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_cdk import Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from botocore.validate import ParamValidator
 
 from tests.constructs.plans import OFFERED, reserved
-from tests.constructs.synth import Json, a_plan, cluster_template, plan_template
+from tests.constructs.synth import Json, Template, a_plan, cluster_template, new_app, synthesize
 from tests.stacks.variants import VARIANTS
+from trainium_cdk import EfaSecurityGroup, NeuronLaunchTemplate
 
 PLAUSIBLE = {
     "ImageId": "ami-0123456789abcdef0",
@@ -69,13 +73,33 @@ def create_launch_template() -> OperationModel:
 
 
 @pytest.mark.parametrize(("instance_type", "region", "capacity"), OFFERED)
-def test_create_launch_template_accepts_the_template(
+def test_create_launch_template_accepts_the_template_of_all_that_is_offered(
     create_launch_template: OperationModel, instance_type: str, region: str, capacity: str
 ) -> None:
-    settings = {"instance_type": instance_type, "region": region, "nodes": 1, "capacity": capacity}
-    template = plan_template(a_plan(**settings, **reserved(capacity)))
-    parameters = {"LaunchTemplateName": "node", **filled_in(template.properties("AWS::EC2::LaunchTemplate"))}
-    assert refused(create_launch_template, parameters) == []
+    plan = a_plan(instance_type=instance_type, region=region, nodes=1, capacity=capacity, **reserved(capacity))
+    stack = Stack(new_app(), "Stack", env=Environment(region=region))
+    vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
+    NeuronLaunchTemplate(
+        stack,
+        "Template",
+        plan=plan,
+        security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
+        instance_profile=iam.InstanceProfile(stack, "Profile"),
+        user_data="#!/bin/bash",
+    )
+    assert refused(create_launch_template, launch_template_request(synthesize(stack))) == []
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_create_launch_template_accepts_the_template_of_a_cluster(
+    create_launch_template: OperationModel, name: str
+) -> None:
+    request = launch_template_request(cluster_template(**VARIANTS[name]))
+    assert refused(create_launch_template, request) == []
+
+
+def launch_template_request(template: Template) -> Json:
+    return {"LaunchTemplateName": "node", **filled_in(template.properties("AWS::EC2::LaunchTemplate"))}
 
 
 @pytest.mark.parametrize(
