@@ -54,6 +54,7 @@ class HandlerFunction(Construct):
             "Function",
             runtime=lambda_.Runtime.PYTHON_3_14.name,
             handler=f"{trainium_runtime.__name__}.handlers.{handler}.handle",
+            description=f"trainium-cdk: {handler}, version {trainium_runtime.__version__}",
             code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
             role=self.role.role_arn,
             logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=log_group.log_group_name),

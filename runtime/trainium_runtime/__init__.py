@@ -3,3 +3,6 @@
 Standard library and boto3 only. The functions' code is this package and nothing else: a change of any file here, and
 of none elsewhere, updates the deployed functions.
 """
+
+__version__ = "1.0.0"
+"""Of the functions."""

@@ -10,7 +10,7 @@ from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.trn_cluster_stack import TrnClusterStack
-from tests.constructs.synth import a_plan, cluster_template, feature_flags, new_app, new_stack, synthesize
+from tests.constructs.synth import a_plan, feature_flags, new_app, new_stack, synthesize
 from tests.stacks.variants import VARIANTS
 from trainium_core.naming import STACK_NAME
 

@@ -7,11 +7,12 @@ import json
 import os
 import sys
 
-from . import files
+from . import __version__, files
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="trn-node", description="This node of an AWS Trainium cluster.")
+    top.add_argument("--version", action="version", version=f"trn-node {__version__}")
     commands = top.add_subparsers(dest="command", required=True)
     status = commands.add_parser("status", help="what this node is, and how it stands")
     status.add_argument("--json", action="store_true")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import files, record
+from . import __version__, files, record
 
 
 def facts() -> dict[str, Any]:
@@ -19,6 +19,7 @@ def facts() -> dict[str, Any]:
     except (OSError, ValueError):
         plan = {}
     return {
+        "program_version": __version__,
         "cluster_name": plan.get("cluster_name"),
         "instance_type": plan.get("instance_type"),
         "record": record.read(),

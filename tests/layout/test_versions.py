@@ -1,0 +1,36 @@
+"""What is deployed has a version of its own, which changes whenever, and only when, what is deployed changes."""
+
+import hashlib
+import tomllib
+
+import pytest
+
+import trainium_runtime
+from tests.layout.repository import ROOT, python_files
+from trainium_userdata.node import trn_node
+
+DECLARED = tomllib.loads((ROOT / "tests/layout/versions.toml").read_text())
+FOLDERS = {"functions": "runtime/trainium_runtime", "node program": "userdata/trainium_userdata/node/trn_node"}
+VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.__version__}
+
+
+def digest(folder: str) -> str:
+    """SHA-256 of the names and contents of the Python files of a folder."""
+    found = hashlib.sha256()
+    for file in python_files():
+        if file.is_relative_to(folder):
+            content = hashlib.sha256((ROOT / file).read_bytes()).digest()
+            found.update(f"{file.relative_to(folder)} ".encode() + content)
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_change_of_what_is_deployed_has_a_version_of_its_own(name: str) -> None:
+    now = {"version": VERSIONS[name], "sha256": digest(FOLDERS[name])}
+    declared = DECLARED[name]
+    assert now == declared, (
+        f"the {name} changed: raise __version__ in {FOLDERS[name]}/__init__.py, then put what it is now into "
+        f"tests/layout/versions.toml: {now}"
+        if now["version"] == declared["version"]
+        else f"put what the {name} is now into tests/layout/versions.toml: {now}"
+    )
