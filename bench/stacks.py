@@ -16,10 +16,14 @@ TEMPLATE = json.dumps(
     {
         "Resources": {
             "Topic": {"Type": "AWS::SNS::Topic"},
-            "Queue": {"Type": "AWS::SQS::Queue"},
+            "Logs": {"Type": "AWS::Logs::LogGroup"},
             "Setting": {
                 "Type": "AWS::SSM::Parameter",
-                "Properties": {"Type": "String", "Value": {"Fn::Sub": "${Topic} ${Queue}"}},
+                "Properties": {
+                    "Name": {"Fn::Sub": "/bench/${AWS::StackName}"},  # without, plain moto breaks off
+                    "Type": "String",
+                    "Value": {"Fn::Sub": "${Topic} ${Logs}"},
+                },
             },
         }
     }
