@@ -10,11 +10,13 @@ from trainium_runtime.recovery import Recovery
 from trainium_runtime.roster import Roster
 
 # Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
-# instance profile takes a while to be known everywhere: those are waited out.
+# instance profile takes a while to be known everywhere: those are waited out. Client.InternalError is what an instance
+# ends with whose volume's key may not be used (AWS re:Post, "kms-iam-ec2-permission", read 2026-11-22).
 _LASTING = re.compile(
     r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
     r"InvalidCapacityReservation|capacity reservation ID .* does not exist|"
+    r"Client\.InternalError|Client error on launch|InvalidKMSKey|KMS key .* incorrect state|"
     r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )
@@ -47,6 +49,7 @@ class FleetView:
     replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
     roster: the one the nodes were given last. console: what silent nodes said on their console before they gave up.
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
+    still_counted: whether instances left the group so lately that quotas may still count them.
     suspended: processes of the Auto Scaling group that do not run.
     """
 
@@ -58,6 +61,7 @@ class FleetView:
     roster: Roster = field(default_factory=Roster)
     console: Mapping[str, str] = field(default_factory=dict[str, str])
     failed_launches: Sequence[str] = ()
+    still_counted: bool = False
     suspended: Sequence[str] = ()
 
     def in_state(self, state: str) -> list[NodeRecord]:
@@ -152,6 +156,6 @@ def _and(reason: str, what_happens: str) -> str:
 def _is_lasting(message: str, view: FleetView) -> bool:
     if _LASTING.search(message) is None or _PASSING.search(message):
         return False
-    # The quota had room for the node that went, and has it again once EC2 no longer counts that one.
+    # The quota had room for the nodes that went, and has it again once EC2 no longer counts them.
     replacing = any(r.state == "failed" for i, r in view.records.items() if i not in view.instances)
-    return not (replacing and _QUOTA.search(message))
+    return not ((replacing or view.still_counted) and _QUOTA.search(message))

@@ -174,6 +174,9 @@ def test_more_nodes_than_wanted_are_not_ready() -> None:
         "You are not authorized to perform this operation.",
         "The image id '[ami-0123456789abcdef0]' does not exist",
         "The capacity reservation ID 'cr-0123456789abcdef0' does not exist.",
+        "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+        "Client.InternalError: Client error on launch",
+        "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
     ],
 )
 def test_a_launch_that_trying_again_cannot_mend_fails_the_fleet(message: str) -> None:
@@ -192,6 +195,20 @@ def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
 @pytest.mark.parametrize(
     "message",
     [
+        "You have requested more vCPU capacity than your current vCPU limit of 128 allows (VcpuLimitExceeded).",
+        "Max spot instance count exceeded",
+    ],
+)
+def test_a_quota_that_still_counts_nodes_that_left_is_waited_out_whatever_they_were(message: str) -> None:
+    assert judge(1, [], [record("a")], [message], still_counted=True).state == "waiting"
+    assert judge(1, [], [record("a")], [message]).state == "failed"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+        "Server.InternalError: Internal error on launch",
         "We currently do not have sufficient trn1.32xlarge capacity in the Availability Zone you requested "
         "(InsufficientInstanceCapacity). Our system will be working on provisioning additional capacity.",
         "InvalidParameterValue: Value (x) for parameter iamInstanceProfile.name is invalid. "

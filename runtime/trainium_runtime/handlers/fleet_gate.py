@@ -22,6 +22,7 @@ from .pilot_clock import GATE_EVENT
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
 _REFUSALS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
+_COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
 _SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
 
 
@@ -130,6 +131,7 @@ class _Watch:
                 roster=self._store.roster().roster,
                 console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
                 failed_launches=failed_launches(activities, self._since),
+                still_counted=ended_lately(activities, datetime.fromtimestamp(time.time(), UTC)),
                 suspended=group.suspended,
             )
         )
@@ -150,11 +152,24 @@ class _Watch:
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
     """What the launches that failed since the last one that did not say, newest first, as the activities are.
 
-    Once a launch goes well again, such as after a rollback, those that failed before tell nothing any more.
+    Once a launch goes well again, such as after a rollback, those that failed before tell nothing any more. A launch
+    whose instance ended before it was in service is cancelled, with the reason in its message.
     """
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
-    failed = takewhile(lambda launch: launch["StatusCode"] == "Failed", launches)
+    failed = takewhile(_has_failed, launches)
     return [launch.get("StatusMessage", "") for launch in failed if since is None or launch["StartTime"] >= since]
+
+
+def _has_failed(launch: dict[str, Any]) -> bool:
+    return launch["StatusCode"] == "Failed" or (launch["StatusCode"] == "Cancelled" and "StatusMessage" in launch)
+
+
+def ended_lately(activities: list[dict[str, Any]], now: datetime) -> bool:
+    """Whether an instance of the group is ending, or has ended so lately that EC2 may count it in quotas."""
+    ends = [
+        activity.get("EndTime", now) for activity in activities if activity["Description"].startswith("Terminating")
+    ]
+    return any(end > now - _COUNTED_AFTER_END for end in ends)
 
 
 def _call_again(event: dict[str, Any], context: Any) -> None:

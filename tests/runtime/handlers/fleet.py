@@ -92,9 +92,9 @@ class Fleet:
         activity = {"Description": "Launching a new EC2 instance", "StatusCode": status, "StartTime": at}
         self.activities.insert(0, activity | ({"StatusMessage": message} if message else {}))
 
-    def tell_termination(self) -> None:
-        termination = {"Description": "Terminating EC2 instance: i-1", "StatusCode": "Successful", "StartTime": NOON}
-        self.activities.insert(0, termination)
+    def tell_termination(self, *, at: datetime = NOON) -> None:
+        termination = {"Description": "Terminating EC2 instance: i-1", "StatusCode": "Successful"}
+        self.activities.insert(0, termination | {"StartTime": at, "EndTime": at})
 
 
 @dataclass

@@ -18,6 +18,11 @@ from tests.runtime.handlers.fleet import (
 from trainium_runtime.handlers import fleet_gate
 
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
+NO_SUCH_IMAGE = "The image id '[ami-0123456789abcdef0]' does not exist"
+KEY_MAY_NOT_BE_USED = (
+    "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+    "Client.InternalError: Client error on launch"
+)
 NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (InsufficientInstanceCapacity)."
 
 
@@ -186,10 +191,28 @@ def test_launches_that_failed_before_one_went_well_say_nothing(
 
 
 def test_a_termination_does_not_hide_a_failed_launch(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    fleet.tell_launch("Failed", NO_SUCH_IMAGE)
+    fleet.tell_termination()
+    gate(Nodes="3")
+    assert NO_SUCH_IMAGE in cloudformation.answer["Reason"]
+
+
+def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
+    gate: Run, fleet: Fleet, cloudformation: CloudFormation
+) -> None:
+    fleet.tell_launch("Cancelled", KEY_MAY_NOT_BE_USED)
+    gate(Nodes="3")
+    assert KEY_MAY_NOT_BE_USED in cloudformation.answer["Reason"]
+
+
+def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
     fleet.tell_launch("Failed", OVER_QUOTA)
     fleet.tell_termination()
     gate(Nodes="3")
     assert OVER_QUOTA in cloudformation.answer["Reason"]
+    assert 600 <= clock.now - NOON.timestamp() < 660
 
 
 def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
