@@ -10,6 +10,7 @@ from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.account import Identity, Image
+from trainium_core.account.stacks import StackNetwork
 
 IMAGE = Image(
     image_id="ami-0123456789abcdef0",
@@ -35,6 +36,7 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
     clusters: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    networks: dict[str, StackNetwork] = field(default_factory=dict[str, StackNetwork])
     volume_key: str | None = None
     buckets: Mapping[str, str] = field(default_factory=dict[str, str])
     qualifiers: Collection[str] = ()
@@ -81,6 +83,10 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     def stack_cluster(self, name: str) -> str | None:
         self._listen("template")
         return self.clusters.get(name, "trn-pilot") if name in self.stacks else None
+
+    def stack_network(self, name: str) -> StackNetwork | None:
+        self._listen("network of the stack")
+        return self.networks.get(name)
 
     def stack_created(self, name: str) -> datetime | None:
         self._listen("created")

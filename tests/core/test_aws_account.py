@@ -1,5 +1,6 @@
 """The questions that go to AWS: against moto where it answers truly, against botocore's Stubber where it does not."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed
+from trainium_core.account.stacks import StackNetwork
 from trainium_core.adapters.aws_account import AwsAccount
 from trainium_runtime.aws_service import ATTEMPTS, Clients
 
@@ -120,6 +122,34 @@ def test_a_stack_is_of_the_cluster_that_its_resources_are_tagged_with(account: A
     client("cloudformation").create_stack(StackName="Another", TemplateBody=template % "")
     found = [account.stack_cluster(name) for name in ("TrnClusterStack", "Another", "NotThere")]
     assert found == ["others", None, None]
+
+
+def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> None:
+    vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}}
+    of_subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.42.0.0/17", "AvailabilityZoneId": "usw2-az4"}
+    subnet = {"Type": "AWS::EC2::Subnet", "Properties": of_subnet}
+    template = json.dumps({"Resources": {"Vpc": vpc, "Subnet": subnet}})
+    client("cloudformation").create_stack(StackName="WithNetwork", TemplateBody=template)
+    assert account.stack_network("WithNetwork") == StackNetwork(zone_id="usw2-az4", cidr="10.42.0.0/16")
+    assert account.stack_network("NotThere") is None
+
+
+@pytest.mark.parametrize(("policy", "is_deleted"), [({}, True), ({"UpdateReplacePolicy": "Retain"}, False)])
+def test_a_file_system_that_is_retained_is_not_deleted_with_the_network(
+    monkeypatch: pytest.MonkeyPatch, account: AwsAccount, policy: dict[str, str], is_deleted: bool
+) -> None:
+    resources = {
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}},
+        "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"AvailabilityZoneId": "usw2-az4"}},
+        "Lustre": {"Type": "AWS::FSx::FileSystem", **policy},
+    }
+    name = f"Lustre{is_deleted}"
+    template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
+    client("cloudformation").create_stack(StackName=name, TemplateBody=template)
+    monkeypatch.setattr(account, "template_resources", lambda _found: resources)
+    found = account.stack_network(name)
+    assert found is not None
+    assert found.lustre_is_deleted == is_deleted
 
 
 def test_a_client_is_made_once_for_each_service_and_region() -> None:

@@ -1,9 +1,12 @@
 """Whether the stacks are in a state that takes a deployment."""
 
+from typing import Any
+
 import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
+from trainium_core.account.stacks import StackNetwork
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])
@@ -92,3 +95,48 @@ def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
 def test_whose_stack_it_is_must_be_known() -> None:
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, silent={"template"})
     assert found("stack", account).outcome == "unknown"
+
+
+def deployed(**network: Any) -> FakeAccount:
+    """An account with the cluster of a plan for usw2-az4."""
+    there = StackNetwork(**{"zone_id": "usw2-az4", "cidr": "10.42.0.0/16", **network})
+    return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, networks={"TrnClusterStack": there})
+
+
+def test_the_same_network_is_updated() -> None:
+    finding = found("stack", deployed(lustre_is_deleted=True), availability_zone_id="usw2-az4")
+    assert finding.outcome == "pass"
+
+
+def test_a_subnet_cannot_move_to_another_zone() -> None:
+    finding = found("stack", deployed(), availability_zone_id="usw2-az1")
+    assert finding.outcome == "fail"
+    assert "InvalidSubnet.Conflict" in finding.found
+    assert finding.fix == (
+        "set trn:availability_zone_id to usw2-az4, or destroy the cluster first: "
+        "trn destroy, or cdk destroy TrnClusterStack"
+    )
+
+
+def test_a_zone_without_the_new_type_is_no_way_out() -> None:
+    finding = found("stack", deployed(zone_id="usw2-az9"))
+    assert finding.outcome == "fail"
+    assert finding.fix == "destroy the cluster first: trn destroy, or cdk destroy TrnClusterStack"
+
+
+def test_another_zone_with_other_addresses_is_another_network() -> None:
+    assert found("stack", deployed(), availability_zone_id="usw2-az1", vpc_cidr="10.43.0.0/16").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"availability_zone_id": "usw2-az4", "vpc_cidr": "10.43.0.0/16"},
+        {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"},
+    ],
+)
+def test_the_data_of_a_file_system_are_not_deleted_by_another_vpc(settings: dict[str, str]) -> None:
+    finding = found("stack", deployed(lustre_is_deleted=True), **settings)
+    assert finding.outcome == "fail"
+    assert "its FSx for Lustre file system goes, with its data" in finding.found
+    assert found("stack", deployed(), **settings).outcome == "pass"

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from trainium_core.adapters.stack_template import AwsStackTemplates, cluster_of
+from trainium_core.account.stacks import StackNetwork
+from trainium_core.adapters.stack_template import AwsStackTemplates, TemplateResources, cluster_of
 from trainium_runtime.aws_errors import read_errors
 
 
@@ -19,6 +20,18 @@ class AwsStacks(AwsStackTemplates):
         if described is None:
             return None
         return cluster_of(described.get("Tags", []), self.template_resources(described))
+
+    def stack_network(self, name: str) -> StackNetwork | None:
+        """None when there is no such stack, or it has no network of its own."""
+        described = self._described(name)
+        resources = {} if described is None else self.template_resources(described)
+        zone_id = _first_property(resources, "AWS::EC2::Subnet", "AvailabilityZoneId")
+        cidr = _first_property(resources, "AWS::EC2::VPC", "CidrBlock")
+        if zone_id is None or cidr is None:
+            return None
+        lustre = [made for made in resources.values() if made["Type"] == "AWS::FSx::FileSystem"]
+        deleted = any(made.get("UpdateReplacePolicy") != "Retain" for made in lustre)
+        return StackNetwork(zone_id=zone_id, cidr=cidr, lustre_is_deleted=deleted)
 
     def stack_created(self, name: str) -> datetime | None:
         """None when there is no such stack."""
@@ -38,3 +51,8 @@ class AwsStacks(AwsStackTemplates):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
             return found
         return None
+
+
+def _first_property(resources: TemplateResources, resource_type: str, name: str) -> str | None:
+    of_type = (made.get("Properties", {}) for made in resources.values() if made["Type"] == resource_type)
+    return next((properties[name] for properties in of_type if isinstance(properties.get(name), str)), None)

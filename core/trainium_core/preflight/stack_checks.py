@@ -66,6 +66,8 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
         fix = f"set trn:cluster_name to {cluster} to change that one; another one needs another region or account"
         return Answer(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
+        if refusal := _network_that_cannot_change(stack, plan, account):
+            return refusal
         return Answer(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
         found = f"{stack} failed to be made before ({status}): cdk deploy deletes the rest first"
@@ -74,6 +76,29 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
         return Answer(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
     fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=stack)
     return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
+
+
+def _network_that_cannot_change(stack: str, plan: Plan, account: Account) -> Answer | None:
+    """Why CloudFormation could not put the plan's network in the place of the one that is there, or must not."""
+    there = account.stack_network(stack)
+    if there is None:
+        return None
+    destroy = f"destroy the cluster first: trn destroy, or cdk destroy {stack}"
+    own = plan.network.vpc_id is not None
+    if not own and there.zone_id != plan.zone_id and there.cidr == plan.network.vpc_cidr:
+        found = (
+            f"{stack} has its subnet in {there.zone_id}, the plan wants {plan.zone_id}: CloudFormation makes the new "
+            "subnet before it deletes the old one, and EC2 refuses two with the same addresses (InvalidSubnet.Conflict)"
+        )
+        stays = there.zone_id in plan.type.zones[plan.region]
+        fix = f"set trn:availability_zone_id to {there.zone_id}, or {destroy}" if stays else destroy
+        return Answer(outcome="fail", found=found, needed=f"a subnet in {plan.zone_id}", fix=fix)
+    if there.lustre_is_deleted and (own or there.cidr != plan.network.vpc_cidr):
+        wanted = f"the VPC {plan.network.vpc_id}" if own else f"trn:vpc_cidr {plan.network.vpc_cidr}"
+        found = f"{stack} has its VPC at {there.cidr}: with {wanted} its FSx for Lustre file system goes, with its data"
+        fix = f"set trn:vpc_cidr to {there.cidr} and no trn:vpc_id; or copy what matters to S3, and {destroy}"
+        return Answer(outcome="fail", found=found, fix=fix)
+    return None
 
 
 def _other_qualifiers(account: Account) -> list[str]:
