@@ -32,8 +32,11 @@ class Run:
         return "\n".join(line for line in self.said.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
-EXECUTION_POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
-"""What `cdk bootstrap` gives CloudFormation unless told otherwise."""
+BOOTSTRAP_PARAMETERS = {
+    "CloudFormationExecutionPolicies": "arn:aws:iam::aws:policy/AdministratorAccess",
+    "FileAssetsBucketKmsKeyId": "AWS_MANAGED_KEY",
+}
+"""What `cdk bootstrap` gives its stack unless told otherwise."""
 
 
 @cache
@@ -76,7 +79,7 @@ class Account:
             self.aws,
             BOOTSTRAP_STACK_NAME,
             TemplateBody=bootstrap_template(),
-            Parameters=[{"ParameterKey": "CloudFormationExecutionPolicies", "ParameterValue": EXECUTION_POLICY}],
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in BOOTSTRAP_PARAMETERS.items()],
         )
         assert status == "CREATE_COMPLETE", status
 

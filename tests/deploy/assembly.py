@@ -30,9 +30,13 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
         "RoleARN": _filled_in(properties["cloudFormationExecutionRoleArn"]),
         "Tags": [{"Key": key, "Value": value} for key, value in properties.get("tags", {}).items()],
     }
-    if stack not in {found["StackName"] for found in aws.client("cloudformation").describe_stacks()["Stacks"]}:
+    found = {found["StackName"]: found for found in aws.client("cloudformation").describe_stacks()["Stacks"]}
+    if stack not in found:
         return create(aws, stack, **wanted)
-    aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, **wanted)
+    template = json.loads((assembly / properties["templateFile"]).read_text())
+    given = {parameter["ParameterKey"] for parameter in found[stack].get("Parameters", [])}
+    kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in given & template.get("Parameters", {}).keys()]
+    aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **wanted)
     return _outcome(aws, stack)
 
 

@@ -29,7 +29,7 @@ def given_up(faulty: Account) -> Run:
 @pytest.fixture(scope="module")
 def healed(faulty: Account, given_up: Run) -> Account:  # noqa: ARG001
     """The account after another deployment, which meets the third."""
-    faulty.deploy(cluster_template(nodes=2))
+    faulty.cdk_deploy(cluster_template(nodes=2))
     return faulty
 
 
