@@ -51,7 +51,7 @@ def asleep_already(account: Account, asleep: Moment) -> Run:  # noqa: ARG001
 @pytest.fixture(scope="module")
 def redeployed(account: Account, asleep_already: Run) -> Inventory:  # noqa: ARG001
     """After a deployment of the sleeping cluster."""
-    account.deploy(cluster_template(nodes=2))
+    account.deploy(cluster_template(nodes=2, root_volume_gib=600))
     return account.inventory()
 
 
