@@ -113,6 +113,9 @@ def _load_what_is_read_at_first_use() -> None:
 
 
 def _serve(request: dict[str, Any]) -> None:
+    from moto.moto_api._internal import mock_random
+
+    mock_random.seed()  # no two servers make the same ids
     os.setsid()
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
