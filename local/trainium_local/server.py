@@ -118,14 +118,8 @@ def _forget_the_callers_settings(*, region: str, port: int) -> None:
 
 def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, Health]:
     """moto's application with everything replaced. Imports moto: the environment must be ready before."""
-    from botocore import session as botocore_session
-    from moto.core import utils as moto_utils
-
     warnings.simplefilter("ignore")
-    # One for all: each new one lists all services and reads their models again, which took a tenth of a deployment.
-    modules: tuple[Any, ...] = (botocore_session, moto_utils)
-    for module in modules:
-        module.create_loader = cache(module.create_loader)
+    share_loader()
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.wrappers import Request, Response
 
@@ -169,6 +163,16 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")
 
     return with_own_paths(application, {HEALTH_PATH: health_now}), health
+
+
+def share_loader() -> None:
+    """Let botocore and moto have one loader each: a new one reads the models again, which took a tenth of a deployment."""
+    from botocore import session as botocore_session
+    from moto.core import utils as moto_utils
+
+    modules: tuple[Any, ...] = (botocore_session, moto_utils)
+    for module in modules:
+        module.create_loader = cache(module.create_loader)
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:

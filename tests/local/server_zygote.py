@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -34,8 +35,6 @@ IMPORTED_BY_A_START = (
     "trainium_local_plugin.state.control",
 )
 TABLES_OF_REPLACEMENTS = ("trainium_local.services", "trainium_local_plugin")
-
-
 USED_BY_A_CLUSTER = (
     "autoscaling",
     "cloudformation",
@@ -101,12 +100,10 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _load_what_is_read_at_first_use() -> None:
-    from botocore import session
     from moto.core import utils
     from moto.iam import iam_backends
 
-    for module in (session, utils):
-        module.create_loader = cache(module.create_loader)
+    server.share_loader()
     for service in USED_BY_A_CLUSTER:
         utils.get_service_model(service)
     _ = iam_backends[ACCOUNT_ID]["aws"]  # with AWS's managed policies
@@ -142,6 +139,8 @@ def main() -> None:
         if pid == 0:
             try:
                 _serve(json.loads(line))
+            except Exception:  # os._exit() would lose it
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 os._exit(0)

@@ -205,6 +205,11 @@ def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
     assert KEY_MAY_NOT_BE_USED in cloudformation.answer["Reason"]
 
 
+@pytest.mark.parametrize(("description", "counted"), [("Terminating", True), ("Launching", False)])
+def test_an_instance_that_is_still_ending_is_counted(description: str, counted: bool) -> None:
+    assert fleet_gate.ended_lately([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
+
+
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
