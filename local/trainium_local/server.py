@@ -166,7 +166,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
 
 
 def share_loader() -> None:
-    """Let botocore and moto have one loader each: a new one reads the models again, which took a tenth of a deployment."""
+    """Let botocore and moto have one loader each: a new one reads all models again, a tenth of a deployment."""
     from botocore import session as botocore_session
     from moto.core import utils as moto_utils
 
