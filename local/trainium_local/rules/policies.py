@@ -86,9 +86,12 @@ def _bucket(statements: list[dict[str, Any]], properties: Properties) -> Iterato
                 yield "Action does not apply to any resource(s) in statement"
 
 
-@cache
+_load = cache(load_resource)
+
+
 def _validator(kind: str) -> Any:
-    policy, schema = load_resource(_SCHEMAS, "policy.json"), load_resource(_SCHEMAS, f"policy_{kind}.json")
+    """A new one each time: a resolver remembers which of its documents it is in, so threads cannot share it."""
+    policy, schema = _load(_SCHEMAS, "policy.json"), _load(_SCHEMAS, f"policy_{kind}.json")
     resolver = RefResolver.from_schema(schema, store={"policy": policy, schema["$id"]: schema})
     return StandardValidator(schema=schema, resolver=resolver)
 

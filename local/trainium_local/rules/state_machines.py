@@ -65,9 +65,15 @@ def _targets(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _targets(item, f"{path}/{key}")
 
 
-@cache
 def _validator() -> Any:
+    """A new one each time: threads cannot share a resolver."""
+    schema = _schema()
+    return StandardValidator(schema=schema, resolver=RefResolver.from_schema(schema, store={"definition": schema}))
+
+
+@cache
+def _schema() -> Any:
     schema = deepcopy(load_resource("cfnlint.data.schemas.other.step_functions", "statemachine.json"))
     # Amazon States Language, https://states-language.net/spec.html#succeed-state: it may select its input and output.
     schema["definitions"]["succeed"]["properties"] |= {"InputPath": {}, "OutputPath": {}}
-    return StandardValidator(schema=schema, resolver=RefResolver.from_schema(schema, store={"definition": schema}))
+    return schema
