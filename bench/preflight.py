@@ -17,9 +17,9 @@ from botocore.httpsession import URLLib3Session
 from bench.result import Result
 from bench.timing import seconds
 from demo.private_aws import PrivateAws
-from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_runtime.aws_service import Clients

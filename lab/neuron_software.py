@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab.apt_repository import Package
 from lab.signing import SigningKey
-from trainium_core.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_packages import neuron_packages
 
 PLACE_ON_NODE = "/usr/lib/trnlab"
 NEURON_PROGRAMS = ("neuron-ls", "nccom-test")

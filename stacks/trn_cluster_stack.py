@@ -7,7 +7,7 @@ from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
-from trainium_core.next_steps import next_steps
+from trainium_core.nodes.next_steps import next_steps
 
 
 class TrnClusterStack(Stack):

@@ -12,8 +12,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stacks_option
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.audit.audited_account import AwsAuditedAccount
 from trainium_core.audit import Audit, Verdict, audit
+from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
 

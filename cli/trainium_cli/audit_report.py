@@ -8,7 +8,7 @@ from rich.table import Table
 
 from trainium_cli.terminal import table
 from trainium_core.audit import Audit, Audited, Group
-from trainium_core.cost import Total, dollars
+from trainium_core.costs.estimate import Total, dollars
 
 HEADINGS: Mapping[Group, str] = {
     "left": "Left",

@@ -12,12 +12,12 @@ from trainium_cli.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.terminal import console, pairs
-from trainium_core.account import Identity
-from trainium_core.account.capacity import BlockOffering, Capacity
-from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.capacity_purchase import AwsCapacityPurchase, SaleUnknownError
-from trainium_core.capacity import CapacityOption
+from trainium_core.capacity.aws_purchase import AwsCapacityPurchase, SaleUnknownError
+from trainium_core.capacity.offerings import BlockOffering, Capacity
+from trainium_core.capacity.option import CapacityOption
+from trainium_core.identity.caller import Identity
 from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.problems import SETTING_PREFIX
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.pilot_clock import stops_before_block_end

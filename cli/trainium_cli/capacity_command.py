@@ -12,10 +12,10 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.capacity import outlook
-from trainium_core.capacity_options import CapacityRequest
-from trainium_core.capacity_search import search_capacity
+from trainium_core.capacity.option import outlook
+from trainium_core.capacity.region_options import CapacityRequest
+from trainium_core.capacity.search import search_capacity
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
 
 _EXIT_CODES = {

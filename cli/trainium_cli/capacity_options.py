@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from trainium_cli.mistakes import mistake
-from trainium_core.capacity_duration import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
+from trainium_core.capacity.duration import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 

@@ -9,11 +9,11 @@ from typing import Any
 from rich.text import Text
 
 from trainium_cli.terminal import console, table
-from trainium_core.capacity import CapacityOption, Prospect, outlook
-from trainium_core.capacity_options import CapacityRequest
-from trainium_core.capacity_search import Found
-from trainium_core.cost import dollars
-from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
+from trainium_core.capacity.option import CapacityOption, Prospect, outlook
+from trainium_core.capacity.region_options import CapacityRequest
+from trainium_core.capacity.search import Found
+from trainium_core.costs.estimate import dollars
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
 from trainium_core.problems import SETTING_PREFIX
 
 _WORDS = {CAPACITY_BLOCK: "Capacity Block"}

@@ -9,13 +9,12 @@ from trainium_cli.cost_report import estimate_as_json, notes_on, row, sources_of
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, pairs, print_json, table
-from trainium_core.account.prices import Prices
-from trainium_core.cost import PILOT_HOURS, Estimate, sales_warning
-from trainium_core.cost import estimate as estimate_cost
+from trainium_core.costs.estimate import PILOT_HOURS, Estimate, sales_warning
+from trainium_core.costs.estimate import estimate as estimate_cost
+from trainium_core.costs.stacks import stack_cost_items
 from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.plan import Plan
-from trainium_core.prices import Origin
-from trainium_core.stack_costs import stack_cost_items
+from trainium_core.prices.price import Origin, Prices
 
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 
@@ -47,7 +46,7 @@ def estimate(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, h
 
 
 def _aws(region: str) -> Prices:
-    from trainium_core.adapters.prices import AwsPrices  # boto3, which --offline need not import
+    from trainium_core.prices.aws_prices import AwsPrices  # boto3, which --offline need not import
 
     return AwsPrices(region)
 

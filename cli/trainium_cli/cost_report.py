@@ -5,11 +5,11 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from trainium_core.cost import CostLine, Estimate, Total, dollars, sales_warning
+from trainium_core.costs.estimate import CostLine, Estimate, Total, dollars, sales_warning
+from trainium_core.costs.stacks import stack_cost_notes
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.prices import Origin, Price
-from trainium_core.stack_costs import stack_cost_notes
+from trainium_core.prices.price import Origin, Price
 
 Footnotes = Mapping[tuple[Origin, str, str], int]
 """The number of each source, by where it is from, its date and its name."""

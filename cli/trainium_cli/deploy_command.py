@@ -11,8 +11,8 @@ from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 

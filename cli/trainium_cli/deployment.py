@@ -8,8 +8,8 @@ import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.adapters.stack_events import AwsStackEvents
-from trainium_core.deployment_failure import deployment_failure
+from trainium_core.stacks.aws_events import AwsStackEvents
+from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (

@@ -14,9 +14,9 @@ from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.prices import AwsPrices
-from trainium_core.adapters.teardown import AwsTeardown
+from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.teardown import Outcome, Scope, scope_of, take_down, verdict
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, inventory
 from trainium_core.teardown.step import Progress
 from trainium_runtime.errors import UnavailableError

@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from trainium_cli.terminal import console, table
-from trainium_core.account.teardown import StoredBytes
-from trainium_core.cost import dollars
+from trainium_core.costs.estimate import dollars
 from trainium_core.teardown import Outcome, Scope, verdict
+from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.inventory import Inventory, Kept
 
 _KIND_NAMES = {

@@ -12,10 +12,7 @@ from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
-from trainium_core.account.pilot import DeployedStack, PilotStacks
-from trainium_core.adapters.pilot import AwsPilotStacks
-from trainium_core.adapters.prices import AwsPrices
-from trainium_core.cost import Estimate, estimate
+from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import STACK_NAME
@@ -23,7 +20,10 @@ from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.pilot_extension import extended_end
+from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.settings.forms import UnreadableError
+from trainium_core.stacks.aws_pilot_stacks import AwsPilotStacks
+from trainium_core.stacks.pilot_stacks import DeployedStack, PilotStacks
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 

@@ -10,12 +10,12 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, plan_options, read_plan
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account import Image
-from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.engines.ec2.checks.image_check import check_image
-from trainium_core.image_content import neuron_release
+from trainium_core.images.content import neuron_release
+from trainium_core.images.image import Image
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 

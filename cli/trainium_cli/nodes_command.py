@@ -13,10 +13,10 @@ from trainium_cli.nodes_report import checks_table, nodes_table
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account.nodes import Nodes
-from trainium_core.adapters.nodes import AwsNodes
 from trainium_core.naming import STACK_NAME
-from trainium_core.node_report import NodesReport, nodes_report, report_as_json
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.deployed_nodes import Nodes
+from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_runtime.errors import UnavailableError

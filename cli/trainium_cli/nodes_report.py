@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainium_cli.terminal import table
-from trainium_core.node_report import NodesReport, NodeStatus
+from trainium_core.nodes.report import NodesReport, NodeStatus
 from trainium_runtime.node_record import Check
 
 _STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}

@@ -8,9 +8,9 @@ from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.engines.registry import STACK_NAMES
-from trainium_core.launch import torchrun_command
+from trainium_core.engines.warnings import plan_warnings
 from trainium_core.naming import STACK_NAME
-from trainium_core.stack_warnings import plan_warnings
+from trainium_core.nodes.torchrun import torchrun_command
 
 
 @click.command()

@@ -5,7 +5,8 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from trainium_core.launch import torchrun_command
+from trainium_core.engines.warnings import plan_warnings
+from trainium_core.nodes.torchrun import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import (
     NetworkInterface,
@@ -17,7 +18,6 @@ from trainium_core.plan.sections.file_systems import NEW_EFS
 from trainium_core.plan.settings import SETTINGS, setting_value
 from trainium_core.quotas.ec2 import quota_need
 from trainium_core.settings.forms import as_written
-from trainium_core.stack_warnings import plan_warnings
 
 _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",

@@ -12,8 +12,8 @@ from trainium_cli.preflight_report import findings_as_json, show_findings, show_
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Verdict, verdict
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS

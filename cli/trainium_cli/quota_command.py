@@ -10,10 +10,10 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.sagemaker_quota_command import sagemaker
 from trainium_cli.terminal import console, pairs, print_json, table
-from trainium_core.adapters.aws_account import AwsAccount
-from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

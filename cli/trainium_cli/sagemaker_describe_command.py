@@ -9,8 +9,8 @@ from trainium_cli.plan_options import plan_options
 from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
 from trainium_cli.sagemaker_report import state_as_json, state_rows
 from trainium_cli.terminal import console, pairs, print_json
-from trainium_core.account.training_jobs import JobState, TrainingJobs
-from trainium_core.adapters.training_jobs import AwsTrainingJobs
+from trainium_core.engines.sagemaker.jobs.aws_training_jobs import AwsTrainingJobs
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, TrainingJobs
 from trainium_runtime.errors import UnavailableError
 
 

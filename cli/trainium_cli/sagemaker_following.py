@@ -7,8 +7,8 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.sagemaker_report import log_text, state_line
-from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 Wish = Literal["stop", "leave", "follow"]

@@ -13,8 +13,8 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import print_json
-from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.jobs.images import image_tags, training_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
 from trainium_core.engines.sagemaker.jobs.locations import (

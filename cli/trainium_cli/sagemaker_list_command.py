@@ -10,7 +10,7 @@ from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
 from trainium_cli.sagemaker_report import lasted
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.training_jobs import AwsTrainingJobs
+from trainium_core.engines.sagemaker.jobs.aws_training_jobs import AwsTrainingJobs
 from trainium_core.naming import training_job_prefix
 from trainium_runtime.errors import UnavailableError
 

@@ -11,9 +11,9 @@ from trainium_cli.sagemaker_following import exit_code, follow_to_the_end
 from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
 from trainium_cli.sagemaker_report import log_text
 from trainium_cli.terminal import print_json
-from trainium_core.account.training_jobs import LogLine
-from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower, log_pages
+from trainium_core.engines.sagemaker.jobs.training_jobs import LogLine
 from trainium_runtime.errors import UnavailableError
 
 

@@ -11,7 +11,7 @@ from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_o
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
+from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
 from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import checked_request

@@ -8,7 +8,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.quotas.sagemaker import sagemaker_quota, sagemaker_quota_name, sagemaker_usages
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import Quota

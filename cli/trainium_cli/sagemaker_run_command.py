@@ -17,16 +17,16 @@ from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.account.training_jobs import JobUnknownError
-from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
-from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
+from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
 from trainium_core.engines.sagemaker.jobs.cost import job_estimate
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import checked_request, packed_job
 from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, pack_source
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobUnknownError
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

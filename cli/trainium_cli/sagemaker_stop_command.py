@@ -10,7 +10,7 @@ from trainium_cli.sagemaker_describe_command import known_job
 from trainium_cli.sagemaker_job_options import read_job_plan
 from trainium_cli.sagemaker_report import state_rows
 from trainium_cli.terminal import console, pairs
-from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
 from trainium_runtime.errors import RequestRefusedError
 
 

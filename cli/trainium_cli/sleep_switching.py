@@ -13,17 +13,17 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
-from trainium_core.account.sleep import SleepAccount, SleepState
-from trainium_core.account.stack_events import StackEvent
-from trainium_core.adapters.prices import AwsPrices
-from trainium_core.adapters.sleep_control import AwsSleepControl
-from trainium_core.cost import estimate
-from trainium_core.deployment_failure import deployment_failure
+from trainium_core.costs.estimate import estimate
 from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.prices import CAPACITY_BLOCK
-from trainium_core.stack_following import follow
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.prices.price import CAPACITY_BLOCK
+from trainium_core.sleep.account import SleepAccount, SleepState
+from trainium_core.sleep.aws_account import AwsSleepControl
+from trainium_core.stacks.deployment_failure import deployment_failure
+from trainium_core.stacks.events import StackEvent
+from trainium_core.stacks.following import follow
 from trainium_core.teardown.notice import GiveNotice
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress

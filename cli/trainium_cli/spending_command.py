@@ -11,9 +11,9 @@ from trainium_cli.plan_options import plan_options, read_plan, stacks_option
 from trainium_cli.spending_report import billed_table, lines_table, spending_as_json, summary
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.adapters.spending import AwsSpendingAccount
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.spending.aws_account import AwsSpendingAccount
 from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Spending
 from trainium_runtime.errors import UnavailableError

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from trainium_cli.terminal import table
-from trainium_core.cost import Total, dollars
+from trainium_core.costs.estimate import Total, dollars
 from trainium_core.spending.spending import Line, Spending
 
 LAG = "Cost Explorer lags by up to a day: the last hours are not in it."

@@ -8,8 +8,8 @@ import click
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.catalog import Catalog, CatalogError, InstanceType, load_catalog
-from trainium_core.nearest_region import nearest_region
+from trainium_core.catalog.catalog import Catalog, CatalogError, InstanceType, load_catalog
+from trainium_core.catalog.nearest_region import nearest_region
 
 
 @click.command()

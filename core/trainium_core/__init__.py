@@ -1,6 +1,6 @@
 """What a Trainium cluster is and needs: the catalogue, the plan and its projections."""
 
-from trainium_core.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
+from trainium_core.catalog.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError, Problem
 

@@ -3,10 +3,13 @@
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from trainium_core.catalog import DATA
 from trainium_runtime import facts as runtime
+
+DATA = files("trainium_core") / "data"
+"""The folder of the data files that this package ships."""
 
 
 @cache

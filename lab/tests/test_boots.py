@@ -10,7 +10,7 @@ from lab.node import Node
 from lab.plans import BARE, lab_plan
 from lab.site import IMPATIENCE, Outcome, Site
 from lab.waiting import wait_for
-from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_runtime.node_record import NodeRecord
 
 INSTALLED_LAST = "etc/systemd/system/multi-user.target.wants/trn-node.service"

@@ -16,7 +16,7 @@ from lab.node import Node
 from lab.package_hosts import host_of
 from lab.plans import BARE, lab_plan
 from lab.site import BUCKET, IMPATIENCE, Outcome, Site
-from trainium_core.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_packages import neuron_packages
 
 Breaking = Callable[[Laboratory, Node], object]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.catalog import InstanceType, builtin_catalog
+from trainium_core.catalog.catalog import InstanceType, builtin_catalog
 from trainium_local.kept import kept
 from trainium_local.resources import api
 from trainium_local_plugin.user_data import texts

@@ -17,7 +17,7 @@ from tests.layout.repository import ROOT, python_files
 from trainium_cli import capacity_buy_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.adapters.capacity_purchase import Bought, SaleUnknownError
+from trainium_core.capacity.aws_purchase import Bought, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
 
 BOUGHT = Bought(reservation_id="cr-0123456789abcdef0", state="payment-pending")
@@ -212,6 +212,6 @@ def users_of(text: str) -> list[str]:
 
 
 def test_nothing_else_can_buy() -> None:
-    assert users_of("purchase_capacity_block") == ["core/trainium_core/adapters/capacity_purchase.py"]
-    assert users_of("adapters.capacity_purchase") == ["cli/trainium_cli/capacity_buy_command.py"]
+    assert users_of("purchase_capacity_block") == ["core/trainium_core/capacity/aws_purchase.py"]
+    assert users_of("capacity.aws_purchase") == ["cli/trainium_cli/capacity_buy_command.py"]
     assert users_of("capacity_buy_command") == ["cli/trainium_cli/capacity_command.py"]

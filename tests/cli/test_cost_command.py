@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import GOOD, run, run_program
 from tests.core.fake_prices import FakePrices
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.adapters import prices as adapter
+from trainium_core.prices import aws_prices
 
 TRN2 = ("-c", "trn:instance_type=trn2.48xlarge", "-c", "trn:region=us-east-2")
 
@@ -22,7 +22,7 @@ def _in_an_empty_folder_on_a_usual_screen(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def ask(monkeypatch: pytest.MonkeyPatch, aws: FakePrices, *arguments: str) -> Any:
-    monkeypatch.setattr(adapter, "AwsPrices", lambda region: aws if region == "us-west-2" else None)
+    monkeypatch.setattr(aws_prices, "AwsPrices", lambda region: aws if region == "us-west-2" else None)
     return run("estimate", *GOOD, *arguments)
 
 

@@ -11,7 +11,7 @@ from tests.core.fake_account import FakeAccount
 from trainium_cli import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account.stack_events import StackEvent
+from trainium_core.stacks.events import StackEvent
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from trainium_cli import extend_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account.pilot import DeployedStack
+from trainium_core.stacks.pilot_stacks import DeployedStack
 from trainium_runtime.errors import UnavailableError
 
 PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"

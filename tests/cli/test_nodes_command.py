@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import GOOD, run
 from trainium_cli import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.account.nodes import DeployedNodes, NodeInstance
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_record import Check, NodeRecord, State
 from trainium_runtime.roster import Roster

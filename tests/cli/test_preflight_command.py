@@ -12,7 +12,7 @@ from tests.cli.running import GOOD, run, run_program
 from tests.core.fake_account import FakeAccount
 from trainium_cli import preflight_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS
 
 READY = FakeAccount()

@@ -15,7 +15,7 @@ from tests.core.fake_quotas import ON_DEMAND, FakeQuotas
 from trainium_cli import quota_command, sagemaker_quota_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.adapters.quota_requests import AlreadyRequestedError
+from trainium_core.quotas.aws_requests import AlreadyRequestedError
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
 

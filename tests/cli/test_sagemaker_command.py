@@ -23,10 +23,10 @@ from tests.layout.repository import ROOT, python_files
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_cli.sagemaker_command import COMMANDS
-from trainium_core.account.training_jobs import JobUnknownError
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.engines.sagemaker.jobs import follow
 from trainium_core.engines.sagemaker.jobs.images import image_tags
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobUnknownError
 
 __all__ = ["aws_in_memory"]
 
@@ -377,7 +377,7 @@ def _read_until(text: str, terminal: int) -> None:
 
 def test_no_other_command_can_start_a_job() -> None:
     others = [file for file in python_files() if file.parts[0] not in ("tests", "local")]
-    users = [file.name for file in others if "adapters.training_job_control" in (ROOT / file).read_text()]
+    users = [file.name for file in others if "jobs.aws_training_job_control" in (ROOT / file).read_text()]
     assert sorted(users) == [
         "run.py",
         "sagemaker_logs_command.py",

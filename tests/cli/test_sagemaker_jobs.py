@@ -9,7 +9,7 @@ import pytest
 from tests.cli.sagemaker_account import NAME, Aws, aws_in_memory
 from tests.core.fake_jobs import COMPLETED, FAILED, NOON, SILENCE, TRAINING, line
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.account.training_jobs import JobSummary
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobSummary
 
 __all__ = ["aws_in_memory"]
 

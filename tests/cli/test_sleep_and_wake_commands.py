@@ -12,9 +12,9 @@ from tests.cli.running import GOOD
 from trainium_cli import sleep_switching
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.account.sleep import SleepState
-from trainium_core.account.stack_events import StackEvent
-from trainium_core.account.teardown import NodeGroup
+from trainium_core.nodes.groups import NodeGroup
+from trainium_core.sleep.account import SleepState
+from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.roster import Notice
 

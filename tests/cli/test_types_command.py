@@ -8,7 +8,7 @@ import pytest
 from tests.cli.running import run
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 
 CATALOG = builtin_catalog()
 

@@ -2,7 +2,7 @@
 
 from botocore.stub import Stubber
 
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight.aws_account import AwsAccount
 
 REGION = "us-west-2"
 

@@ -9,8 +9,9 @@ from tests.core.fake_file_systems import SERVICES, FakeFileSystems
 from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
-from trainium_core.account import Identity, Image
-from trainium_core.account.stacks import StackNetwork
+from trainium_core.identity.caller import Identity
+from trainium_core.images.image import Image
+from trainium_core.stacks.deployed_stack import StackNetwork
 
 IMAGE = Image(
     image_id="ami-0123456789abcdef0",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from trainium_core.account import Identity
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_core.audit.stack_record import StackRecord
-from trainium_core.prices import Price, PricedItem
+from trainium_core.identity.caller import Identity
+from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from tests.core.plans import RESERVATION
-from trainium_core.account.capacity import BlockOffering, Reservation
+from trainium_core.capacity.offerings import BlockOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

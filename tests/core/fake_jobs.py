@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trainium_core.account.training_jobs import JobState, JobSummary, LogLine, LogPage
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, JobSummary, LogLine, LogPage
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

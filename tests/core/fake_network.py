@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.quota import Quota
 
 VPC = Vpc(vpc_id="vpc-0123456789abcdef0", dns_support=True, dns_hostnames=True)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from trainium_core.prices import Price, PricedItem
+from trainium_core.prices.price import Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 
 TODAY = "2026-11-21"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from tests.core.jobs import ROLE
-from trainium_core.account import Identity
-from trainium_core.account.sagemaker import Role
+from trainium_core.engines.sagemaker.job_checks.account import Role
 from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.identity.caller import Identity
 from trainium_runtime.quota import Quota
 
 TRUSTED = Role(arn=ROLE, trusted_services={"sagemaker.amazonaws.com"})

@@ -4,18 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account.teardown import (
-    Leftover,
-    LeftoverKind,
-    MadeResource,
-    NodeGroup,
-    StackDescription,
-    StackProgress,
-    StoredBytes,
-    Work,
-)
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.naming import STACK_NAME
+from trainium_core.nodes.groups import NodeGroup
+from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
+from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Work
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice

@@ -11,8 +11,8 @@ import pytest
 from botocore import xform_name
 from botocore.stub import Stubber
 
-from trainium_core.adapters.audit.audited_account import LISTINGS, AwsAuditedAccount
-from trainium_core.adapters.audit.listing import AwsResourceLister, Listing, Place
+from trainium_core.audit.aws_account import LISTINGS, AwsAuditedAccount
+from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Place
 from trainium_core.audit.resource import Resource, ResourceLister, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
@@ -156,7 +156,7 @@ def test_a_key_that_is_to_be_deleted_is_gone() -> None:
 
 
 def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainium_core.adapters.audit.s3.PAGES", 1)
+    monkeypatch.setattr("trainium_core.audit.listings.s3.PAGES", 1)
     version = {"Key": "k", "VersionId": "v", "Size": 2**30, "IsLatest": True, "StorageClass": "STANDARD"}
     page = {"Versions": [version], "IsTruncated": True, "NextKeyMarker": "k", "NextVersionIdMarker": "v"}
     with stubbed(LISTING["S3 bucket"]) as (look, stub):

@@ -12,8 +12,8 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.account.stacks import StackNetwork
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.stacks.deployed_stack import StackNetwork
 from trainium_runtime.aws_service import ATTEMPTS, Clients
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")

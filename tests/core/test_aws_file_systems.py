@@ -9,8 +9,8 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.account.file_systems import FsxFileSystem, MountTarget
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.storage.file_systems import FsxFileSystem, MountTarget
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

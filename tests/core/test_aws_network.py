@@ -8,8 +8,8 @@ import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.preflight.aws_account import AwsAccount
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

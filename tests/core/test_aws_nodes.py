@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.adapters.nodes import AwsNodes
+from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.node_store import NodeStore

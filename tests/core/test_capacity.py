@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_capacity import NOW, TOMORROW
-from trainium_core.capacity import PROSPECTS, CapacityOption, Prospect, outlook, ranked
+from trainium_core.capacity.option import PROSPECTS, CapacityOption, Prospect, outlook, ranked
 
 SPOT = CapacityOption(capacity="spot", region="us-west-2", prospect="now", hourly=Decimal(2))
 BLOCK = CapacityOption(

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 
-from trainium_core.account.capacity import BlockOffering, Reservation
-from trainium_core.adapters.capacity import AwsCapacity
+from trainium_core.capacity.aws_capacity import AwsCapacity
+from trainium_core.capacity.offerings import BlockOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
 REGION = "us-west-2"

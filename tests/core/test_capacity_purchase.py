@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
-from trainium_core.adapters.capacity_purchase import ONCE, AwsCapacityPurchase, Bought, SaleUnknownError
+from trainium_core.capacity.aws_purchase import ONCE, AwsCapacityPurchase, Bought, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")

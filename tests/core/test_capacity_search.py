@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, BLOCK, NOW, SCHEDULED_BLOCK, TOMORROW
 from tests.core.plans import from_settings
-from trainium_core.capacity import CapacityOption
-from trainium_core.capacity_options import CapacityRequest
-from trainium_core.capacity_search import Found, search_capacity
+from trainium_core.capacity.option import CapacityOption
+from trainium_core.capacity.region_options import CapacityRequest
+from trainium_core.capacity.search import Found, search_capacity
 
 REGION = "us-west-2"
 

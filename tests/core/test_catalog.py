@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 
 CATALOG = builtin_catalog()
 

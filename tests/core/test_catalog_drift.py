@@ -14,7 +14,7 @@ from typing import Any
 import moto
 import pytest
 
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 
 RESOURCES = Path(moto.__file__).parent / "ec2" / "resources"
 MIB_PER_GIB = 1024

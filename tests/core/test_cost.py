@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.core.fake_prices import TODAY, FakePrices
 from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_settings, plans
-from trainium_core.cost import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
+from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
 from trainium_core.plan.sections.network import EGRESS
-from trainium_core.price_quotes import Quotes
-from trainium_core.prices import Price, PricedItem
+from trainium_core.prices.price import Price, PricedItem
+from trainium_core.prices.quotes import Quotes
 
 HOURS_PER_MONTH = 730
 

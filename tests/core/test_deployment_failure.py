@@ -2,8 +2,8 @@
 
 import pytest
 
-from trainium_core.account.stack_events import StackEvent
-from trainium_core.deployment_failure import DeploymentFailure, deployment_failure
+from trainium_core.stacks.deployment_failure import DeploymentFailure, deployment_failure
+from trainium_core.stacks.events import StackEvent
 
 GATE = (
     "Received response status [FAILED] from custom resource. Message returned: node i-0: neuron-ls shows 15 of 16 "

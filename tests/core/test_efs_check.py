@@ -10,9 +10,9 @@ from tests.core.fake_file_systems import EFS, TARGET
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import found
 from tests.core.plans import OWN_EFS, OWN_VPC, from_settings
-from trainium_core.account.file_systems import EfsFileSystem, MountTarget
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight
+from trainium_core.storage.file_systems import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:

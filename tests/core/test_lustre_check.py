@@ -10,7 +10,7 @@ from tests.core.fake_file_systems import LUSTRE
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import found
 from tests.core.plans import OWN_LUSTRE, OWN_VPC, from_settings
-from trainium_core.account.network import Subnet
+from trainium_core.network.vpc import Subnet
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight
 

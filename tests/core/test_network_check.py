@@ -11,7 +11,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import found
 from tests.core.plans import OWN_VPC
-from trainium_core.account.network import VpcEndpoint
+from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.preflight.finding import Finding
 
 CLOSED = replace(TABLE, default_target=None)

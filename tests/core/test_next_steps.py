@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import from_settings
-from trainium_core.launch import torchrun_command
-from trainium_core.next_steps import next_steps
+from trainium_core.nodes.next_steps import next_steps
+from trainium_core.nodes.torchrun import torchrun_command
 from trainium_core.plan import Plan
 
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.account.nodes import DeployedNodes, NodeInstance
-from trainium_core.node_report import NodesReport, nodes_report
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
+from trainium_core.nodes.report import NodesReport, nodes_report
 from trainium_runtime.node_record import NodeRecord, State
 from trainium_runtime.roster import Roster
 from trainium_runtime.stored_record import StoredRecord

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.plans import from_settings, the_problem
 from trainium_core.facts import facts
-from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.plan.node_checks import NODE_CHECKS
 
 BARE = facts()["bare_images"]["parameters"]["Ubuntu 24.04"]
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from botocore.stub import Stubber
 
-from trainium_core.account.pilot import DeployedStack
-from trainium_core.adapters.pilot import AwsPilotStacks
+from trainium_core.stacks.aws_pilot_stacks import AwsPilotStacks
+from trainium_core.stacks.pilot_stacks import DeployedStack
 
 CREATED = datetime(2026, 11, 21, tzinfo=UTC)
 

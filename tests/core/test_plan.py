@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.sections.network import Network

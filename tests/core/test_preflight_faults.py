@@ -16,8 +16,8 @@ from botocore.config import Config
 
 from tests.core.plans import RESERVATION, from_settings
 from tests.local.server_zygote import server_zygote
-from trainium_core.adapters.aws_account import AwsAccount
 from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_local import lifecycle

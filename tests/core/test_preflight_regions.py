@@ -6,11 +6,11 @@ import pytest
 
 from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.plans import from_settings
-from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings import setting_value
 from trainium_core.preflight import runner
+from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.regions import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError

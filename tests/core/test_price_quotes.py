@@ -3,8 +3,8 @@
 from decimal import Decimal
 
 from tests.core.fake_prices import TODAY, FakePrices
-from trainium_core.price_quotes import Quotes, quotes
-from trainium_core.prices import Price, PricedItem, PriceTable, no_prices
+from trainium_core.prices.price import Price, PricedItem, PriceTable, no_prices
+from trainium_core.prices.quotes import Quotes, quotes
 
 NAT = PricedItem(product="nat-gateway", region="us-west-2")
 OWN = PriceTable({NAT: Price(usd=Decimal(3), source="mine", date=TODAY, origin="yours")})

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import from_settings, the_problem
-from trainium_core.catalog import builtin_catalog
-from trainium_core.price_products import products
-from trainium_core.prices import PricedItem, PriceTable
-from trainium_core.prices_file import PricesError, load_prices, snapshot_prices
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.prices.file import PricesError, load_prices, snapshot_prices
+from trainium_core.prices.price import PricedItem, PriceTable
+from trainium_core.prices.products import products
 
 HEADER = "product,instance_type,region,usd,date,source\n"
 NEGOTIATED = "on-demand,trn1.32xlarge,us-west-2,18.50,2026-11-01,our agreement\n"

@@ -6,7 +6,7 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.fake_quotas import ON_DEMAND
-from trainium_core.adapters.quota_requests import AlreadyRequestedError, AwsQuotaRequests
+from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.quota import QuotaRequest
 

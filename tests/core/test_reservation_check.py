@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.account.capacity import Reservation
-from trainium_core.account.network import Subnet
+from trainium_core.capacity.offerings import Reservation
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
+from trainium_core.network.vpc import Subnet
 from trainium_core.preflight.runner import preflight
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError

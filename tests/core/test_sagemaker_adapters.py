@@ -16,12 +16,12 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
-from trainium_core.account.training_jobs import JobUnknownError, LogLine
-from trainium_core.adapters import training_jobs
-from trainium_core.adapters.sagemaker_account import AwsSageMakerAccount
-from trainium_core.adapters.training_job_control import AwsTrainingJobControl
-from trainium_core.adapters.training_jobs import AwsTrainingJobs
+from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
+from trainium_core.engines.sagemaker.jobs import aws_training_jobs
+from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
+from trainium_core.engines.sagemaker.jobs.aws_training_jobs import AwsTrainingJobs
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobUnknownError, LogLine
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -222,7 +222,7 @@ def test_a_look_that_reads_nothing_for_throttling_is_no_answer() -> None:
 
 
 def test_a_look_that_is_cut_short_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_jobs, "_PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(aws_training_jobs, "_PAGES_AT_ONCE", 1)
     aws, stub = two_streams()
     for _ in range(2):
         stub.add_response("get_log_events", {"events": [], "nextForwardToken": "more"})

@@ -7,12 +7,12 @@ import pytest
 from tests.core.fake_jobs import COMPLETED, FAILED, NAME, SILENCE, STARTING, TRAINING, FakeJobs, line, state
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
-from trainium_core.account.training_jobs import JobState, LogLine
 from trainium_core.engines.sagemaker.jobs import follow
 from trainium_core.engines.sagemaker.jobs.follow import POLL_SECONDS, UNANSWERED, JobFollower
 from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import run_training_job
 from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, pack_source
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 PLAN = from_settings(nodes=2)

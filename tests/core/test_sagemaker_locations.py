@@ -9,7 +9,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.fake_sagemaker_account import OUTPUTS
 from tests.core.jobs import JOB, ROLE, TRAINING_PLAN, small_plan
 from tests.core.plans import from_settings
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.engines.sagemaker.jobs.cost import job_estimate
 from trainium_core.engines.sagemaker.jobs.images import image_tags, parsed_image, training_image
 from trainium_core.engines.sagemaker.jobs.locations import locations_from_outputs, locations_in_bucket

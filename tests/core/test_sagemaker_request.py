@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.core.jobs import JOB, TRAINING_PLAN, job_in, small_plan
 from tests.core.plans import RESERVATION, from_settings, plans
-from trainium_core.adapters.request_model import check_training_job_request
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.engines.sagemaker.jobs.aws_request_model import check_training_job_request
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.request import training_job_request

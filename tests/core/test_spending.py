@@ -19,9 +19,9 @@ from tests.core.fake_spending import (
     terminating,
 )
 from tests.core.plans import from_settings
-from trainium_core.adapters.spending import COST_EXPLORER_REGION, AwsSpendingAccount
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.naming import STACK_NAME
+from trainium_core.spending.aws_account import COST_EXPLORER_REGION, AwsSpendingAccount
 from trainium_core.spending.runner import spending
 from trainium_core.spending.spending import Line, Spending
 from trainium_runtime.errors import UnavailableError

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from trainium_core.account.stacks import StackNetwork
+from trainium_core.stacks.deployed_stack import StackNetwork
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])

@@ -7,9 +7,9 @@ import pytest
 
 from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
-from trainium_core.cost import estimate
+from trainium_core.costs.estimate import estimate
+from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.engines.ec2.costs import cost_items
-from trainium_core.stack_costs import stack_cost_items, stack_cost_notes
 
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 

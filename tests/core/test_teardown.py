@@ -23,9 +23,11 @@ from tests.core.fake_teardown import (
     leftover,
     training_stack,
 )
-from trainium_core.account.teardown import Leftover, MadeResource, NodeGroup, Work
 from trainium_core.naming import STACK_NAME
+from trainium_core.nodes.groups import NodeGroup
+from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown import Outcome, scope_of, take_down, verdict
+from trainium_core.teardown.account import Leftover, Work
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})

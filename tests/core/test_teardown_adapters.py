@@ -10,9 +10,9 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.account.teardown import StoredBytes, Work
-from trainium_core.adapters.teardown import AwsTeardown
 from trainium_core.naming import RECORDS_OUTPUT
+from trainium_core.teardown.account import StoredBytes, Work
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
 from trainium_runtime.node_store import NodeStore, StoredRoster

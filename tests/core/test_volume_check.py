@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from tests.core.plans import from_settings
-from trainium_core.adapters.aws_account import AwsAccount
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.runner import preflight
 
 REGION = "us-west-2"

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 
 WITHOUT = set(facts()["image"]["regions_without_parameters"])

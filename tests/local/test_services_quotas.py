@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import make_network
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_local.seeds.vcpu_quotas import quota_for, seeded_quotas
 

@@ -17,7 +17,7 @@ from tests.stacks.test_api_models import refused
 from tests.stacks.test_cdk_validation import findings
 from tests.stacks.test_cfn_lint import CDK_WRITES_NEEDLESS_DEPENDENCIES
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
-from trainium_core.stack_costs import stack_cost_items
+from trainium_core.costs.stacks import stack_cost_items
 from trainium_runtime.naming import CLUSTER_TAG
 
 SNAPSHOT = Path(__file__).parent / "other_logical_ids.txt"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainium_core.catalog import builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan import Plan
 from trainium_userdata import NodeLocations
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.userdata.plans import every_plan, plan_for, plan_id
+from trainium_core.catalog.neuron_packages import neuron_packages
 from trainium_core.facts import facts
-from trainium_core.neuron_packages import neuron_packages
-from trainium_core.node_checks import NODE_CHECKS
 from trainium_core.plan import Plan
+from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.expectations import node_expectations
 
 PREFIX = facts()["neuron_images"]["parameter_prefix"]

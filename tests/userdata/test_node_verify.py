@@ -12,8 +12,8 @@ from tests.userdata.frameworks import torch_modules
 from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import DISK, LOG_KEY, PROGRAMS, VerifiedNode
-from trainium_core.catalog import builtin_catalog
-from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.plan.node_checks import NODE_CHECKS
 
 TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
 RELOAD, BUSY, BROKEN_OFF = 3, 2, 4

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
-from trainium_core.neuron_packages import neuron_packages
-from trainium_core.neuron_software import frameworks
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from trainium_core.catalog.neuron_packages import neuron_packages
 from trainium_core.facts import facts
-from trainium_core.neuron_packages import neuron_packages
 from trainium_core.plan import Plan
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations

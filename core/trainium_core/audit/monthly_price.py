@@ -5,9 +5,9 @@ from decimal import Decimal
 
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.facts import facts
-from trainium_core.price_products import products
-from trainium_core.price_quotes import Quotes
-from trainium_core.prices import PricedItem
+from trainium_core.prices.price import PricedItem
+from trainium_core.prices.products import products
+from trainium_core.prices.quotes import Quotes
 
 
 def priced_item(item: ChargedItem, region: str) -> PricedItem:

@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from trainium_core.account.identity import Identity
 from trainium_core.audit.resource import Found
 from trainium_core.audit.stack_record import StackRecord
+from trainium_core.identity.caller import Identity
 
 Group = Literal["left", "kept", "shared"]
 """Left behind (or still in use); kept because the stack was told to; of the CDK's bootstrap, which other apps share."""

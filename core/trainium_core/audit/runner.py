@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from trainium_core.audit.audited_account import AuditedAccount
+from trainium_core.audit.account import AuditedAccount
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Evidence, Seen, belonging
@@ -16,8 +16,8 @@ from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_o
 from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
-from trainium_core.price_quotes import quotes
-from trainium_core.prices_file import snapshot_prices
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 
 Progress = Callable[[int, int], None]

@@ -23,7 +23,7 @@ class Engine:
     rules: name of a sequence of plan.rules.rule.Rule. warnings: name of the function that gives, for a plan, what its
     author should know, by setting. projections: name of its engines.projections.Projections.
     checks: name of what preflight asks for it, engines.projections.Check by name, in the order of their findings.
-    audited: name of the sequence of adapters.audit.listing.Listing with the kinds that only this engine makes.
+    audited: name of the sequence of audit.listings.listing.Listing with the kinds that only this engine makes.
     ends_with_pilot: whether trn:ends ends its stack. runs_jobs: whether jobs run that outlive its stack.
     """
 

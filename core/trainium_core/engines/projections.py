@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from trainium_core.account import Account
-from trainium_core.cost_items import CostItem
+from trainium_core.costs.items import CostItem
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.answer import Answer
 
 Check = Callable[[Plan, Account], Answer | None]

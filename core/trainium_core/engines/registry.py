@@ -13,6 +13,9 @@ _ENGINES = (
     HYPERPOD,
 )
 
+CLUSTER = EC2
+"""The engine whose settings are the plan's own, and whose stack is the cluster."""
+
 ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in _ENGINES}
 """By what trn:stacks calls them."""
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainium_core.catalog import CatalogError, load_catalog
+from trainium_core.catalog.catalog import CatalogError, load_catalog
 from trainium_core.plan.rules import broken_rules
 from trainium_core.plan.settings import SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues
-from trainium_core.prices_file import PricesError, load_prices
+from trainium_core.prices.file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
 from trainium_core.settings.forms import UnreadableError, as_written
 from trainium_core.settings.setting import section

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeVar
 
-from trainium_core.catalog import Catalog, InstanceType, builtin_catalog
-from trainium_core.catalog_file import ZONE_ID
+from trainium_core.catalog.catalog import Catalog, InstanceType, builtin_catalog
+from trainium_core.catalog.file import ZONE_ID
+from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
 from trainium_core.engines.registry import ENGINES, STACK_NAMES
 from trainium_core.facts import facts
-from trainium_core.neuron_software import Framework, framework_of_parameter
 from trainium_core.plan.sections.cache import Cache
 from trainium_core.plan.sections.file_systems import FileSystems
 from trainium_core.plan.sections.network import Network
 from trainium_core.plan.sections.node import Node
 from trainium_core.plan.sections.pilot import Pilot
-from trainium_core.prices import PriceTable, no_prices
+from trainium_core.prices.price import PriceTable, no_prices
 from trainium_core.settings.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
 from trainium_core.settings.setting import HEX_ID, resource_id, section, setting
 

@@ -1,9 +1,9 @@
 """What the plan costs. No price stands in the way of a deployment: what is not known is a warning, and never cheap."""
 
-from trainium_core.account.prices import Prices
-from trainium_core.cost import Estimate, estimate, sales_warning
+from trainium_core.costs.estimate import Estimate, estimate, sales_warning
+from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
-from trainium_core.stack_costs import stack_cost_items, stack_cost_notes
+from trainium_core.prices.price import Prices
 from trainium_runtime.answer import Answer
 
 _OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account import Account
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.preflight.account import Account
 from trainium_runtime.answer import Answer
 from trainium_runtime.pilot_end import utc_text
 

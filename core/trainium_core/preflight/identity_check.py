@@ -1,6 +1,6 @@
 """Whose account is asked."""
 
-from trainium_core.account.identity import Identities
+from trainium_core.identity.caller import Identities
 from trainium_core.plan import Plan
 from trainium_runtime.answer import Answer
 

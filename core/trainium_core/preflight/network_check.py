@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from trainium_core.account import Account
-from trainium_core.account.network import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.engines.projections import projections_for
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
+from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import addresses_needed
+from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.answer import Answer
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from trainium_core.account import Account
 from trainium_core.plan import Plan
 from trainium_core.plan.settings import SETTINGS
+from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight_each
 

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.account import Account
 from trainium_core.engines.projections import Check, checks
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.end_check import check_end

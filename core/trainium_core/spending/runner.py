@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.account.spending import SpendingAccount
 from trainium_core.audit import Audit, NotRead, audit
 from trainium_core.audit.runner import Progress
-from trainium_core.cost import CostLine, Total, estimate
+from trainium_core.costs.estimate import CostLine, Total, estimate
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.spending.account import SpendingAccount
 from trainium_core.spending.estimated import (
     forgotten_lines,
     hourly_lines,

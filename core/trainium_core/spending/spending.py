@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from trainium_core.audit import Audit
-from trainium_core.cost import Total
+from trainium_core.costs.estimate import Total
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import Buckets, NodeGroups, RunningWork, Work
+from trainium_core.nodes.groups import NodeGroups
+from trainium_core.teardown.account import Buckets, RunningWork, Work
 from trainium_core.teardown.scope import Scope, may_be_emptied
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from trainium_core.account.prices import Prices
-from trainium_core.account.teardown import MadeResource, StoredBytes, StoredSizes, TeardownAccount
 from trainium_core.plan import Plan
-from trainium_core.price_quotes import quotes
-from trainium_core.prices import PricedItem
-from trainium_core.prices_file import snapshot_prices
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import PricedItem, Prices
+from trainium_core.prices.quotes import quotes
+from trainium_core.stacks.description import MadeResource
+from trainium_core.teardown.account import StoredBytes, StoredSizes, TeardownAccount
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
 from trainium_core.teardown.scope import BUCKET, Scope, may_be_emptied
 from trainium_core.teardown.step import count

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from trainium_core.account.teardown import Leftover, LeftoverKind, TeardownAccount
 from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError

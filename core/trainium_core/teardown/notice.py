@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.account.teardown import NoticeAccount
+from trainium_core.nodes.notices import NoticeAccount
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.roster import Notice

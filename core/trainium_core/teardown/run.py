@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainium_core.account.teardown import TeardownAccount
+from trainium_core.teardown.account import TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
 from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from trainium_core.account.teardown import Leftover, MadeResource, StackDescription, Stacks
 from trainium_core.engines.engine import ServiceLogs
 from trainium_core.engines.registry import ENGINES, SERVICE_LOGS, STACK_NAMES
+from trainium_core.stacks.description import MadeResource, StackDescription, Stacks
+from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
 BUCKET = "AWS::S3::Bucket"

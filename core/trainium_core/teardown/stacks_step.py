@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from trainium_core.account.teardown import StackDescription, StackProgress, Stacks
+from trainium_core.stacks.description import StackDescription, StackProgress, Stacks
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, Step, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

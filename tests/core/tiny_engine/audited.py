@@ -1,6 +1,6 @@
 """What an audit looks for of the tiny engine."""
 
-from trainium_core.adapters.audit.listing import Entry, Listing, Place
+from trainium_core.audit.listings.listing import Entry, Listing, Place
 from trainium_core.audit.resource import Resource
 
 

@@ -1,8 +1,8 @@
 """What preflight asks for the tiny engine."""
 
-from trainium_core.account import Account
 from trainium_core.engines.tiny.settings import TinySettings
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.answer import Answer
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.cost_items import CostItem, cost_item
+from trainium_core.costs.items import CostItem, cost_item
 from trainium_core.engines.projections import Projections
 from trainium_core.engines.tiny.settings import TinySettings
 from trainium_core.plan import Plan

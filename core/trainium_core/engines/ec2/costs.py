@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from trainium_core.cost_items import Billed, CostItem, cost_item, network_items
+from trainium_core.costs.items import Billed, CostItem, cost_item, network_items
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.sections.file_systems import NEW_EFS
-from trainium_core.prices import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:

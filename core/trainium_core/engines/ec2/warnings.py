@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
-from trainium_core.neuron_software import frameworks
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged, pilot_warnings
 

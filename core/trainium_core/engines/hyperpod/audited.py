@@ -1,7 +1,7 @@
 """The HyperPod clusters that an audit looks for."""
 
-from trainium_core.adapters.audit.listing import Entry, Listing, Place
-from trainium_core.adapters.audit.sagemaker import INSTANCES, of_sagemaker
+from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import Resource
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.cost_items import CostItem, always, cost_item, network_items
+from trainium_core.costs.items import CostItem, always, cost_item, network_items
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.plan import Plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.cost_items import CostItem, always, cost_item, network_items
+from trainium_core.costs.items import CostItem, always, cost_item, network_items
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.plan import Plan

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from trainium_core.catalog import DATA
+from trainium_core.facts import DATA
 
 
 @cache

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from trainium_core.nearest_region import nearest_region
+from trainium_core.catalog.nearest_region import nearest_region
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem, nearest

@@ -1,7 +1,7 @@
 """What is done on a node, how long it may take, and what happens to a node that fails."""
 
 from trainium_core.facts import facts
-from trainium_core.node_checks import NODE_CHECKS
+from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.settings.forms import Choice, Names, Switch, WholeNumber
 from trainium_core.settings.setting import section, setting
 

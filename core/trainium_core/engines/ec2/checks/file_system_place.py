@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from trainium_core.account import Account
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.answer import Answer
 
 

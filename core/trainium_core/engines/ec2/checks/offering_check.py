@@ -1,7 +1,7 @@
 """Whether the zone of the nodes offers their type."""
 
-from trainium_core.account import Account
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.answer import Answer
 
 

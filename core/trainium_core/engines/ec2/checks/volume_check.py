@@ -1,7 +1,7 @@
 """Whether Auto Scaling can launch instances whose volumes are encrypted."""
 
-from trainium_core.account.volumes import Volumes
 from trainium_core.plan import Plan
+from trainium_core.storage.volumes import Volumes
 from trainium_runtime.answer import Answer
 
 _ROLE = "AWSServiceRoleForAutoScaling"

@@ -1,7 +1,7 @@
 """The zone that the nodes of a plan go to."""
 
-from trainium_core.account import Account
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_runtime.errors import UnavailableError
 
 

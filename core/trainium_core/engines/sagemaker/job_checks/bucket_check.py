@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from trainium_core.account.buckets import Buckets
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
+from trainium_core.storage.buckets import Buckets
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 

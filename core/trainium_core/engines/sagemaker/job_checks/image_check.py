@@ -1,6 +1,6 @@
 """Whether the container image of a training job is there, where SageMaker pulls it from."""
 
-from trainium_core.account.sagemaker import ContainerImages
+from trainium_core.engines.sagemaker.job_checks.account import ContainerImages
 from trainium_core.engines.sagemaker.jobs.images import parsed_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.plan import Plan

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from trainium_core.account.sagemaker import SageMakerAccount
+from trainium_core.engines.sagemaker.job_checks.account import SageMakerAccount
 from trainium_core.engines.sagemaker.job_checks.bucket_check import check_job_buckets
 from trainium_core.engines.sagemaker.job_checks.image_check import check_job_image
 from trainium_core.engines.sagemaker.job_checks.quota_check import check_job_quota

@@ -8,7 +8,7 @@ from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.sagemaker import quota_of_sagemaker
-from trainium_core.quotas.sagemaker_room import room_for_instances
+from trainium_core.quotas.sagemaker_check import room_for_instances
 from trainium_runtime.answer import Answer
 from trainium_runtime.quota import Quotas
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from trainium_core.account.sagemaker import Roles
+from trainium_core.engines.sagemaker.job_checks.account import Roles
 from trainium_core.engines.sagemaker.jobs.images import parsed_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.training_facts import training_facts

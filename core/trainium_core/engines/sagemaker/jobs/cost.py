@@ -2,15 +2,14 @@
 
 from decimal import Decimal
 
-from trainium_core.account.prices import Prices
-from trainium_core.cost import Estimate, cost_lines
-from trainium_core.cost_items import CostItem
+from trainium_core.costs.estimate import Estimate, cost_lines
+from trainium_core.costs.items import CostItem
 from trainium_core.engines.sagemaker.costs import SPOT_TRAINING, TRAINING
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
 from trainium_core.plan import Plan
-from trainium_core.price_quotes import quotes
-from trainium_core.prices import PricedItem
-from trainium_core.prices_file import snapshot_prices
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import PricedItem, Prices
+from trainium_core.prices.quotes import quotes
 
 MINUTES_PER_HOUR = 60
 

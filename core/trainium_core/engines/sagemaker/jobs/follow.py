@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from trainium_core.account.training_jobs import JobState, LogLine, LogPage, TrainingJobs
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, LogPage, TrainingJobs
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 10

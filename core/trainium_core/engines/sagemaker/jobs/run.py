@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from trainium_core.account.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
 from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_core.plan import Plan
 
 
@@ -19,7 +19,7 @@ def packed_job(job: TrainingJob, package: SourcePackage) -> TrainingJob:
 
 def checked_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
     """The request, held against our rules and AWS's own model of it. Raises JobError."""
-    from trainium_core.adapters.request_model import check_training_job_request
+    from trainium_core.engines.sagemaker.jobs.aws_request_model import check_training_job_request
 
     request = training_job_request(plan, job)
     check_training_job_request(request)
@@ -52,7 +52,7 @@ def run_training_job(
     Raises JobError, RequestRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it runs.
     """
     if aws is None:
-        from trainium_core.adapters.training_job_control import AwsTrainingJobControl
+        from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
 
         aws = AwsTrainingJobControl(plan.region)
     start_training_job(plan, job, package, aws)

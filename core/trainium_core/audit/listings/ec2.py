@@ -1,0 +1,58 @@
+"""How entries of EC2's answers are read, whatever kind they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+from trainium_core.audit.listings.listing import Entry, Listing, Place, tags_of
+from trainium_core.audit.resource import FREE, Charge, Resource
+
+
+def of_ec2(
+    *,
+    kind: str,
+    resource_type: str,
+    arn_type: str,
+    operation: str,
+    permission: str,
+    entries: str,
+    read: Callable[[Entry, Place], Resource | None],
+    arguments: dict[str, Any] | None = None,
+) -> Listing:
+    return Listing(
+        kind=kind,
+        resource_type=f"AWS::EC2::{resource_type}",
+        arn_type=f"ec2:{arn_type}",
+        service="ec2",
+        operation=operation,
+        permission=f"ec2:{permission}",
+        entries=entries,
+        read=read,
+        arguments=arguments or {},
+    )
+
+
+def ec2_resource(
+    entry: Entry,
+    place: Place,
+    *,
+    arn_type: str,
+    resource_id: str,
+    other_ids: tuple[str, ...] = (),
+    parents: tuple[str | None, ...] = (),
+    state: str = "",
+    detail: str = "",
+    created: Any = None,
+    charge: Charge = FREE,
+) -> Resource:
+    tags = tags_of(entry)
+    return Resource(
+        name=resource_id,
+        arn=place.arn("ec2", f"{arn_type}/{resource_id}"),
+        ids=frozenset([resource_id, *other_ids]),
+        tags=tags,
+        parents=frozenset(parent for parent in parents if parent),
+        state=state,
+        detail=detail or tags.get("Name", ""),
+        created=created,
+        charge=charge,
+    )

@@ -1,0 +1,144 @@
+"""Instances, what they are launched from, and the room that is held for them."""
+
+from decimal import Decimal
+
+from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
+from trainium_core.audit.listings.listing import Entry, Place
+from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
+
+_BILLED_STATES = ("pending", "running")
+_PREPAID = Charge(note="paid when it was bought")
+_RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pending", "delayed")
+
+
+def _instance(entry: Entry, place: Place) -> Resource | None:
+    state = entry["State"]["Name"]
+    if state == "terminated":  # AWS goes on showing it for an hour; nobody pays for it
+        return None
+    return ec2_resource(
+        entry,
+        place,
+        arn_type="instance",
+        resource_id=entry["InstanceId"],
+        parents=(entry.get("VpcId"),),
+        state=state,
+        detail=entry["InstanceType"],
+        created=entry.get("LaunchTime"),
+        charge=_charge_of_instance(entry) if state in _BILLED_STATES else FREE,
+    )
+
+
+def _charge_of_instance(entry: Entry) -> Charge:
+    lifecycle = entry.get("InstanceLifecycle")
+    if lifecycle == CAPACITY_BLOCK:
+        return _PREPAID
+    product = SPOT if lifecycle == "spot" else ON_DEMAND
+    return Charge(items=(ChargedItem(product=product, quantity=Decimal(1), instance_type=entry["InstanceType"]),))
+
+
+def _reservation(entry: Entry, place: Place) -> Resource | None:
+    if entry["State"] not in _RESERVED_STATES:
+        return None
+    free = entry.get("AvailableInstanceCount", 0)
+    return ec2_resource(
+        entry,
+        place,
+        arn_type="capacity-reservation",
+        resource_id=entry["CapacityReservationId"],
+        state=entry["State"],
+        detail=f"{entry['TotalInstanceCount']} x {entry['InstanceType']}, {free} unused",
+        created=entry.get("CreateDate"),
+        charge=_charge_of_reservation(entry, free),
+    )
+
+
+def _charge_of_reservation(entry: Entry, free: int) -> Charge:
+    """What runs in it is billed as instances; what is unused costs the same."""
+    if entry.get("ReservationType") == CAPACITY_BLOCK:
+        return _PREPAID
+    if entry["State"] != "active" or not free:
+        return FREE
+    unused = ChargedItem(product=ON_DEMAND, quantity=Decimal(free), instance_type=entry["InstanceType"])
+    return Charge(items=(unused,))
+
+
+def _placement_group(entry: Entry, place: Place) -> Resource:
+    ids = (entry["GroupId"],) if "GroupId" in entry else ()
+    return ec2_resource(
+        entry,
+        place,
+        arn_type="placement-group",
+        resource_id=entry["GroupName"],
+        other_ids=ids,
+        state=entry["State"],
+        detail=entry.get("Strategy", ""),
+    )
+
+
+def _launch_template(entry: Entry, place: Place) -> Resource:
+    return ec2_resource(
+        entry,
+        place,
+        arn_type="launch-template",
+        resource_id=entry["LaunchTemplateId"],
+        other_ids=(entry["LaunchTemplateName"],),
+        detail=entry["LaunchTemplateName"],
+        created=entry.get("CreateTime"),
+    )
+
+
+def _key_pair(entry: Entry, place: Place) -> Resource:
+    ids = (entry["KeyName"],)
+    return ec2_resource(
+        entry, place, arn_type="key-pair", resource_id=entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"]
+    )
+
+
+COMPUTE = (
+    of_ec2(
+        kind="EC2 instance",
+        resource_type="Instance",
+        arn_type="instance",
+        operation="describe_instances",
+        permission="DescribeInstances",
+        entries="Reservations[].Instances[]",
+        read=_instance,
+    ),
+    of_ec2(
+        kind="capacity reservation",
+        resource_type="CapacityReservation",
+        arn_type="capacity-reservation",
+        operation="describe_capacity_reservations",
+        permission="DescribeCapacityReservations",
+        entries="CapacityReservations[]",
+        read=_reservation,
+    ),
+    of_ec2(
+        kind="placement group",
+        resource_type="PlacementGroup",
+        arn_type="placement-group",
+        operation="describe_placement_groups",
+        permission="DescribePlacementGroups",
+        entries="PlacementGroups[]",
+        read=_placement_group,
+    ),
+    of_ec2(
+        kind="launch template",
+        resource_type="LaunchTemplate",
+        arn_type="launch-template",
+        operation="describe_launch_templates",
+        permission="DescribeLaunchTemplates",
+        entries="LaunchTemplates[]",
+        read=_launch_template,
+    ),
+    of_ec2(
+        kind="key pair",
+        resource_type="KeyPair",
+        arn_type="key-pair",
+        operation="describe_key_pairs",
+        permission="DescribeKeyPairs",
+        entries="KeyPairs[]",
+        read=_key_pair,
+    ),
+)

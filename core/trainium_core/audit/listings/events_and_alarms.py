@@ -1,0 +1,103 @@
+"""What watches the clock, the events, the metrics and the money: rules, schedules, topics, alarms, budgets."""
+
+from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.resource import BY_USE, Charge, Resource
+
+BUDGETS_REGION = "us-east-1"
+"""Budgets have one endpoint for all regions."""
+
+
+def _rule(entry: Entry, _place: Place) -> Resource | None:
+    if entry.get("ManagedBy"):  # a service's own, which nobody can delete
+        return None
+    name, arn = entry["Name"], entry["Arn"]
+    return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=entry.get("State", ""), charge=BY_USE)
+
+
+def _schedule(entry: Entry, _place: Place) -> Resource:
+    name, arn = entry["Name"], entry["Arn"]
+    return Resource(
+        name=name,
+        arn=arn,
+        ids=frozenset([name, arn]),
+        state=entry.get("State", ""),
+        created=entry.get("CreationDate"),
+        charge=BY_USE,
+    )
+
+
+def _topic(entry: Entry, _place: Place) -> Resource:
+    arn = entry["TopicArn"]
+    return Resource(name=arn.rpartition(":")[2], arn=arn, ids=frozenset([arn]), charge=BY_USE)
+
+
+def _alarm(entry: Entry, _place: Place) -> Resource:
+    name, arn = entry["AlarmName"], entry["AlarmArn"]
+    ids = frozenset([name, arn])
+    return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=Charge(unpriced="an alarm"))
+
+
+def _budget(entry: Entry, place: Place) -> Resource:
+    name = entry["BudgetName"]
+    return Resource(
+        name=name,
+        arn=place.arn("budgets", f"budget/{name}", is_global=True),
+        ids=frozenset([name]),
+        detail=f"{entry.get('BudgetLimit', {}).get('Amount', '?')} {entry.get('BudgetLimit', {}).get('Unit', '')}",
+    )
+
+
+EVENTS_AND_ALARMS = (
+    Listing(
+        kind="EventBridge rule",
+        resource_type="AWS::Events::Rule",
+        arn_type="events:rule",
+        service="events",
+        operation="list_rules",
+        permission="events:ListRules",
+        entries="Rules[]",
+        read=_rule,
+    ),
+    Listing(
+        kind="schedule",
+        resource_type="AWS::Scheduler::Schedule",
+        arn_type="scheduler:schedule",
+        service="scheduler",
+        operation="list_schedules",
+        permission="scheduler:ListSchedules",
+        entries="Schedules[]",
+        read=_schedule,
+    ),
+    Listing(
+        kind="SNS topic",
+        resource_type="AWS::SNS::Topic",
+        arn_type="sns",
+        service="sns",
+        operation="list_topics",
+        permission="sns:ListTopics",
+        entries="Topics[]",
+        read=_topic,
+    ),
+    Listing(
+        kind="CloudWatch alarm",
+        resource_type="AWS::CloudWatch::Alarm",
+        arn_type="cloudwatch:alarm",
+        service="cloudwatch",
+        operation="describe_alarms",
+        permission="cloudwatch:DescribeAlarms",
+        entries="MetricAlarms[]",
+        read=_alarm,
+    ),
+    Listing(
+        kind="budget",
+        resource_type="AWS::Budgets::Budget",
+        arn_type="budgets:budget",
+        service="budgets",
+        operation="describe_budgets",
+        permission="budgets:ViewBudget",
+        entries="Budgets[]",
+        read=_budget,
+        arguments={"AccountId": "{account}"},
+        endpoint_region=BUDGETS_REGION,
+    ),
+)

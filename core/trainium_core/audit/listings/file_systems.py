@@ -1,0 +1,98 @@
+"""File systems and their backups."""
+
+from decimal import Decimal
+
+from trainium_core.audit.listings.listing import Entry, Listing, Place, gib, tags_of
+from trainium_core.audit.resource import Charge, ChargedItem, Resource
+
+_BYTES_PER_GB = 2**30
+
+
+def _fsx(entry: Entry, place: Place) -> Resource:
+    file_system_id = entry["FileSystemId"]
+    return Resource(
+        name=file_system_id,
+        arn=entry.get("ResourceARN") or place.arn("fsx", f"file-system/{file_system_id}"),
+        ids=frozenset([file_system_id]),
+        tags=tags_of(entry),
+        state=entry.get("Lifecycle", ""),
+        detail=f"{entry['StorageCapacity']} GiB, {entry['FileSystemType']}",
+        created=entry.get("CreationTime"),
+        charge=_charge_of_fsx(entry),
+    )
+
+
+def _charge_of_fsx(entry: Entry) -> Charge:
+    """The one price that this package knows is that of scratch storage on SSD."""
+    kept = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
+    if not kept.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
+        return Charge(unpriced=f"{entry['FileSystemType']} storage, {kept or 'of another kind'}")
+    return Charge(items=(ChargedItem(product="fsx-lustre-storage", quantity=Decimal(entry["StorageCapacity"])),))
+
+
+def _backup(entry: Entry, place: Place) -> Resource:
+    backup_id = entry["BackupId"]
+    return Resource(
+        name=backup_id,
+        arn=entry.get("ResourceARN") or place.arn("fsx", f"backup/{backup_id}"),
+        ids=frozenset([backup_id]),
+        tags=tags_of(entry),
+        parents=frozenset([one for one in (entry.get("FileSystem", {}).get("FileSystemId"),) if one]),
+        state=entry.get("Lifecycle", ""),
+        detail=f"{entry.get('Type', '')} of {entry.get('FileSystem', {}).get('FileSystemId', 'a file system')}",
+        created=entry.get("CreationTime"),
+        charge=Charge(unpriced="backup storage"),
+    )
+
+
+def _efs(entry: Entry, place: Place) -> Resource:
+    file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
+    elsewhere = size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
+    stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
+    return Resource(
+        name=file_system_id,
+        arn=entry.get("FileSystemArn") or place.arn("elasticfilesystem", f"file-system/{file_system_id}"),
+        ids=frozenset([file_system_id]),
+        tags=tags_of(entry),
+        state=entry["LifeCycleState"],
+        detail=f"{gib(size['Value'])}{', ' + entry['Name'] if entry.get('Name') else ''}",
+        created=entry.get("CreationTime"),
+        charge=Charge(
+            items=(ChargedItem(product="efs-storage", quantity=stored),),
+            unpriced="what is not in EFS Standard" if elsewhere else "",
+        ),
+    )
+
+
+FILE_SYSTEMS = (
+    Listing(
+        kind="FSx file system",
+        resource_type="AWS::FSx::FileSystem",
+        arn_type="fsx:file-system",
+        service="fsx",
+        operation="describe_file_systems",
+        permission="fsx:DescribeFileSystems",
+        entries="FileSystems[]",
+        read=_fsx,
+    ),
+    Listing(
+        kind="FSx backup",
+        resource_type="AWS::FSx::Backup",
+        arn_type="fsx:backup",
+        service="fsx",
+        operation="describe_backups",
+        permission="fsx:DescribeBackups",
+        entries="Backups[]",
+        read=_backup,
+    ),
+    Listing(
+        kind="EFS file system",
+        resource_type="AWS::EFS::FileSystem",
+        arn_type="elasticfilesystem:file-system",
+        service="efs",
+        operation="describe_file_systems",
+        permission="elasticfilesystem:DescribeFileSystems",
+        entries="FileSystems[]",
+        read=_efs,
+    ),
+)

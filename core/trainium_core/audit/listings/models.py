@@ -1,0 +1,69 @@
+"""What somebody may have made of trained models: endpoints and models of SageMaker, and repositories of images."""
+
+from dataclasses import replace
+
+from trainium_core.audit.listings.listing import Ask, Entry, Listing, Place, gib
+from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
+from trainium_core.audit.resource import FREE, Charge, Resource
+from trainium_runtime.aws_errors import read_errors
+
+
+def _endpoint(entry: Entry, _place: Place) -> Resource:
+    return of_sagemaker(entry, "Endpoint", state=entry["EndpointStatus"], charge=INSTANCES)
+
+
+def _model(entry: Entry, _place: Place) -> Resource:
+    return of_sagemaker(entry, "Model")
+
+
+def _repository(entry: Entry, _place: Place) -> Resource:
+    return Resource(
+        name=entry["repositoryName"],
+        arn=entry["repositoryArn"],
+        ids=frozenset([entry["repositoryName"]]),
+        created=entry.get("createdAt"),
+        charge=Charge(unpriced="storage that was not counted"),
+    )
+
+
+def _measure_repository(ask: Ask, repository: Resource) -> Resource | None:
+    with read_errors("ecr:DescribeImages"):
+        pages = ask("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
+        sizes = [image.get("imageSizeInBytes", 0) for page in pages for image in page["imageDetails"]]
+    charge = Charge(unpriced="image storage") if sizes else FREE
+    return replace(repository, detail=f"{len(sizes)} images, {gib(sum(sizes))}", charge=charge)
+
+
+MODELS = (
+    Listing(
+        kind="SageMaker endpoint",
+        resource_type="AWS::SageMaker::Endpoint",
+        arn_type="sagemaker:endpoint",
+        service="sagemaker",
+        operation="list_endpoints",
+        permission="sagemaker:ListEndpoints",
+        entries="Endpoints[]",
+        read=_endpoint,
+    ),
+    Listing(
+        kind="SageMaker model",
+        resource_type="AWS::SageMaker::Model",
+        arn_type="sagemaker:model",
+        service="sagemaker",
+        operation="list_models",
+        permission="sagemaker:ListModels",
+        entries="Models[]",
+        read=_model,
+    ),
+    Listing(
+        kind="ECR repository",
+        resource_type="AWS::ECR::Repository",
+        arn_type="ecr:repository",
+        service="ecr",
+        operation="describe_repositories",
+        permission="ecr:DescribeRepositories",
+        entries="repositories[]",
+        read=_repository,
+        measure=_measure_repository,
+    ),
+)

@@ -1,0 +1,97 @@
+"""Buckets, with all that is in them: old versions and unfinished uploads are billed too, and seldom seen."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import islice
+
+from trainium_core.audit.listings.listing import Ask, Entry, Listing, Place, gib
+from trainium_core.audit.resource import Charge, ChargedItem, Resource
+from trainium_runtime.aws_errors import read_errors
+
+PAGES = 50
+"""Of 1000 versions each: a bucket with more is not counted to its end, and its price is unknown."""
+
+_BYTES_PER_GB = 2**30
+
+
+@dataclass
+class _Content:
+    """What was counted in a bucket. `whole`: whether that is all."""
+
+    sizes: Counter[str] = field(default_factory=Counter[str])
+    versions: int = 0
+    old: int = 0
+    markers: int = 0
+    uploads: int = 0
+    whole: bool = True
+
+    @property
+    def size(self) -> int:
+        return self.sizes.total()
+
+
+def _bucket(entry: Entry, place: Place) -> Resource:
+    name = entry["Name"]
+    return Resource(
+        name=name,
+        arn=f"arn:{place.partition}:s3:::{name}",
+        ids=frozenset([name]),
+        created=entry.get("CreationDate"),
+        charge=Charge(unpriced="storage that was not counted"),
+    )
+
+
+def _measure(ask: Ask, bucket: Resource) -> Resource | None:
+    content = _content(ask, bucket.name)
+    return replace(bucket, detail=_in_words(content), charge=_charge(content))
+
+
+def _content(ask: Ask, bucket: str) -> _Content:
+    s3, content = ask("s3"), _Content()
+    with read_errors(f"s3:ListBucketVersions on the bucket {bucket}"):
+        pages = iter(s3.get_paginator("list_object_versions").paginate(Bucket=bucket))
+        for page in islice(pages, PAGES):
+            for version in page.get("Versions", ()):
+                content.sizes[version.get("StorageClass", "STANDARD")] += version["Size"]
+                content.versions += 1
+                content.old += not version["IsLatest"]
+            content.markers += len(page.get("DeleteMarkers", ()))
+        content.whole = next(pages, None) is None
+    with read_errors(f"s3:ListBucketMultipartUploads on the bucket {bucket}"):
+        content.uploads = len(s3.list_multipart_uploads(Bucket=bucket).get("Uploads") or ())
+    return content
+
+
+def _in_words(content: _Content) -> str:
+    counted = f"{content.versions} object versions ({content.old} old), {gib(content.size)}"
+    parts = [
+        counted if content.whole else f"more than {counted}",
+        f"{content.markers} delete markers" if content.markers else "",
+        f"{content.uploads} unfinished uploads" if content.uploads else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _charge(content: _Content) -> Charge:
+    unpriced = [name for name in sorted(content.sizes) if name != "STANDARD"]
+    unpriced += ["more versions than were counted"] if not content.whole else []
+    unpriced += ["unfinished uploads"] if content.uploads else []
+    stored = Decimal(content.sizes["STANDARD"]) / _BYTES_PER_GB
+    items = (ChargedItem(product="s3-storage", quantity=stored),) if stored else ()
+    return Charge(items=items, unpriced=", ".join(unpriced))
+
+
+BUCKETS = (
+    Listing(
+        kind="S3 bucket",
+        resource_type="AWS::S3::Bucket",
+        arn_type="s3",
+        service="s3",
+        operation="list_buckets",
+        permission="s3:ListAllMyBuckets",
+        entries="Buckets[]",
+        read=_bucket,
+        measure=_measure,
+    ),
+)

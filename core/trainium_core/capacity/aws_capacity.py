@@ -1,0 +1,151 @@
+"""Asks EC2 for Capacity Blocks, reservations and spot placement scores. Nothing here buys anything."""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, cast
+
+from botocore.exceptions import ClientError
+
+from trainium_core.capacity.offerings import BlockOffering, Reservation
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
+
+_RUNNING = ("pending", "running")
+_USABLE = ("active", "scheduled")
+# EC2 documentation, view Capacity Blocks: before a block begins its capacity appears as zero, and this tag tells it.
+_SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
+_NOT_SOLD = "not supported for Capacity Blocks"
+
+_PLAIN_WORDS = {
+    "CapacityBlockDescribeLimitExceeded": "AWS lets this account search no Capacity Blocks here for now: it allows few "
+    "searches (try again in some minutes), and none to an account whose quota for Capacity Blocks of the type is 0 "
+    "(ask AWS Support)",
+    "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
+    "in UltraServers, and this account may not search for them: ask AWS Support",
+    "PendingVerification": "AWS is still verifying this account, and sells it no Capacity Blocks until then",
+    "MaxConfigLimitExceeded": "AWS gives this account no more spot placement scores for other types, numbers or "
+    "regions within 24 hours",
+}
+"""What AWS answers in its own way, by a sign in the code or message of the error."""
+
+
+class AwsCapacity(AwsService):
+    def block_offerings(
+        self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
+    ) -> Sequence[BlockOffering] | None:
+        asked: dict[str, Any] = {
+            "InstanceType": instance_type,
+            "InstanceCount": instances,
+            "CapacityDurationHours": hours,
+        }
+        if latest_end is not None:
+            asked["EndDateRange"] = latest_end
+        with read_errors("ec2:DescribeCapacityBlockOfferings", absent=(_NOT_SOLD,)), _plain_words():
+            pages = self.client("ec2").get_paginator("describe_capacity_block_offerings").paginate(**asked)
+            offered = [entry for page in pages for entry in page["CapacityBlockOfferings"]]
+            zone_ids = self._zone_ids() if offered else dict[str, str]()
+            return [_offering(entry, zone_ids) for entry in offered]
+        return None
+
+    def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
+        # One region a call: a list with a region that the account has not enabled would be refused whole.
+        with read_errors("ec2:GetSpotPlacementScores"), _plain_words():
+            pages = self.client("ec2").get_paginator("get_spot_placement_scores")
+            scores = pages.paginate(
+                InstanceTypes=[instance_type],
+                TargetCapacity=instances,
+                SingleAvailabilityZone=True,
+                RegionNames=[self.region],
+            )
+            return {
+                entry["AvailabilityZoneId"]: entry["Score"] for page in scores for entry in page["SpotPlacementScores"]
+            }
+
+    def reservations(self, instance_type: str) -> Sequence[Reservation]:
+        filters = [
+            {"Name": "instance-type", "Values": [instance_type]},
+            {"Name": "state", "Values": [*_USABLE]},
+        ]
+        with read_errors("ec2:DescribeCapacityReservations"):
+            pages = self.client("ec2").get_paginator("describe_capacity_reservations")
+            return [
+                _reservation(entry)
+                for page in pages.paginate(Filters=filters)
+                for entry in page["CapacityReservations"]
+            ]
+
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        with read_errors("ec2:DescribeCapacityReservations", absent=("InvalidCapacityReservationId.",)):
+            answer = self.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
+            for entry in answer["CapacityReservations"]:
+                return _reservation(entry)
+        return None
+
+    def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
+        filters = [
+            {"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]},
+            {"Name": "instance-state-name", "Values": [*_RUNNING]},
+        ]
+        with read_errors("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances")
+            return sum(
+                instance.get("CapacityReservationId") == reservation_id
+                for page in pages.paginate(Filters=filters)
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+            )
+
+    def _zone_ids(self) -> Mapping[str, str]:
+        """Zone ids by the names that they have in this account: offerings tell the name alone."""
+        with read_errors("ec2:DescribeAvailabilityZones"):
+            zones = self.client("ec2").describe_availability_zones()["AvailabilityZones"]
+            return {zone["ZoneName"]: zone["ZoneId"] for zone in zones}
+
+
+@contextmanager
+def _plain_words() -> Generator[None]:
+    """Tell the errors that AWS words in its own way as UnavailableError."""
+    try:
+        yield
+    except ClientError as error:
+        answer = cast(Any, error).response["Error"]
+        for sign, words in _PLAIN_WORDS.items():
+            if sign in f"{answer['Code']} {answer.get('Message', '')}":
+                raise UnavailableError(words) from error
+        raise
+
+
+def _offering(entry: Mapping[str, Any], zone_ids: Mapping[str, str]) -> BlockOffering:
+    return BlockOffering(
+        offering_id=entry["CapacityBlockOfferingId"],
+        instance_type=entry["InstanceType"],
+        instances=entry["InstanceCount"],
+        zone_id=zone_ids[entry["AvailabilityZone"]],
+        start=entry["StartDate"],
+        end=entry["EndDate"],
+        upfront_fee=Decimal(entry["UpfrontFee"]),
+        currency=entry["CurrencyCode"],
+    )
+
+
+def _reservation(entry: Mapping[str, Any]) -> Reservation:
+    group = entry.get("PlacementGroupArn")
+    tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
+    return Reservation(
+        reservation_id=entry["CapacityReservationId"],
+        capacity="capacity-block" if entry.get("ReservationType") == "capacity-block" else "reservation",
+        state=entry["State"],
+        instance_type=entry["InstanceType"],
+        platform=entry["InstancePlatform"],
+        tenancy=entry.get("Tenancy", "default"),
+        zone_id=entry["AvailabilityZoneId"],
+        total=max(entry["TotalInstanceCount"], int(tags.get(_SIZE_TAG, 0))),
+        available=entry["AvailableInstanceCount"],
+        start=entry.get("StartDate"),
+        end=entry.get("EndDate"),
+        placement_group=group.partition("placement-group/")[2] if group else None,
+    )

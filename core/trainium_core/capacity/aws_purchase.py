@@ -1,0 +1,55 @@
+"""Buys a Capacity Block: the one thing in this package that spends money. Only `trn capacity buy` uses it."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from trainium_core.capacity.offerings import INSTANCE_PLATFORM
+from trainium_runtime.aws_errors import write_errors
+from trainium_runtime.errors import RequestRefusedError
+
+ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
+"""A purchase has no token that tells a repetition from a second purchase: it is never sent twice."""
+
+
+class SaleUnknownError(Exception):
+    """AWS did not answer: the block may have been bought or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bought:
+    """What was bought: the reservation to launch into, and AWS's word for its state."""
+
+    reservation_id: str
+    state: str
+
+
+class AwsCapacityPurchase:
+    """Buys in one region with the credentials that boto3 finds. `client`: default one that sends a request once."""
+
+    def __init__(self, region: str, *, client: Any = None) -> None:
+        session: Any = boto3.Session()
+        self._client: Any = client or session.client("ec2", region_name=region, config=ONCE)
+
+    def buy(self, offering_id: str) -> Bought:
+        """Raises RequestRefusedError, SaleUnknownError."""
+        try:
+            with write_errors("ec2:PurchaseCapacityBlock"):
+                answer = self._client.purchase_capacity_block(
+                    CapacityBlockOfferingId=offering_id, InstancePlatform=INSTANCE_PLATFORM
+                )
+        except RequestRefusedError as error:
+            if _may_have_been_sold(error.__cause__):
+                raise SaleUnknownError(str(error)) from error
+            raise
+        bought = answer["CapacityReservation"]
+        return Bought(reservation_id=bought["CapacityReservationId"], state=bought["State"])
+
+
+def _may_have_been_sold(cause: BaseException | None) -> bool:
+    if not isinstance(cause, ClientError):
+        return True
+    return cast(Any, cause).response["ResponseMetadata"]["HTTPStatusCode"] >= 500

@@ -1,0 +1,189 @@
+"""What the answers of one region come to, as ways to get the nodes of a plan."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from trainium_core.capacity.offerings import INSTANCE_PLATFORM, BlockOffering, Reservation
+from trainium_core.capacity.option import CapacityOption
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Price, PricedItem
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.pilot_clock import stops_before_block_end
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityRequest:
+    """What is looked for: the nodes of a plan, in any region, for `hours`. `start_by` is the latest start, if any."""
+
+    plan: Plan
+    hours: int
+    now: datetime
+    start_by: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionAnswers:
+    """What one region answered; an error stands for a question without an answer.
+
+    `blocks` is empty both where no block is free and where AWS sells none of the type: `sells_blocks` tells them apart.
+    """
+
+    region: str
+    zones: Collection[str] | UnavailableError
+    reservations: Sequence[Reservation] | UnavailableError
+    blocks: Sequence[BlockOffering] | UnavailableError = ()
+    sells_blocks: bool = True
+    scores: Mapping[str, int] | UnavailableError
+    prices: Mapping[PricedItem, Price]
+
+
+def capacity_options(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    """Every way in which the type is sold, so that one that cannot be told about is seen to be missing."""
+    yield from _reserved(wish, answers)
+    for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
+        if capacity in wish.plan.type.usage_classes:
+            yield from ways(wish, answers)
+
+
+def last_moment(reservation: Reservation) -> datetime | None:
+    """Until when nodes run in it: they leave a Capacity Block before EC2 terminates them."""
+    if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
+        return reservation.end
+    return reservation.end - stops_before_block_end()
+
+
+def _reserved(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.reservations, UnavailableError):
+        yield _unknown("reservation", answers, answers.reservations)
+        return
+    for reservation in answers.reservations:
+        yield _reservation_option(wish, answers.region, reservation)
+
+
+def _reservation_option(wish: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
+    start = reservation.start if reservation.start and reservation.start > wish.now else None
+    last, room = last_moment(reservation), f"{reservation.room} of {reservation.total} instances are left"
+    prospect, note = "later" if start else "now", room
+    if start and not reservation.total:
+        prospect, note = "unknown", "its size is not shown before it starts"
+    elif reservation.room < wish.plan.nodes:
+        prospect, note = "no", f"{room}; {wish.plan.nodes} are needed"
+    elif reservation.platform != INSTANCE_PLATFORM:
+        prospect, note = "no", f"for {reservation.platform}"
+    elif last is not None and last <= wish.now:
+        prospect, note = "no", "its instances are being terminated"
+    return CapacityOption(
+        capacity=reservation.capacity,
+        region=region,
+        zone_id=reservation.zone_id,
+        prospect=prospect,
+        start=start,
+        end=last,
+        hours=_hours(last - (start or wish.now)) if last else None,
+        paid_for=True,
+        reservation_id=reservation.reservation_id,
+        note=note,
+    )
+
+
+def _on_demand(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.zones, UnavailableError):
+        yield _unknown(ON_DEMAND, answers, answers.zones)
+        return
+    price = answers.prices.get(_item(ON_DEMAND, wish, answers.region))
+    unlisted = price is not None and price.usd is None
+    for zone_id in sorted(answers.zones):
+        option = CapacityOption(
+            capacity=ON_DEMAND,
+            region=answers.region,
+            zone_id=zone_id,
+            prospect="unlikely" if unlisted else "now",
+            note="no price listed" if unlisted else "",
+        )
+        yield _priced(option, price, wish)
+    yield from _not_offered(ON_DEMAND, answers)
+
+
+def _spot(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.zones, UnavailableError) or isinstance(answers.scores, UnavailableError):
+        unavailable = answers.zones if isinstance(answers.zones, UnavailableError) else answers.scores
+        yield _unknown(SPOT, answers, unavailable)
+        return
+    for zone_id in sorted(answers.zones):
+        score = answers.scores.get(zone_id)
+        unlikely = score is not None and score <= facts()["spot_placement_scores"]["lowest"]
+        option = CapacityOption(
+            capacity=SPOT,
+            region=answers.region,
+            zone_id=zone_id,
+            prospect="unknown" if score is None else "unlikely" if unlikely else "now",
+            score=score,
+            note="AWS gave no spot placement score" if score is None else "lowest score" if unlikely else "",
+        )
+        yield _priced(option, answers.prices.get(_item(SPOT, wish, answers.region, zone_id)), wish)
+    yield from _not_offered(SPOT, answers)
+
+
+def _blocks(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if isinstance(answers.blocks, UnavailableError):
+        yield _unknown(CAPACITY_BLOCK, answers, answers.blocks)
+        return
+    for block in answers.blocks:
+        in_dollars = block.currency == "USD"
+        yield CapacityOption(
+            capacity=CAPACITY_BLOCK,
+            region=answers.region,
+            zone_id=block.zone_id,
+            prospect="later" if block.start > wish.now else "now",
+            start=block.start if block.start > wish.now else None,
+            end=block.end,
+            hours=block.hours,
+            hourly=block.upfront_fee / block.instances / block.hours if in_dollars else None,
+            total=block.upfront_fee if in_dollars else None,
+            buys_from=block.offering_id,
+            note="" if in_dollars else f"{block.upfront_fee} {block.currency}",
+        )
+    if not answers.blocks:
+        nodes, largest = wish.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
+        reason = f"none for {nodes} x {wish.hours} h"
+        if not answers.sells_blocks:
+            reason = "AWS sells none of this type here"
+            if wish.plan.type.instances_per_ultraserver > 1:
+                reason += ", but whole UltraServers to accounts that AWS Support has enabled"
+        elif nodes > largest:
+            reason = f"a block holds up to {largest} instances"
+        yield CapacityOption(capacity=CAPACITY_BLOCK, region=answers.region, prospect="no", note=reason)
+
+
+def _not_offered(capacity: str, answers: RegionAnswers) -> Iterator[CapacityOption]:
+    if not answers.zones:
+        note = "no zone offers the type to this account"
+        yield CapacityOption(capacity=capacity, region=answers.region, prospect="no", note=note)
+
+
+def _unknown(capacity: str, answers: RegionAnswers, unavailable: object) -> CapacityOption:
+    return CapacityOption(capacity=capacity, region=answers.region, prospect="unknown", note=str(unavailable))
+
+
+def priced_items(wish: CapacityRequest, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
+    """What of a region has a price by the hour: an instance on demand, and on the spot market of each zone."""
+    return (_item(ON_DEMAND, wish, region), *(_item(SPOT, wish, region, zone_id) for zone_id in sorted(zones)))
+
+
+def _item(product: str, wish: CapacityRequest, region: str, zone_id: str = "") -> PricedItem:
+    return PricedItem(product=product, region=region, instance_type=wish.plan.instance_type, zone_id=zone_id)
+
+
+def _priced(option: CapacityOption, price: Price | None, wish: CapacityRequest) -> CapacityOption:
+    """The option at a price by the hour, for as long as the wish says."""
+    hours = Decimal(wish.hours)
+    if price is None or price.usd is None:
+        return replace(option, hours=hours)
+    return replace(option, hours=hours, hourly=price.usd, total=price.usd * wish.plan.nodes * hours)
+
+
+def _hours(length: timedelta) -> Decimal:
+    return Decimal(max(length, timedelta()) / timedelta(hours=1))

@@ -1,0 +1,103 @@
+"""Asks several regions at once what it takes to get the nodes of a plan there."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Protocol, TypeVar
+
+from trainium_core.capacity.offerings import BlockOffering, Capacity
+from trainium_core.capacity.option import CapacityOption, ranked
+from trainium_core.capacity.region_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
+from trainium_core.facts import facts
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import CAPACITY_BLOCK, SPOT, Price, Prices
+from trainium_core.prices.quotes import Quotes, quotes
+from trainium_runtime.errors import UnavailableError
+
+Answered = TypeVar("Answered")
+Thing = TypeVar("Thing", bound=Hashable)
+
+
+class Seller(Capacity, Prices, Protocol):
+    """An account in one region, as far as capacity and its price are asked about."""
+
+    def zones_offering(self, instance_type: str) -> Collection[str]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The options, ranked, with the prices behind them and each reason why AWS was not heard about a price."""
+
+    options: tuple[CapacityOption, ...]
+    prices: tuple[Price, ...]
+    unavailable: tuple[str, ...]
+
+
+def search_capacity(wish: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
+    """Ask every region at once, all questions in it at once. A region without an answer has options that say so."""
+
+    def ask(region: str) -> tuple[RegionAnswers, Quotes]:
+        return ask_region(wish, region, seller_in(region))
+
+    with ThreadPoolExecutor(max(1, len(regions))) as threads:
+        told = list(threads.map(ask, regions))
+    options = [option for answers, _ in told for option in capacity_options(wish, answers)]
+    return Found(
+        options=ranked(options, start_by=wish.start_by),
+        prices=_once(price for answers, _ in told for price in answers.prices.values()),
+        unavailable=_once(reason for _, found in told for reason in found.unavailable),
+    )
+
+
+def ask_region(wish: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
+    """The answers of one region, and the prices that were found for what is sold by the hour there."""
+    name, nodes, sold = wish.plan.instance_type, wish.plan.nodes, wish.plan.type.usage_classes
+    asks_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
+    with ThreadPoolExecutor() as threads:
+        scores = blocks = None
+        if SPOT in sold:
+            score = partial(seller.spot_placement_scores, instance_type=name, instances=nodes)
+            scores = threads.submit(_answer, score)
+        if asks_blocks:
+            blocks = threads.submit(_answer, partial(_blocks, wish, seller))
+        reservations = threads.submit(_answer, partial(seller.reservations, name))
+        zones = _answer(partial(seller.zones_offering, name))
+        found = _NO_PRICES
+        if not isinstance(zones, UnavailableError):
+            items = priced_items(wish, region, zones)
+            found = quotes(items, own=wish.plan.prices, aws=seller, snapshot=snapshot_prices())
+    offered = blocks.result() if blocks else ()
+    answers = RegionAnswers(
+        region=region,
+        zones=zones,
+        reservations=reservations.result(),
+        blocks=() if offered is None else offered,
+        sells_blocks=offered is not None,
+        scores=scores.result() if scores else {},
+        prices=found.prices,
+    )
+    return answers, found
+
+
+def _blocks(wish: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
+    # A block may be longer than asked for by less than a day.
+    latest_end = wish.start_by + timedelta(hours=wish.hours, days=1) if wish.start_by else None
+    return seller.block_offerings(
+        instance_type=wish.plan.instance_type, instances=wish.plan.nodes, hours=wish.hours, latest_end=latest_end
+    )
+
+
+_NO_PRICES = Quotes(prices={})
+
+
+def _answer(question: Callable[[], Answered]) -> Answered | UnavailableError:
+    try:
+        return question()
+    except UnavailableError as error:
+        return error
+
+
+def _once(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple(dict.fromkeys(things))

@@ -1,0 +1,1 @@
+"""The instance types, and the Neuron software that runs on them."""

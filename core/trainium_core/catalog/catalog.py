@@ -1,0 +1,74 @@
+"""The instance types a plan can name, from data/instance_types.toml and a user's own file."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from trainium_core.catalog.file import CatalogError, CatalogFile, Fact, parse_catalog
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.facts import DATA
+
+__all__ = ["Catalog", "CatalogError", "Fact", "InstanceType", "builtin_catalog", "load_catalog"]
+
+
+class Catalog(Mapping[str, InstanceType]):
+    """Instance types by name. `facts` gives the source of a single value, `sources` what and of when a source is."""
+
+    def __init__(
+        self,
+        types: Iterable[InstanceType],
+        facts: Mapping[str, Mapping[str, Fact]],
+        sources: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self._types = {entry.name: entry for entry in types}
+        self.facts = facts
+        self.sources = sources
+
+    def __getitem__(self, name: str) -> InstanceType:
+        return self._types[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Every region that offers at least one type of the catalogue, sorted."""
+        return tuple(sorted({region for entry in self.values() for region in entry.zones}))
+
+    def offered_in(self, region: str) -> tuple[str, ...]:
+        return tuple(name for name, entry in self.items() if region in entry.zones)
+
+    def overlaid_with(self, file: CatalogFile) -> "Catalog":
+        """This catalogue with the types of a file added; where both know a name, the file wins.
+
+        Sources of the file keep their own keys, so a key that both use for different things is refused: CatalogError.
+        """
+        for key, source in file.sources.items():
+            if key in self.sources and source != self.sources[key]:
+                raise CatalogError(f"{file.where}: source {key!r} is taken already; give yours another key")
+        return Catalog([*self.values(), *file.types], {**self.facts, **file.facts}, {**self.sources, **file.sources})
+
+
+@cache
+def builtin_catalog() -> Catalog:
+    """The catalogue this package ships."""
+    file = parse_catalog((DATA / "instance_types.toml").read_text(encoding="utf-8"), "the built-in catalogue")
+    return Catalog(file.types, file.facts, file.sources)
+
+
+def load_catalog(overlay: Path | None = None) -> Catalog:
+    """The built-in catalogue, with the types of a user's file laid over it.
+
+    Raises CatalogError when the file is missing, is not TOML, or lacks a value, a source or a known type of value.
+    """
+    if overlay is None:
+        return builtin_catalog()
+    try:
+        text = overlay.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{overlay}: cannot be read ({error})") from error
+    return builtin_catalog().overlaid_with(parse_catalog(text, str(overlay)))

@@ -1,0 +1,71 @@
+"""The frameworks that Neuron images hold: data/neuron_software.toml, read once."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, cast
+
+from trainium_core.facts import DATA, facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """A framework on Neuron images. `stack` is its key: native and xla are PyTorch's two, jax is JAX.
+
+    environment: what the name of its virtual environment begins with. not_on: accelerators that it does not support.
+    first_release, last_release: of the Neuron SDK, such as 2.31; empty without a bound.
+    """
+
+    stack: str
+    title: str
+    environment: str
+    not_on: tuple[str, ...]
+    parameters: tuple[str, ...]
+    image_names: tuple[str, ...]
+    first_release: str = ""
+    last_release: str = ""
+
+    @property
+    def is_pytorch(self) -> bool:
+        return self.stack in ("native", "xla")
+
+    def runs_on(self, accelerator: str) -> bool:
+        return accelerator not in self.not_on
+
+
+@cache
+def frameworks() -> Mapping[str, Framework]:
+    """Every framework by its stack, the preferred ones first."""
+    entries = tomllib.loads((DATA / "neuron_software.toml").read_text())
+    return {stack: Framework(stack=stack, **_values(entry)) for stack, entry in entries.items()}
+
+
+def _values(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: tuple(cast("list[str]", value)) if isinstance(value, list) else value
+        for key, value in entry.items()
+        if key not in _PROVENANCE
+    }
+
+
+def framework_of_parameter(parameter: str | None) -> Framework | None:
+    """The framework that images of an SSM parameter hold; None where the parameter promises none."""
+    prefix = facts()["neuron_images"]["parameter_prefix"]
+    if parameter is None:
+        return None
+    return next(
+        (one for one in frameworks().values() if any(fnmatchcase(parameter, prefix + glob) for glob in one.parameters)),
+        None,
+    )
+
+
+def framework_of_image_name(name: str) -> Framework | None:
+    """The framework that an image's name promises; None where it promises none."""
+    return next(
+        (one for one in frameworks().values() if any(fnmatchcase(name, glob) for glob in one.image_names)), None
+    )
+
+
+_PROVENANCE = ("source", "date")

@@ -1,0 +1,144 @@
+"""What a plan costs: an hour with its nodes running, a month without nodes, and a pilot of some hours."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from trainium_core.costs.items import CostItem
+from trainium_core.costs.stacks import cluster_cost_items
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices
+from trainium_core.prices.products import products
+from trainium_core.prices.quotes import Quotes, quotes
+
+PILOT_HOURS = 8
+"""Length of a pilot unless somebody says otherwise: a working day."""
+
+_BY_THE_MONTH = ("GB-month", "GiBps-mo")
+_NOTHING = Decimal(0)
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostLine(CostItem):
+    """An item with its price, if a source has one. Amounts are US dollars; None where the price is not known."""
+
+    price: Price | None
+
+    @property
+    def unit(self) -> str:
+        return products()[self.item.product].unit
+
+    @property
+    def unit_usd(self) -> Decimal | None:
+        return None if self.price is None else self.price.usd
+
+    @property
+    def running_hour(self) -> Decimal | None:
+        """With all nodes running, by the hour. What is billed by use adds an amount that nobody knows: not here."""
+        if self.billed == "by use":
+            return _NOTHING
+        if self.unit_usd is None:
+            return None
+        hours = Decimal(facts()["billing"]["hours_per_month"]) if self.unit in _BY_THE_MONTH else Decimal(1)
+        return self.quantity * self.unit_usd / hours
+
+    @property
+    def asleep_month(self) -> Decimal | None:
+        """Without nodes, by the month. A Capacity Block is paid when it is bought: sleeping costs nothing more."""
+        if self.billed != "always":
+            return _NOTHING
+        hourly = self.running_hour
+        return None if hourly is None else hourly * facts()["billing"]["hours_per_month"]
+
+    def pilot(self, hours: Decimal) -> Decimal | None:
+        """With all nodes running for so many hours."""
+        hourly = self.running_hour
+        return None if hourly is None else hourly * hours
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """A sum in US dollars of what is known, and of how many prices are not: never a number that hides a gap."""
+
+    usd: Decimal
+    unknown: int
+
+    def __str__(self) -> str:
+        if not self.unknown:
+            return dollars(self.usd)
+        prices = f"{self.unknown} price{'s' if self.unknown > 1 else ''} unknown"
+        return f"at least {dollars(self.usd)}, {prices}" if self.usd else f"not known, {prices}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The lines and totals of a plan. `unavailable` is each reason why AWS was not heard about a price."""
+
+    lines: tuple[CostLine, ...]
+    hours: Decimal
+    unavailable: tuple[str, ...] = ()
+
+    @property
+    def running_hour(self) -> Total:
+        return _total(line.running_hour for line in self.lines)
+
+    @property
+    def asleep_month(self) -> Total:
+        return _total(line.asleep_month for line in self.lines)
+
+    @property
+    def pilot(self) -> Total:
+        return _total(line.pilot(self.hours) for line in self.lines)
+
+    @property
+    def unknown(self) -> tuple[CostLine, ...]:
+        """The lines whose price no source has, those billed by use too."""
+        return tuple(line for line in self.lines if line.unit_usd is None)
+
+
+def estimate(
+    plan: Plan,
+    *,
+    hours: Decimal = Decimal(PILOT_HOURS),
+    aws: Prices | None,
+    items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
+) -> Estimate:
+    """What the cluster costs by the plan's own prices, else by those of `aws` if it is given, else by the snapshot.
+
+    items: of what else the cost is wanted, such as stack_cost_items.
+    """
+    wanted = items(plan)
+    found = quotes((item.item for item in wanted), own=plan.prices, aws=aws, snapshot=snapshot_prices())
+    return Estimate(lines=cost_lines(wanted, found), hours=hours, unavailable=found.unavailable)
+
+
+def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]:
+    return tuple(CostLine(**vars(item), price=found.prices.get(item.item)) for item in items)
+
+
+def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
+    """Why an on-demand plan may never get an instance: AWS lists no price at which it would sell one."""
+    if plan.capacity != ON_DEMAND:
+        return None
+    price = next((line.price for line in estimated.lines if line.item.product == ON_DEMAND), None)
+    if price is None or price.usd is not None:
+        return None
+    in_blocks = CAPACITY_BLOCK in plan.type.usage_classes
+    sold = "AWS seems to sell it only as Capacity Blocks" if in_blocks else "AWS may not sell it"
+    return (
+        f"AWS lists no on-demand price for {plan.instance_type} in {plan.region} "
+        f"({price.date}, {price.source}): {sold}, and a launch may find none"
+    )
+
+
+def dollars(usd: Decimal) -> str:
+    """An amount for people, to the cent; less than a cent is said to be that."""
+    return "< $0.01" if 0 < usd < _CENT else f"${usd.quantize(_CENT, ROUND_HALF_UP):,}"
+
+
+def _total(amounts: Iterable[Decimal | None]) -> Total:
+    known = list(amounts)
+    return Total(usd=sum((usd for usd in known if usd is not None), _NOTHING), unknown=known.count(None))

@@ -1,0 +1,60 @@
+"""What an item of a cost is, and the items that several engines have."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from trainium_core.naming import SESSION_SERVICES
+from trainium_core.plan import Plan
+from trainium_core.plan.sections.network import Egress
+from trainium_core.prices.price import PricedItem
+
+Billed = Literal["running", "always", "prepaid", "by use"]
+"""While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount that
+nobody knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostItem:
+    """So much of a priced item. `resource_type` is the CloudFormation type of what is billed, or launches it."""
+
+    what: str
+    item: PricedItem
+    quantity: int | Decimal
+    billed: Billed
+    resource_type: str
+
+
+def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[CostItem]:
+    """What a network with this way out is billed for."""
+    if egress == "vpc-endpoints":
+        count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
+        yield cost_item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
+        yield cost_item(plan, "Endpoint data", "interface-endpoint-data", endpoint, "by use")
+    if egress == "nat-gateway":
+        gateway = "AWS::EC2::NatGateway"
+        yield cost_item(plan, "NAT gateway", "nat-gateway", gateway, "running")
+        yield cost_item(plan, "Public IPv4 address", "public-ipv4", "AWS::EC2::EIP", "running")
+        yield cost_item(plan, "NAT gateway data", "nat-gateway-data", gateway, "by use")
+        yield cost_item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
+
+
+def cost_item(
+    plan: Plan,
+    what: str,
+    product: str,
+    resource_type: str,
+    billed: Billed,
+    quantity: int | Decimal = 1,
+    instance_type: str = "",
+) -> CostItem:
+    """An item that is billed alike in every zone."""
+    priced = PricedItem(product=product, region=plan.region, instance_type=instance_type)
+    return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)
+
+
+def always(items: Iterable[CostItem]) -> Iterator[CostItem]:
+    """The items of a stack that does not sleep."""
+    for item in items:
+        yield replace(item, billed="always") if item.billed == "running" else item

@@ -1,0 +1,67 @@
+"""An AWS account as training jobs see it, asked through boto3. Nothing here changes anything."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, cast
+from urllib.parse import unquote
+
+from trainium_core.engines.sagemaker.job_checks.account import Role
+from trainium_core.identity.aws_caller import AwsIdentities
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.storage.aws_buckets import AwsBuckets
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_quotas import AwsQuotas
+from trainium_runtime.aws_service import AwsService
+
+_NO_IMAGE = ("RepositoryNotFoundException",)
+
+
+class AwsRoles(AwsService):
+    def role(self, name: str) -> Role | None:
+        with read_errors("iam:GetRole", absent=("NoSuchEntity",)):
+            found = self.client("iam").get_role(RoleName=name)["Role"]
+            return Role(arn=found["Arn"], trusted_services=frozenset(_services(found["AssumeRolePolicyDocument"])))
+        return None
+
+    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
+        with read_errors("iam:SimulatePrincipalPolicy"):
+            answer = self.client("iam").simulate_principal_policy(
+                PolicySourceArn=role_arn, ActionNames=[*actions], ResourceArns=[resource]
+            )
+        results = answer["EvaluationResults"]
+        return [result["EvalActionName"] for result in results if result["EvalDecision"] != "allowed"]
+
+
+class AwsContainerImages(AwsService):
+    def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
+        # What a pull asks too, and what the policies of AWS's repositories allow everybody.
+        with read_errors("ecr:BatchGetImage", absent=_NO_IMAGE):
+            answer = self._clients.client("ecr", region).batch_get_image(
+                registryId=account, repositoryName=repository, imageIds=[dict(reference)]
+            )
+            return bool(answer["images"])
+        return False
+
+
+class AwsStackOutputs(AwsService):
+    def stack_outputs(self, name: str) -> Mapping[str, str] | None:
+        with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
+            stack = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+            return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+        return None
+
+
+class AwsSageMakerAccount(
+    AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsContainerImages, AwsBuckets, AwsStackOutputs
+):
+    """Answers job_checks.account.SageMakerAccount for the credentials that boto3 finds."""
+
+
+def _services(policy: Any) -> Iterator[str]:
+    """The services that an assume-role policy trusts; boto3 gives it decoded, others as text."""
+    document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
+    for statement in document["Statement"]:
+        trusted = statement.get("Principal", {})
+        if statement["Effect"] == "Allow" and isinstance(trusted, dict):
+            services = cast(Mapping[str, Any], trusted).get("Service", [])
+            yield from [services] if isinstance(services, str) else services

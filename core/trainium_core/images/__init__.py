@@ -1,0 +1,1 @@
+"""Machine images, and what a Neuron image holds."""

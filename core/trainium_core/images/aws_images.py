@@ -1,0 +1,46 @@
+"""Asks SSM for parameters and EC2 for images."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from trainium_core.images.image import Image
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+
+
+class AwsImages(AwsService):
+    def parameter(self, name: str) -> str | None:
+        with read_errors("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
+            return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+        return None
+
+    def parameters_under(self, folder: str) -> Collection[str]:
+        with read_errors("ssm:GetParametersByPath"):
+            pages = self.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=folder, Recursive=True)
+            return [parameter["Name"] for page in pages for parameter in page["Parameters"]]
+        return ()
+
+    def image(self, image_id: str) -> Image | None:
+        with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):
+            # EC2 hides deprecated images of others unless asked for them, and launches them all the same.
+            found = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
+            return _image(found[0]) if found else None
+        return None
+
+
+def _image(entry: Mapping[str, Any]) -> Image:
+    root = entry.get("RootDeviceName", "none")
+    volumes = [mapping for mapping in entry.get("BlockDeviceMappings", []) if mapping.get("DeviceName") == root]
+    deprecated = entry.get("DeprecationTime")
+    return Image(
+        image_id=entry["ImageId"],
+        name=entry.get("Name", ""),
+        description=entry.get("Description", ""),
+        owner=entry.get("ImageOwnerAlias") or entry["OwnerId"],
+        architecture=entry["Architecture"],
+        state=entry["State"],
+        root_device_name=root,
+        root_volume_gib=sum(volume.get("Ebs", {}).get("VolumeSize", 0) for volume in volumes),
+        deprecated=datetime.fromisoformat(deprecated) if deprecated else None,
+    )

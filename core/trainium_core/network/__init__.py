@@ -1,0 +1,1 @@
+"""VPCs, subnets and the ways out of them."""

@@ -1,0 +1,123 @@
+"""Asks EC2 about zones, VPCs, subnets and the ways out of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.naming import CLUSTER_TAG
+
+_RUNNING = ("pending", "running")
+_ANYWHERE = "0.0.0.0/0"
+_TARGETS = (
+    "NatGatewayId",
+    "GatewayId",
+    "TransitGatewayId",
+    "NetworkInterfaceId",
+    "VpcPeeringConnectionId",
+    "LocalGatewayId",
+    "CarrierGatewayId",
+    "CoreNetworkArn",
+)
+"""Where DescribeRouteTables may name the target of a route."""
+
+
+class AwsNetwork(AwsService):
+    def zones_offering(self, instance_type: str) -> Collection[str]:
+        with read_errors("ec2:DescribeInstanceTypeOfferings"):
+            answer = self.client("ec2").describe_instance_type_offerings(
+                LocationType="availability-zone-id",
+                Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+            )
+            return {offering["Location"] for offering in answer["InstanceTypeOfferings"]}
+
+    def subnet(self, subnet_id: str) -> Subnet | None:
+        with read_errors("ec2:DescribeSubnets", absent=("InvalidSubnetID.",)):
+            for entry in self.client("ec2").describe_subnets(SubnetIds=[subnet_id])["Subnets"]:
+                return Subnet(
+                    subnet_id=subnet_id,
+                    vpc_id=entry["VpcId"],
+                    zone_id=entry["AvailabilityZoneId"],
+                    free_addresses=entry["AvailableIpAddressCount"],
+                )
+        return None
+
+    def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
+        filters = [_filter(f"tag:{CLUSTER_TAG}", cluster), _filter("instance-state-name", *_RUNNING)]
+        with read_errors("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances")
+            return sum(
+                len(interface.get("PrivateIpAddresses", []))
+                for page in pages.paginate(Filters=filters)
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+                for interface in instance.get("NetworkInterfaces", [])
+                if interface["SubnetId"] == subnet_id
+            )
+
+    def vpc(self, vpc_id: str) -> Vpc | None:
+        with read_errors("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
+            found = self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]
+            return self._with_dns(vpc_id) if found else None
+        return None
+
+    def vpcs_but_of(self, cluster: str) -> int:
+        with read_errors("ec2:DescribeVpcs"):
+            pages = self.client("ec2").get_paginator("describe_vpcs")
+            return sum(_cluster_of(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])
+
+    def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
+        own = (_filter("association.subnet-id", subnet_id),)
+        main = (_filter("vpc-id", vpc_id), _filter("association.main", "true"))
+        with read_errors("ec2:DescribeRouteTables"):
+            for filters in (own, main):
+                for entry in self.client("ec2").describe_route_tables(Filters=[*filters])["RouteTables"]:
+                    return RouteTable(route_table_id=entry["RouteTableId"], default_target=_default_target(entry))
+        return None
+
+    def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
+        with read_errors("ec2:DescribeVpcEndpoints"):
+            pages = self.client("ec2").get_paginator("describe_vpc_endpoints")
+            return [
+                _endpoint(entry)
+                for page in pages.paginate(Filters=[_filter("vpc-id", vpc_id)])
+                for entry in page["VpcEndpoints"]
+                if entry["State"].casefold() == "available"
+            ]
+
+    def _with_dns(self, vpc_id: str) -> Vpc:
+        with read_errors("ec2:DescribeVpcAttribute"):
+            ask = self.client("ec2").describe_vpc_attribute
+            return Vpc(
+                vpc_id=vpc_id,
+                dns_support=ask(VpcId=vpc_id, Attribute="enableDnsSupport")["EnableDnsSupport"]["Value"],
+                dns_hostnames=ask(VpcId=vpc_id, Attribute="enableDnsHostnames")["EnableDnsHostnames"]["Value"],
+            )
+
+
+def _filter(name: str, *values: str) -> Mapping[str, Any]:
+    return {"Name": name, "Values": [*values]}
+
+
+def _cluster_of(entry: Mapping[str, Any]) -> str | None:
+    return next((tag["Value"] for tag in entry.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None)
+
+
+def _default_target(table: Mapping[str, Any]) -> str | None:
+    """Where the rest goes; a route whose target is gone is a `blackhole` and leads nowhere."""
+    for route in table.get("Routes", []):
+        if route.get("DestinationCidrBlock") == _ANYWHERE and route.get("State", "active") == "active":
+            return next((route[target] for target in _TARGETS if route.get(target)), "an unknown target")
+    return None
+
+
+def _endpoint(entry: Mapping[str, Any]) -> VpcEndpoint:
+    kind = entry["VpcEndpointType"].casefold()
+    return VpcEndpoint(
+        service=entry["ServiceName"].rsplit(".", 1)[-1],
+        kind=kind if kind in ("gateway", "interface") else "other",
+        private_dns=entry.get("PrivateDnsEnabled", False),
+        route_table_ids=tuple(entry.get("RouteTableIds", ())),
+        cluster=_cluster_of(entry),
+    )

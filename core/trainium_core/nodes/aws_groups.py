@@ -1,0 +1,56 @@
+"""Looks at Auto Scaling groups and their instances, and empties them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from trainium_core.nodes.groups import NodeGroup
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
+
+_GROUP_TAG = "aws:autoscaling:groupName"
+_THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
+
+
+class AwsNodeGroupControl(AwsService):
+    """Answers trainium_core.nodes.groups.NodeGroups."""
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        if not names:
+            return []
+        wanted = self._wanted(names)
+        instances = self._instances(names)
+        return [
+            NodeGroup(name=name, wanted=wanted.get(name, 0), instances=instances[name])
+            for name in names
+            if name in wanted or instances[name]
+        ]
+
+    def empty_group(self, name: str, *, for_good: bool) -> None:
+        # A group that is not there, or is being deleted, wants no instances.
+        with write_errors("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
+            client = self.client("autoscaling")
+            maximum = {"MaxSize": 0} if for_good else {}
+            client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0, **maximum)
+
+    def _wanted(self, names: Sequence[str]) -> dict[str, int]:
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
+            pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
+            return {
+                group["AutoScalingGroupName"]: group["DesiredCapacity"]
+                for page in pages.paginate(AutoScalingGroupNames=list(names))
+                for group in page["AutoScalingGroups"]
+            }
+
+    def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
+        """Asked of EC2: a group lets go of an instance before the instance is gone."""
+        filters = [
+            {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
+            {"Name": "instance-state-name", "Values": list(_THERE)},
+        ]
+        found = {name: Counter[str]() for name in names}
+        with read_errors("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+            for instance in (i for page in pages for entry in page["Reservations"] for i in entry["Instances"]):
+                tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
+                found[tags[_GROUP_TAG]][instance["State"]["Name"]] += 1
+        return found

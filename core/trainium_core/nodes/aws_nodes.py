@@ -1,0 +1,66 @@
+"""Asks for the nodes of a deployed cluster: its stack, its Auto Scaling group, its instances and what they wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
+
+
+class AwsNodes(AwsStacks):
+    """Answers trainium_core.nodes.deployed_nodes.Nodes; asked again, it reads only what changed in S3."""
+
+    _store: NodeStore | None = None
+
+    def nodes(self, stack: str) -> DeployedNodes | None:
+        outputs = self.stack_outputs(stack)
+        if outputs is None:
+            return None
+        group_name, bucket = outputs.get(GROUP_OUTPUT), outputs.get(RECORDS_OUTPUT)
+        if group_name is None or bucket is None:
+            raise UnavailableError(
+                f"the stack {stack} has no outputs {GROUP_OUTPUT} and {RECORDS_OUTPUT}: it is being made or removed, "
+                "is not one of a cluster, or was deployed by an older version of this package"
+            )
+        group = self._group(group_name)
+        if self._store is None:
+            self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+            records, roster = self._store.records(), self._store.roster().roster
+        return DeployedNodes(
+            wanted=group.desired,
+            instances=self._instances(group_name, group),
+            records=records,
+            roster=roster,
+            suspended=group.suspended,
+        )
+
+    def _group(self, name: str) -> Group:
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
+            try:
+                return look_at_group(self.client("autoscaling"), name)
+            except NoGroupError as error:
+                raise UnavailableError(f"{error}, though the stack has one: somebody deleted it") from error
+
+    def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
+        if not group.instances:
+            return ()
+        with read_errors("ec2:DescribeInstances"):
+            found = describe_instances(self.client("ec2"), group_name)
+            return tuple(_instance(i, found.get(i, {}), leaving=i in group.leaving) for i in sorted(group.instances))
+
+
+def _instance(instance_id: str, described: Mapping[str, Any], *, leaving: bool) -> NodeInstance:
+    placement = described.get("Placement", {})
+    return NodeInstance(
+        instance_id=instance_id,
+        zone=placement.get("AvailabilityZoneId") or placement.get("AvailabilityZone", ""),
+        address=described.get("PrivateIpAddress", ""),
+        state=described.get("State", {}).get("Name", "unknown to EC2"),
+        launched=described.get("LaunchTime"),
+        leaving=leaving,
+    )

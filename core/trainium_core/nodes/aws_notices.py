@@ -1,0 +1,54 @@
+"""Tells the nodes of a cluster what ends them all: in the roster, which every node reads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.node_store import NodeStore
+from trainium_runtime.roster import Notice, without
+
+_ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
+_NO_BUCKET = ("NoSuchBucket",)
+
+
+class AwsNodeNotices(AwsStacks):
+    """Answers trainium_core.nodes.notices.NodeNotices."""
+
+    def notices(self, stack: str) -> Sequence[Notice]:
+        bucket = self._records(stack)
+        if bucket is not None:
+            with read_errors(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
+                return self._store(bucket).roster().roster.notices
+        return ()
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        return self._change(stack, lambda there: (*without(there, notice.kind), notice))
+
+    def withdraw(self, stack: str, kind: str) -> None:
+        self._change(stack, lambda there: without(there, kind))
+
+    def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
+        """Whether there is a roster, which now has the notices that it is to have."""
+        bucket = self._records(stack)
+        if bucket is None:
+            return False
+        with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
+            store = self._store(bucket)
+            for _ in range(_ATTEMPTS):
+                there = store.roster()
+                if there.etag is None:
+                    return False
+                wanted = replace(there.roster, notices=change(there.roster.notices))
+                if wanted == there.roster or store.write_roster(wanted, over=there):
+                    return True
+            raise RequestRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
+        return False
+
+    def _records(self, stack: str) -> str | None:
+        return (self.stack_outputs(stack) or {}).get(RECORDS_OUTPUT)
+
+    def _store(self, bucket: str) -> NodeStore:
+        return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

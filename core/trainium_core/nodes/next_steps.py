@@ -1,0 +1,54 @@
+"""What a person does with a cluster once it stands: commands to copy, each a projection of the plan."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainium_core.naming import STACK_NAME
+from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextStep:
+    """An output of the stack: its name, what it is for, and the value or command."""
+
+    name: str
+    meaning: str
+    value: str
+
+
+def next_steps(plan: Plan, *, group_name: str, cache_url: str, stack_name: str) -> tuple[NextStep, ...]:
+    """The next steps, in the order they are wanted. `group_name` and `cache_url` may be CDK tokens."""
+    return tuple(_steps(plan, group_name, cache_url, stack_name))
+
+
+def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iterator[NextStep]:
+    if plan.network.effective_egress != "none":
+        first = (
+            f"aws autoscaling describe-auto-scaling-groups --region {plan.region} "
+            f"--auto-scaling-group-names {group_name} "
+            "--query 'AutoScalingGroups[0].Instances[0].InstanceId' --output text"
+        )
+        yield NextStep(
+            name="Session",
+            meaning="A shell on the first node, by the AWS CLI and its Session Manager plugin",
+            # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
+            # By name: the agent runs this with `sh -c`, where sudo's `#1000` begins a comment.
+            value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
+            f"--parameters command='sudo -iu $(id -nu 1000)' --target $({first})",
+        )
+    of_stack = "" if stack_name == STACK_NAME else f" --stack {stack_name}"
+    yield NextStep(
+        name="Nodes",
+        meaning="Shows every node: whether it is proven, and what is wrong with one that is not",
+        value=f"trn nodes{of_stack}",
+    )
+    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
+    yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
+    yield NextStep(
+        name="Sleep",
+        meaning="Terminates the nodes, and all else that is billed by the hour; cache and file systems stay",
+        value=f"trn sleep{of_stack}",
+    )
+    yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_stack}")
+    yield NextStep(name="Destroy", meaning="Removes everything", value=f"cdk destroy {stack_name}")

@@ -1,0 +1,23 @@
+"""Notices in the roster, which every node reads: when the nodes end, and why."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from trainium_core.nodes.groups import NodeGroups
+from trainium_runtime.roster import Notice
+
+
+class NodeNotices(Protocol):
+    def notices(self, stack: str) -> Sequence[Notice]:
+        """What the nodes of a stack are told; nothing where there is no such stack, or no roster."""
+        ...
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        """Tell the nodes, in place of an earlier notice of this kind; False where there is no roster to tell it in."""
+        ...
+
+    def withdraw(self, stack: str, kind: str) -> None: ...
+
+
+class NoticeAccount(NodeNotices, NodeGroups, Protocol):
+    """All that giving notice asks of an account."""

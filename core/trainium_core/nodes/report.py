@@ -1,0 +1,120 @@
+"""What is told of the nodes of a cluster: the state of each and of all, by the rules of gate and keeper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.node_record import Check
+from trainium_runtime.recovery import Recovery, plan_recovery
+from trainium_runtime.roster import Roster
+from trainium_runtime.stored_record import StoredRecord, failures
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeStatus:
+    """One node. state: proven, failed, draining, booting (no word yet), leaving (being replaced), or EC2's own word.
+
+    since: when that was reported; None without a report. problem: what is wrong or waited for; empty when nothing is.
+    """
+
+    instance_id: str
+    zone: str
+    address: str
+    state: str
+    since: datetime | None
+    launched: datetime | None
+    problem: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodesReport:
+    """Every node, sorted by id: rank 0 first once all are proven. `verdict` is what the fleet gate would say."""
+
+    nodes: tuple[NodeStatus, ...]
+    verdict: FleetVerdict
+    roster: Roster
+    asleep: bool
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return self.asleep or self.verdict.state != "waiting"
+
+
+def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
+    """Judge the nodes. replacements: failed nodes that are replaced within 24 hours."""
+    instances = tuple(node.instance_id for node in deployed.instances)
+    leaving = frozenset(node.instance_id for node in deployed.instances if node.leaving)
+    recovery = plan_recovery(
+        failures=failures(deployed.records), instances=instances, leaving=leaving, limit=replacements
+    )
+    verdict = fleet_verdict(
+        FleetView(
+            nodes=deployed.wanted,
+            instances=instances,
+            leaving=leaving,
+            records={instance: stored.record for instance, stored in deployed.records.items()},
+            recovery=recovery,
+            roster=deployed.roster,
+            suspended=deployed.suspended,
+        )
+    )
+    asleep = deployed.wanted == 0 and not instances
+    if asleep:
+        verdict = FleetVerdict(state="waiting", reason="asleep: the group is to have no nodes")
+    nodes = tuple(_status(node, deployed, recovery) for node in deployed.instances)
+    return NodesReport(nodes=nodes, verdict=verdict, roster=deployed.roster, asleep=asleep)
+
+
+def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> NodeStatus:
+    stored = deployed.records.get(node.instance_id)
+    state, problem = _state(node, stored, recovery)
+    if state == "proven" and stored and deployed.wanted > 1 and stored.record.roster != deployed.roster.version:
+        problem = "has not yet reached all others"
+    if state == "proven" and stored and stored.record.warnings:
+        problem = "; ".join(part for part in (problem, f"warning: {stored.record.warnings}") if part)
+    return NodeStatus(
+        instance_id=node.instance_id,
+        zone=node.zone,
+        address=node.address,
+        state=state,
+        since=stored.written if stored else None,
+        launched=node.launched,
+        problem=problem,
+        checks=stored.record.checks if stored else (),
+    )
+
+
+def _state(node: NodeInstance, stored: StoredRecord | None, recovery: Recovery) -> tuple[str, str]:
+    reason = stored.record.reason if stored else ""
+    if stored and stored.record.state == "failed":
+        return "failed", "; ".join(part for part in (reason, recovery.sentence(node.instance_id)) if part)
+    if node.leaving:
+        return "leaving", "; ".join(part for part in (reason, "Auto Scaling replaces it") if part)
+    if stored:
+        return stored.record.state, reason
+    if node.state in ("pending", "running"):
+        return "booting", ""
+    return node.state, ""
+
+
+def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[str, object]:
+    """The report for programs; of the nodes, `only` the one with this id. Default: all."""
+    return {
+        "state": report.verdict.state,
+        "summary": report.verdict.reason,
+        "roster": report.roster.version,
+        "nodes": [
+            {
+                **{name: getattr(node, name) for name in ("instance_id", "zone", "address", "state", "problem")},
+                "since": node.since.isoformat() if node.since else None,
+                "launched": node.launched.isoformat() if node.launched else None,
+                "checks": [vars(check) for check in node.checks],
+            }
+            for node in report.nodes
+            if only in (None, node.instance_id)
+        ],
+    }

@@ -1,0 +1,27 @@
+"""An AWS account in one region, asked through boto3. Nothing here changes anything."""
+
+from trainium_core.capacity.aws_capacity import AwsCapacity
+from trainium_core.identity.aws_caller import AwsIdentities
+from trainium_core.images.aws_images import AwsImages
+from trainium_core.network.aws_vpc import AwsNetwork
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.storage.aws_buckets import AwsBuckets
+from trainium_core.storage.aws_file_systems import AwsFileSystems
+from trainium_core.storage.aws_volumes import AwsVolumes
+from trainium_runtime.aws_quotas import AwsQuotas
+
+
+class AwsAccount(
+    AwsIdentities,
+    AwsQuotas,
+    AwsImages,
+    AwsVolumes,
+    AwsNetwork,
+    AwsCapacity,
+    AwsPrices,
+    AwsStacks,
+    AwsFileSystems,
+    AwsBuckets,
+):
+    """Answers trainium_core.preflight.account.Account for the credentials that boto3 finds."""

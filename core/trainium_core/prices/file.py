@@ -1,0 +1,109 @@
+"""How a file of prices is read: the snapshot that this package ships and a user's own have the same form."""
+
+import csv
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+from trainium_core.facts import DATA
+from trainium_core.prices.price import SPOT, Origin, Price, PricedItem, PriceTable
+from trainium_core.prices.products import products
+from trainium_core.problems import nearest
+
+REQUIRED = ("product", "region", "usd", "date", "source")
+OPTIONAL = ("instance_type", "zone_id", "confidence")
+NOT_LISTED = "none"
+"""Stands for an amount where the source says that AWS lists no such price."""
+
+
+class PricesError(ValueError):
+    """A file of prices that cannot be used; the message names the file, the line and the value."""
+
+
+@cache
+def snapshot_prices() -> PriceTable:
+    """The prices that this package ships, each with the day of its source."""
+    return _parse((DATA / "prices.csv").read_text(encoding="utf-8"), "the snapshot", "snapshot")
+
+
+def load_prices(path: Path) -> PriceTable:
+    """A user's own prices. Raises PricesError when the file is missing or a value is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PricesError(f"{path}: cannot be read ({error})") from error
+    return _parse(text, str(path), "yours")
+
+
+def _parse(text: str, where: str, origin: Origin) -> PriceTable:
+    try:
+        rows = csv.DictReader(StringIO(text), strict=True)
+        columns = tuple(rows.fieldnames or ())
+        _check_columns(columns, where)
+        prices: dict[PricedItem, Price] = {}
+        for row in rows:
+            line = f"{where}: line {rows.line_num}"
+            if None in row or None in row.values():
+                raise PricesError(f"{line}: has not the {len(columns)} values of the header")
+            item = _item(row, line)
+            if item in prices:
+                raise PricesError(f"{line}: a second price for the same thing")
+            prices[item] = _price(row, line, origin)
+    except csv.Error as error:
+        raise PricesError(f"{where}: not CSV: {error}") from error
+    return PriceTable(prices)
+
+
+def _check_columns(columns: tuple[str, ...], where: str) -> None:
+    missing = [column for column in REQUIRED if column not in columns]
+    unknown = [column for column in columns if column not in (*REQUIRED, *OPTIONAL)]
+    if missing or unknown:
+        told = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise PricesError(
+            f"{where}: the header {' and '.join(told)}; "
+            f"it must name {', '.join(REQUIRED)} and may name {', '.join(OPTIONAL)}"
+        )
+
+
+def _item(row: Mapping[str, str], line: str) -> PricedItem:
+    product, instance_type, zone_id = row["product"], row.get("instance_type", ""), row.get("zone_id", "")
+    known = products()
+    if product not in known:
+        close = nearest(product, tuple(known))
+        hint = f"; nearest: {close}" if close else ""
+        raise PricesError(f"{line}: unknown product {product!r}{hint}; known: {', '.join(known)}")
+    if not row["region"]:
+        raise PricesError(f"{line}: names no region")
+    if bool(instance_type) != known[product].of_instance_type:
+        need = "needs an" if known[product].of_instance_type else "takes no"
+        raise PricesError(f"{line}: {product} {need} instance_type")
+    if zone_id and product != SPOT:
+        raise PricesError(f"{line}: only a {SPOT} price has a zone_id")
+    return PricedItem(product=product, region=row["region"], instance_type=instance_type, zone_id=zone_id)
+
+
+def _price(row: Mapping[str, str], line: str, origin: Origin) -> Price:
+    try:
+        day = date.fromisoformat(row["date"]).isoformat()
+    except ValueError as error:
+        raise PricesError(f"{line}: date is {row['date']!r}, must be a day such as 2026-11-21") from error
+    if not row["source"]:
+        raise PricesError(f"{line}: names no source; say where the price is from")
+    usd = None if row["usd"] == NOT_LISTED else _amount(row["usd"], line)
+    return Price(usd=usd, source=row["source"], date=day, confidence=row.get("confidence", ""), origin=origin)
+
+
+def _amount(text: str, line: str) -> Decimal:
+    try:
+        usd = Decimal(text)
+    except InvalidOperation:
+        usd = Decimal("NaN")
+    if not usd.is_finite() or not 0 < usd < 1_000_000:
+        raise PricesError(
+            f"{line}: usd is {text!r}, must be dollars for one unit, such as 21.50, or {NOT_LISTED}; "
+            "leave a price out that is not known"
+        )
+    return usd

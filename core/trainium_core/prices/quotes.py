@@ -1,0 +1,43 @@
+"""Where the price of each thing comes from: the user's own file, else AWS, else the snapshot in this package."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from trainium_core.prices.price import Price, PricedItem, Prices, PriceTable
+from trainium_runtime.errors import UnavailableError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotes:
+    """The price found for each item that has one, and each reason why AWS was not heard."""
+
+    prices: Mapping[PricedItem, Price]
+    unavailable: tuple[str, ...] = ()
+
+
+def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, snapshot: PriceTable) -> Quotes:
+    """Look every item up: in the user's own prices, else at AWS (all at once), else in the snapshot."""
+    wanted = tuple(dict.fromkeys(items))
+    found = {item: price for item in wanted if (price := own.best_for(item)) is not None}
+    asked = [item for item in wanted if item not in found] if aws is not None else []
+    unavailable: dict[str, None] = {}
+    if aws is not None and asked:
+        with ThreadPoolExecutor(len(asked)) as threads:
+            for item, answer in zip(asked, threads.map(partial(_ask, aws), asked), strict=True):
+                if isinstance(answer, Price):
+                    found[item] = answer
+                else:
+                    unavailable[str(answer)] = None
+    for item in wanted:
+        if item not in found and (price := snapshot.best_for(item)) is not None:
+            found[item] = price
+    return Quotes(prices=found, unavailable=tuple(unavailable))
+
+
+def _ask(aws: Prices, item: PricedItem) -> Price | UnavailableError:
+    try:
+        return aws.price(item)
+    except UnavailableError as error:
+        return error

@@ -1,0 +1,1 @@
+"""Putting a deployed cluster to sleep."""

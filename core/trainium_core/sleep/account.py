@@ -1,0 +1,34 @@
+"""A deployed cluster that can be put to sleep."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from trainium_core.nodes.notices import NoticeAccount
+from trainium_core.stacks.events import StackEvents
+
+
+@dataclass(frozen=True, kw_only=True)
+class SleepState:
+    """A stack as far as sleep is concerned. `asleep` is None for one that knows no sleep. `created`: when it was.
+
+    `groups`: the Auto Scaling groups of its nodes.
+    """
+
+    status: str
+    asleep: bool | None
+    cluster: str | None
+    created: datetime | None = None
+    groups: tuple[str, ...] = ()
+
+
+class SleepAccount(StackEvents, NoticeAccount, Protocol):
+    def sleep_state(self, stack: str) -> SleepState | None: ...
+
+    def set_asleep(self, stack: str, *, asleep: bool) -> None:
+        """Begin an update of the stack that changes this and nothing else. Raises RequestRefusedError."""
+        ...
+
+    def fleet(self, stack: str) -> str | None:
+        """What the gate of its last deployment said; None where the stack does not tell."""
+        ...

@@ -1,0 +1,56 @@
+"""Asks Auto Scaling when nodes ran, and Cost Explorer what was billed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.spending.node_runs import ScalingActivity
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
+
+COST_EXPLORER_REGION = "us-east-1"
+"""Cost Explorer has one endpoint for all regions."""
+
+_METRIC = "UnblendedCost"
+_ENDED = ("Successful", "Failed", "Cancelled")
+
+
+class AwsSpendingAccount(AwsAuditedAccount):
+    """Answers trainium_core.spending.account.SpendingAccount."""
+
+    def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
+        with read_errors("autoscaling:DescribeScalingActivities"):
+            pages = self.client("autoscaling").get_paginator("describe_scaling_activities")
+            asked = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
+            return [
+                ScalingActivity(
+                    description=one.get("Description", ""),
+                    began=one["StartTime"],
+                    succeeded=one["StatusCode"] == "Successful",
+                    under_way=one["StatusCode"] not in _ENDED,
+                )
+                for page in pages.paginate(**asked)
+                for one in page["Activities"]
+            ]
+
+    def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
+        with read_errors("ce:GetCostAndUsage"):
+            answer = self._clients.client("ce", COST_EXPLORER_REGION).get_cost_and_usage(
+                TimePeriod={"Start": start.isoformat(), "End": end.isoformat()},
+                Granularity="MONTHLY",
+                Metrics=[_METRIC],
+                Filter={"Tags": {"Key": CLUSTER_TAG, "Values": [cluster]}},
+                GroupBy=[{"Type": "DIMENSION", "Key": "SERVICE"}],
+            )
+            if answer.get("NextPageToken"):
+                raise UnavailableError("Cost Explorer's answer has several pages, and each would cost again")
+            found = dict[str, Decimal]()
+            for month in answer["ResultsByTime"]:
+                for group in month.get("Groups", ()):
+                    amount = group["Metrics"][_METRIC]
+                    if amount["Unit"] != "USD":
+                        raise UnavailableError(f"Cost Explorer counts in {amount['Unit']}, and not in USD")
+                    found[group["Keys"][0]] = found.get(group["Keys"][0], Decimal(0)) + Decimal(amount["Amount"])
+            return found

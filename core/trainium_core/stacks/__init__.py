@@ -1,0 +1,1 @@
+"""CloudFormation stacks that are deployed."""

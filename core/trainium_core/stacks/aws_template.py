@@ -1,0 +1,39 @@
+"""The template by which a stack was made, and whose stack it is by that."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
+
+TemplateResources = Mapping[str, Mapping[str, Any]]
+"""The resources of a template by their logical ids."""
+
+
+class AwsStackTemplates(AwsService):
+    def template_resources(self, found: Mapping[str, Any]) -> TemplateResources:
+        """Of a stack as CloudFormation describes it, which may be deleted. Raises UnavailableError."""
+        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+            return {}
+        stack_id = found["StackId"]
+        with read_errors("cloudformation:GetTemplate", absent=("does not exist",)):
+            body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
+            if not isinstance(body, Mapping):
+                raise UnavailableError(f"the template of {stack_id} is not JSON: this package did not make it")
+            return cast(Mapping[str, Any], body).get("Resources", {})
+        return {}
+
+
+def cluster_of(tags: Sequence[Any], resources: TemplateResources) -> str | None:
+    """By the tag of a stack, or that of its resources: the CDK puts tags on these, and on stacks only if told so."""
+    of_resources = (made.get("Properties", {}).get("Tags", []) for made in resources.values())
+    for some in (tags, *of_resources):
+        for tag in cast("list[Any]", some) if isinstance(some, list) else ():
+            match tag:
+                case {"Key": key, "Value": str(value)} if key == CLUSTER_TAG:
+                    return value
+                case _:
+                    pass
+    return None

@@ -1,0 +1,67 @@
+"""Why a deployment failed, in the words of who knows, and what to do next."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.stacks.events import StackEvent
+
+_CANCELLED = re.compile("cancelled", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"Received response status \[FAILED\] from custom resource\. Message returned: (?P<told>.*?)"
+    r"( See the details in CloudWatch Log Stream.*)?( ?\(RequestId:.*\))?$",
+    re.DOTALL,
+)
+"""How CloudFormation wraps what a custom resource, such as a gate, has said."""
+
+_ADVICE = (
+    (r"L-[0-9A-F]{8}|VcpuLimitExceeded|ResourceLimitExceeded", "run `trn quota request`: it asks AWS for the rest"),
+    (r"InsufficientInstanceCapacity|Insufficient.*[Cc]apacity", "run `trn capacity`: where and when there is some"),
+    (r"node i-|nodes? proven", "run `trn deploy` again: it gets other instances; `trn nodes --node ID` shows a check"),
+    (r"AccessDenied|not authorized|UnauthorizedOperation", "give whoever deploys the permission that is named above"),
+)
+_OTHERWISE = "run `trn preflight`, mend what it finds, and run `trn deploy` again"
+
+_STATES: Mapping[str, str] = {
+    "ROLLBACK_COMPLETE": "everything it made is deleted again; nothing runs",
+    "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before",
+    "ROLLBACK_FAILED": "not everything it made could be deleted: run `trn destroy`",
+    "CREATE_FAILED": "what it made is still there, and billed: run `trn destroy`",
+    "UPDATE_ROLLBACK_FAILED": "the stack is between two states: run `cdk rollback`, or `trn destroy`",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentFailure:
+    """`reasons`: what failed first, before all that failed because of it. `state`: how the stack was left."""
+
+    reasons: tuple[str, ...]
+    state: str
+    advice: str
+
+
+def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:
+    """What the events of one deployment, oldest first, say of its failure; None when nothing failed in the stack."""
+    failed = [event for event in events if event.status.endswith("_FAILED") and not event.of_stack]
+    causes = [event for event in failed if event.reason and not _CANCELLED.search(event.reason)]
+    of_stack = [event for event in events if event.of_stack]
+    if not causes:
+        told = [event.reason for event in of_stack if "ROLLBACK_IN_PROGRESS" in event.status and event.reason]
+        if not told:
+            return None
+        reasons = tuple(told)
+    else:
+        reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_words(event)}" for event in causes))
+    status = of_stack[-1].status if of_stack else ""
+    return DeploymentFailure(
+        reasons=reasons, state=_STATES.get(status, f"the stack is in {status}"), advice=_advice(" ".join(reasons))
+    )
+
+
+def _words(event: StackEvent) -> str:
+    wrapped = _REQUEST.match(event.reason)
+    return wrapped["told"].strip() if wrapped else event.reason
+
+
+def _advice(reasons: str) -> str:
+    return next((advice for sign, advice in _ADVICE if re.search(sign, reasons)), _OTHERWISE)

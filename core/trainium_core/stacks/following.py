@@ -1,0 +1,46 @@
+"""Following what CloudFormation does to a stack until it has ended."""
+
+from collections.abc import Callable, Sequence
+
+from trainium_core.stacks.events import StackEvent, StackEvents
+from trainium_runtime.errors import UnavailableError
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+_UNANSWERED = 3
+"""Looks in a row that may fail: a laptop changes its network."""
+
+
+def follow(
+    account: StackEvents,
+    stack: str,
+    *,
+    after: str | None,
+    tell: Callable[[str], None],
+    pause: Callable[[float], None],
+) -> Sequence[StackEvent]:
+    """The events after `after`, once the last one says that the stack has come to rest. Raises UnavailableError."""
+    seconds, unanswered = SHORTEST_PAUSE, 0
+    while True:
+        events: Sequence[StackEvent] = ()
+        try:
+            events, unanswered = account.stack_events(stack, after=after), 0
+        except UnavailableError as error:
+            unanswered += 1
+            if unanswered == _UNANSWERED:
+                raise
+            tell(f"no answer, asking again: {error}")
+        if events:
+            last = events[-1]
+            if last.of_stack and not last.status.endswith("_IN_PROGRESS"):
+                return events
+            tell(_course(events))
+        pause(seconds)
+        seconds = min(seconds * 1.5, LONGEST_PAUSE)
+
+
+def _course(events: Sequence[StackEvent]) -> str:
+    """The resource that CloudFormation is at: the last one that has begun and not ended."""
+    at_work = {event.logical_id: event for event in events if not event.of_stack}
+    busy = [event for event in at_work.values() if event.status.endswith("_IN_PROGRESS")]
+    shown = (busy or list(events))[-1]
+    return f"{shown.status} {shown.kind} {shown.logical_id}"

@@ -1,0 +1,1 @@
+"""Buckets, file systems and volumes that exist already."""

@@ -1,0 +1,75 @@
+"""Asks FSx and EFS about file systems, and EC2 who may reach them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainium_core.storage.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.naming import CLUSTER_TAG
+
+_ABSENT = ("FileSystemNotFound",)
+
+
+class AwsFileSystems(AwsService):
+    def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
+        with read_errors("fsx:DescribeFileSystems", absent=_ABSENT):
+            entry = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"][0]
+            return FsxFileSystem(
+                file_system_id=file_system_id,
+                kind=entry["FileSystemType"],
+                state=entry["Lifecycle"],
+                vpc_id=entry["VpcId"],
+                subnet_id=entry["SubnetIds"][0],
+                mount_name=entry.get("LustreConfiguration", {}).get("MountName", ""),
+                security_group_ids=self._groups_of_interfaces(entry["NetworkInterfaceIds"]),
+            )
+        return None
+
+    def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None:
+        with read_errors("elasticfilesystem:DescribeFileSystems", absent=_ABSENT):
+            entry = self.client("efs").describe_file_systems(FileSystemId=file_system_id)["FileSystems"][0]
+            return EfsFileSystem(
+                file_system_id=file_system_id,
+                state=entry["LifeCycleState"],
+                mount_targets=tuple(self._mount_targets(file_system_id)),
+                only_zone_id=entry.get("AvailabilityZoneId"),
+            )
+        return None
+
+    def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
+        """The file system's security groups, which FSx itself does not tell."""
+        with read_errors("ec2:DescribeNetworkInterfaces"):
+            answer = self.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interface_ids)
+            return frozenset(
+                group["GroupId"] for interface in answer["NetworkInterfaces"] for group in interface["Groups"]
+            )
+
+    def _mount_targets(self, file_system_id: str) -> Iterator[MountTarget]:
+        with read_errors("elasticfilesystem:DescribeMountTargets"):
+            pages = self.client("efs").get_paginator("describe_mount_targets").paginate(FileSystemId=file_system_id)
+            entries = [entry for page in pages for entry in page["MountTargets"]]
+        for entry in entries:
+            groups = self._groups_of_target(entry["MountTargetId"])
+            yield MountTarget(
+                zone_id=entry["AvailabilityZoneId"],
+                vpc_id=entry["VpcId"],
+                state=entry["LifeCycleState"],
+                security_group_ids=groups,
+                clusters=self._clusters_of(groups),
+            )
+
+    def _groups_of_target(self, mount_target_id: str) -> frozenset[str]:
+        with read_errors("elasticfilesystem:DescribeMountTargetSecurityGroups"):
+            answer = self.client("efs").describe_mount_target_security_groups(MountTargetId=mount_target_id)
+            return frozenset(answer["SecurityGroups"])
+
+    def _clusters_of(self, group_ids: frozenset[str]) -> frozenset[str]:
+        with read_errors("ec2:DescribeSecurityGroups"):
+            answer = self.client("ec2").describe_security_groups(GroupIds=sorted(group_ids))
+            return frozenset(_cluster_tags(answer["SecurityGroups"]))
+
+
+def _cluster_tags(groups: list[Mapping[str, Any]]) -> Iterator[str]:
+    for group in groups:
+        yield from (tag["Value"] for tag in group.get("Tags", []) if tag["Key"] == CLUSTER_TAG)

@@ -1,0 +1,78 @@
+"""What taking a cluster down asks of an account, and the orders it gives."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from trainium_core.nodes.notices import NoticeAccount
+from trainium_core.stacks.description import Stacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Something that runs, and is billed. `stopping`: told so already.
+
+    An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name.
+    """
+
+    kind: Literal["training job", "execution", "warm pool"]
+    work_id: str
+    stopping: bool = False
+
+
+class RunningWork(Protocol):
+    def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
+        """What runs of the cluster: executions of the state machines, and jobs with the cluster's name and tag."""
+        ...
+
+    def stop(self, work: Work) -> None: ...
+
+
+class Buckets(Protocol):
+    def bucket_tags(self, name: str) -> Mapping[str, str]:
+        """Empty for a bucket that does not exist, too."""
+        ...
+
+    def delete_some(self, bucket: str) -> int:
+        """Delete versions, delete markers and unfinished uploads, as many as one request takes; 0: it is empty."""
+        ...
+
+    def delete_bucket(self, name: str) -> None: ...
+
+
+LeftoverKind = Literal["log group", "SSM parameter", "snapshot", "network interface"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leftover:
+    """A resource outside every stack that may be ours, with the tags by which to tell."""
+
+    kind: LeftoverKind
+    resource_id: str
+    tags: Mapping[str, str]
+
+
+class Leftovers(Protocol):
+    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+        """Log groups by the names of the stacks, all else by the cluster's tag; interfaces only if nothing has them."""
+        ...
+
+    def delete_leftover(self, leftover: Leftover) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredBytes:
+    """How much something holds. `at_least`: there is more, which was not counted."""
+
+    count: int
+    at_least: bool = False
+
+
+class StoredSizes(Protocol):
+    def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
+        """What a bucket or a file system holds, or is billed for; None when it does not exist."""
+        ...
+
+
+class TeardownAccount(Stacks, RunningWork, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
+    """All of it. Looks raise UnavailableError when there is no answer, orders RequestRefusedError."""
