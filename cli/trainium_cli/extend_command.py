@@ -20,10 +20,10 @@ from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.pilot_extension import extended_end
-from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.preflight.account import Account
+from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.settings.forms import UnreadableError
-from trainium_core.stacks.aws_pilot_stacks import AwsPilotStacks
-from trainium_core.stacks.pilot_stacks import DeployedStack, PilotStacks
+from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
@@ -61,12 +61,13 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")
     if not yes and not somebody_is_there():
         raise click.UsageError("nobody is there to be asked: give --yes")
-    account = AwsPilotStacks(plan.region)
+    account = AwsAccount(plan.region)
     try:
         with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
-            stacks = account.deployed_stacks(_STACKS_THAT_END)
+            found = {name: account.deployed_stack(name) for name in _STACKS_THAT_END}
+            stacks = {name: stack for name, stack in found.items() if stack is not None}
             kept = _kept_image(plan, stacks, account)
-            estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=AwsPrices(plan.region))
+            estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
@@ -95,7 +96,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     raise click.exceptions.Exit(code)
 
 
-def _kept_image(plan: Plan, stacks: Mapping[str, DeployedStack], account: PilotStacks) -> dict[str, str]:
+def _kept_image(plan: Plan, stacks: Mapping[str, DeployedStack], account: Account) -> dict[str, str]:
     """Settings that pin the image of the nodes, where a deployment would take another one and replace them."""
     cluster = stacks.get(STACK_NAME)
     used = cluster.resolved.get(plan.ami) if cluster else None

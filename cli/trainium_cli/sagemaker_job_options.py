@@ -210,10 +210,10 @@ def _image(plan: Plan, given: str | None) -> str:
 def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobLocations:
     if options.role and options.bucket:
         return locations_in_bucket(options.bucket, role_arn=options.role)
-    outputs = account.stack_outputs(options.stack)
-    if outputs is None:
+    deployed = account.deployed_stack(options.stack)
+    if deployed is None:
         raise no_stack(options.stack, plan.region)
-    places = locations_from_outputs(outputs, options.stack)
+    places = locations_from_outputs(deployed.outputs, options.stack)
     if options.bucket:
         own = locations_in_bucket(options.bucket, role_arn=places.role_arn)
         return replace(own, subnet_ids=places.subnet_ids, security_group_ids=places.security_group_ids)

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from trainium_cli import extend_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.stacks.pilot_stacks import DeployedStack
+from trainium_core.prices.price import Price, PricedItem
+from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.errors import UnavailableError
 
 PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"
@@ -21,22 +22,29 @@ CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "ends": "2099-01-01T00:00Z", "ami": PARAMETER}
 
 
+def deployed_stack(*, created: datetime = CREATED, resolved: Mapping[str, str] | None = None) -> DeployedStack:
+    return DeployedStack(stack_id="id", status="CREATE_COMPLETE", created=created, resolved=resolved or {})
+
+
 @dataclass
 class FakeStacks:
     """`image`: what the parameter says now. `deployed`: the stacks that were deployed; `ended`: how that went."""
 
     stacks: Mapping[str, DeployedStack] = field(
-        default_factory=lambda: {"TrnClusterStack": DeployedStack(created=CREATED, resolved={PARAMETER: OLD})}
+        default_factory=lambda: {"TrnClusterStack": deployed_stack(resolved={PARAMETER: OLD})}
     )
     image: str = OLD
     silent: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
 
-    def deployed_stacks(self, names: Sequence[str]) -> Mapping[str, DeployedStack]:
+    def deployed_stack(self, name: str) -> DeployedStack | None:
         if self.silent:
-            raise UnavailableError(f"no answer about {names}")
-        return {name: stack for name, stack in self.stacks.items() if name in names}
+            raise UnavailableError(f"no answer about {name}")
+        return self.stacks.get(name)
+
+    def price(self, item: PricedItem) -> Price:
+        raise UnavailableError(f"no price of {item.product}")
 
     def parameter(self, name: str) -> str | None:
         assert name == PARAMETER
@@ -51,8 +59,7 @@ def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, *
     context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
     (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(extend_command, "AwsPilotStacks", lambda _: account)
-    monkeypatch.setattr(extend_command, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(extend_command, "AwsAccount", lambda _: account)
     monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
     return CliRunner().invoke(trn, ["extend", "8h", "--yes"], prog_name="trn")
 
@@ -78,7 +85,7 @@ def test_nodes_keep_their_image_when_the_parameter_has_moved_on(
 
 
 def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    account = FakeStacks(stacks={"HyperPodStack": DeployedStack(created=CREATED)}, image=NEW)
+    account = FakeStacks(stacks={"HyperPodStack": deployed_stack()}, image=NEW)
     ended = extend(monkeypatch, tmp_path, account)
     assert account.deployed == [["HyperPodStack"]]
     assert written(tmp_path)["trn:ami"] == PARAMETER
@@ -89,7 +96,7 @@ def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     later = datetime(2098, 1, 1, tzinfo=UTC)
-    stacks = {"TrnClusterStack": DeployedStack(created=CREATED), "HyperPodStack": DeployedStack(created=later)}
+    stacks = {"TrnClusterStack": deployed_stack(), "HyperPodStack": deployed_stack(created=later)}
     extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
     assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
 

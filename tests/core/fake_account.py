@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from tests.core.fake_capacity import FakeCapacity
 from tests.core.fake_file_systems import SERVICES, FakeFileSystems
@@ -11,7 +11,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
-from trainium_core.stacks.deployed_stack import StackNetwork
+from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
 
 IMAGE = Image(
     image_id="ami-0123456789abcdef0",
@@ -36,12 +36,11 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     found_image: Image | None = IMAGE
     other_images: Mapping[str, Image] = field(default_factory=dict[str, Image])
     bootstrap_version: str | None = "21"
-    clusters: dict[str, str | None] = field(default_factory=dict[str, str | None])
-    networks: dict[str, StackNetwork] = field(default_factory=dict[str, StackNetwork])
+    contents: dict[str, StackContents] = field(default_factory=dict[str, StackContents])
     volume_key: str | None = None
     buckets: Mapping[str, str] = field(default_factory=dict[str, str])
     qualifiers: Collection[str] = ()
-    created: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     def identity(self) -> Identity:
@@ -77,18 +76,11 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
         self._listen("bucket")
         return self.buckets.get(name)
 
-    def stack_status(self, name: str) -> str | None:
+    def deployed_stack(self, name: str) -> DeployedStack | None:
         self._listen("stack" if name == "TrnClusterStack" else "bootstrap")
-        return self.stacks.get(name)
+        status = self.stacks.get(name)
+        return DeployedStack(stack_id=name, status=status, created=self.created) if status else None
 
-    def stack_cluster(self, name: str) -> str | None:
+    def stack_contents(self, stack: DeployedStack) -> StackContents:
         self._listen("template")
-        return self.clusters.get(name, "trn-pilot") if name in self.stacks else None
-
-    def stack_network(self, name: str) -> StackNetwork | None:
-        self._listen("network of the stack")
-        return self.networks.get(name)
-
-    def stack_created(self, name: str) -> datetime | None:
-        self._listen("created")
-        return self.created.get(name)
+        return self.contents.get(stack.stack_id, StackContents(cluster="trn-pilot"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
@@ -9,6 +10,7 @@ from tests.core.jobs import ROLE
 from trainium_core.engines.sagemaker.job_checks.account import Role
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.identity.caller import Identity
+from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.quota import Quota
 
 TRUSTED = Role(arn=ROLE, trusted_services={"sagemaker.amazonaws.com"})
@@ -73,7 +75,9 @@ class FakeSageMakerAccount(FakeQuotas, FakePrices):
         self._listen("buckets")
         return self.buckets.get(name)
 
-    def stack_outputs(self, name: str) -> Mapping[str, str] | None:
-        assert name
+    def deployed_stack(self, name: str) -> DeployedStack | None:
         self._listen("stack")
-        return self.outputs
+        if self.outputs is None:
+            return None
+        created = datetime(2026, 11, 21, tzinfo=UTC)
+        return DeployedStack(stack_id=name, status="CREATE_COMPLETE", created=created, outputs=self.outputs)

@@ -1,7 +1,7 @@
 """The questions that go to AWS: against moto where it answers truly, against botocore's Stubber where it does not."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from moto.ec2.models import ec2_backends
 
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.stacks.deployed_stack import StackNetwork
+from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 from trainium_runtime.aws_service import ATTEMPTS, Clients
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -108,30 +108,62 @@ def test_parameters_are_found_in_folders_of_a_folder(account: AwsAccount) -> Non
     assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]
 
 
-def test_a_stack_is_its_status_or_none(account: AwsAccount) -> None:
+def contents(account: AwsAccount, name: str, template: Mapping[str, Any]) -> StackContents:
+    """What a new stack of the template holds."""
+    client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
+    stack = account.deployed_stack(name)
+    assert stack is not None
+    return account.stack_contents(stack)
+
+
+def test_a_deployed_stack_has_its_status(account: AwsAccount) -> None:
     template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
     client("cloudformation").create_stack(StackName="CDKToolkit", TemplateBody=template)
-    assert account.stack_status("CDKToolkit") == "CREATE_COMPLETE"
-    assert account.stack_status("TrnClusterStack") is None
+    stack = account.deployed_stack("CDKToolkit")
+    assert stack is not None
+    assert stack.status == "CREATE_COMPLETE"
 
 
-def test_a_stack_is_of_the_cluster_that_its_resources_are_tagged_with(account: AwsAccount) -> None:
-    tags = '"Properties": {"Tags": [{"Key": "trn:cluster", "Value": "others"}]}'
-    template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"%s}}}'
-    client("cloudformation").create_stack(StackName="TrnClusterStack", TemplateBody=template % f", {tags}")
-    client("cloudformation").create_stack(StackName="Another", TemplateBody=template % "")
-    found = [account.stack_cluster(name) for name in ("TrnClusterStack", "Another", "NotThere")]
-    assert found == ["others", None, None]
+def test_a_stack_that_does_not_exist_is_none(account: AwsAccount) -> None:
+    assert account.deployed_stack("TrnClusterStack") is None
+
+
+def test_a_stack_is_known_with_the_values_that_its_ssm_parameters_had_when_it_was_deployed() -> None:
+    account, stub = stubbed("cloudformation")
+    parameters = [
+        {"ParameterKey": "Image", "ParameterValue": "/my/image", "ResolvedValue": "ami-1"},
+        {"ParameterKey": "Asleep", "ParameterValue": "false"},
+    ]
+    entry = {
+        "StackName": "A",
+        "StackId": "arn:aws:cloudformation:us-west-2:123456789012:stack/A/1",
+        "CreationTime": datetime(2026, 11, 21, tzinfo=UTC),
+        "StackStatus": "CREATE_COMPLETE",
+        "Parameters": parameters,
+    }
+    stub.add_response("describe_stacks", {"Stacks": [entry]}, {"StackName": "A"})
+    stack = account.deployed_stack("A")
+    assert stack is not None
+    assert stack.resolved == {"/my/image": "ami-1"}
+    assert stack.parameters == {"Image": "/my/image", "Asleep": "false"}
+
+
+def test_a_stack_belongs_to_the_cluster_that_its_resources_are_tagged_with(account: AwsAccount) -> None:
+    tags = {"Tags": [{"Key": "trn:cluster", "Value": "others"}]}
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic", "Properties": tags}}}
+    assert contents(account, "TrnClusterStack", template).cluster == "others"
+
+
+def test_a_stack_without_the_tag_belongs_to_no_cluster(account: AwsAccount) -> None:
+    assert contents(account, "Another", {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}).cluster is None
 
 
 def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> None:
     vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}}
     of_subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.42.0.0/17", "AvailabilityZoneId": "usw2-az4"}
     subnet = {"Type": "AWS::EC2::Subnet", "Properties": of_subnet}
-    template = json.dumps({"Resources": {"Vpc": vpc, "Subnet": subnet}})
-    client("cloudformation").create_stack(StackName="WithNetwork", TemplateBody=template)
-    assert account.stack_network("WithNetwork") == StackNetwork(zone_id="usw2-az4", cidr="10.42.0.0/16")
-    assert account.stack_network("NotThere") is None
+    found = contents(account, "WithNetwork", {"Resources": {"Vpc": vpc, "Subnet": subnet}})
+    assert found.network == StackNetwork(zone_id="usw2-az4", cidr="10.42.0.0/16")
 
 
 @pytest.mark.parametrize(("policy", "is_deleted"), [({}, True), ({"UpdateReplacePolicy": "Retain"}, False)])
@@ -143,13 +175,11 @@ def test_a_file_system_that_is_retained_is_not_deleted_with_the_network(
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"AvailabilityZoneId": "usw2-az4"}},
         "Lustre": {"Type": "AWS::FSx::FileSystem", **policy},
     }
-    name = f"Lustre{is_deleted}"
-    template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
-    client("cloudformation").create_stack(StackName=name, TemplateBody=template)
-    monkeypatch.setattr(account, "template_resources", lambda _found: resources)
-    found = account.stack_network(name)
-    assert found is not None
-    assert found.lustre_is_deleted == is_deleted
+    monkeypatch.setattr(account, "template_resources", lambda *_: resources)
+    stack = DeployedStack(stack_id="Lustre", status="CREATE_COMPLETE", created=datetime(2026, 11, 21, tzinfo=UTC))
+    network = account.stack_contents(stack).network
+    assert network is not None
+    assert network.lustre_is_deleted == is_deleted
 
 
 def test_a_client_is_made_once_for_each_service_and_region() -> None:

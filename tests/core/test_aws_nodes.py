@@ -35,7 +35,13 @@ def stack(account: AwsNodes) -> Iterator[Stubber]:
 
 def with_outputs(stub: Stubber, **outputs: str) -> None:
     listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-    answer = {"StackName": STACK, "CreationTime": "2026-11-21", "StackStatus": "CREATE_COMPLETE", "Outputs": listed}
+    answer = {
+        "StackName": STACK,
+        "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/{STACK}/1",
+        "CreationTime": "2026-11-21",
+        "StackStatus": "CREATE_COMPLETE",
+        "Outputs": listed,
+    }
     stub.add_response("describe_stacks", {"Stacks": [answer]}, {"StackName": STACK})
 
 

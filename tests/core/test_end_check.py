@@ -32,8 +32,9 @@ def test_an_end_that_has_passed_fails_and_says_what_would_happen(settings: dict[
 
 @pytest.mark.parametrize(("days", "outcome"), [(4, "pass"), (6, "fail")])
 def test_a_duration_counts_from_the_first_deployment(days: int, outcome: str) -> None:
-    created = {"TrnClusterStack": datetime.now(UTC) - timedelta(days=days)}
-    answer = check_end(from_settings(ends="5d"), FakeAccount(created=created))
+    created = datetime.now(UTC) - timedelta(days=days)
+    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, created=created)
+    answer = check_end(from_settings(ends="5d"), account)
     assert answer is not None
     assert answer.outcome == outcome
 

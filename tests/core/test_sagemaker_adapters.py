@@ -374,8 +374,9 @@ def test_the_outputs_of_a_stack_are_told_by_name() -> None:
     template = {"Resources": {"T": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RoleArn": {"Value": "arn"}}}
     with mock_aws():
         client("cloudformation").create_stack(StackName="S", TemplateBody=json.dumps(template))
-        account = AwsSageMakerAccount(REGION)
-        assert (account.stack_outputs("S"), account.stack_outputs("T")) == ({"RoleArn": "arn"}, None)
+        stack = AwsSageMakerAccount(REGION).deployed_stack("S")
+        assert stack is not None
+        assert stack.outputs == {"RoleArn": "arn"}
 
 
 def test_only_the_control_can_start_a_job_or_stop_one() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from trainium_core.stacks.deployed_stack import StackNetwork
+from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])
@@ -80,7 +80,9 @@ def test_a_stack_that_is_stuck_comes_with_the_way_out(status: str, command: str)
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "ROLLBACK_COMPLETE", "DELETE_FAILED"])
 def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) -> None:
-    account = FakeAccount(stacks={"TrnClusterStack": status}, clusters={"TrnClusterStack": "others"})
+    account = FakeAccount(
+        stacks={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
+    )
     finding = found("stack", account)
     assert finding.outcome == "fail"
     assert finding.found.startswith("TrnClusterStack belongs to cluster others, and not to trn-pilot")
@@ -88,7 +90,9 @@ def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) ->
 
 
 def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
-    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, clusters={"TrnClusterStack": None})
+    account = FakeAccount(
+        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
+    )
     assert found("stack", account).outcome == "pass"
 
 
@@ -100,7 +104,8 @@ def test_whose_stack_it_is_must_be_known() -> None:
 def deployed(**network: Any) -> FakeAccount:
     """An account with the cluster of a plan for usw2-az4."""
     there = StackNetwork(**{"zone_id": "usw2-az4", "cidr": "10.42.0.0/16", **network})
-    return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, networks={"TrnClusterStack": there})
+    contents = StackContents(cluster="trn-pilot", network=there)
+    return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": contents})
 
 
 def test_the_same_network_is_updated() -> None:

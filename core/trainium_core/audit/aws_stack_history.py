@@ -6,21 +6,23 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from trainium_core.audit.listings.listing import tags_of
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.stacks.aws_template import AwsStackTemplates, cluster_of
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
 
 _THREADS = 4
 
 
 class AwsStackHistory(AwsStackTemplates):
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
-        stacks = [*self._standing(), *self._deleted(names)]
+        stacks = [*self._existing(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(partial(self._record, names), stacks))
 
-    def _standing(self) -> list[Mapping[str, Any]]:
+    def _existing(self) -> list[Mapping[str, Any]]:
         with read_errors("cloudformation:DescribeStacks"):
             pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
             return [stack for page in pages for stack in page["Stacks"]]
@@ -35,11 +37,11 @@ class AwsStackHistory(AwsStackTemplates):
             yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
-        cluster = cluster_of(stack.get("Tags") or [], {})
+        cluster = tags_of(stack).get(CLUSTER_TAG)
         if cluster is None and stack["StackName"] in names:
             # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
             with suppress(UnavailableError):
-                cluster = cluster_of([], self.template_resources(stack))
+                cluster = cluster_of({}, self.template_resources(stack["StackId"], stack["StackStatus"]))
         concerned = cluster is not None or stack["StackName"] in names
         return StackRecord(
             name=stack["StackName"],

@@ -17,10 +17,10 @@ class AwsNodes(AwsStacks):
     _store: NodeStore | None = None
 
     def nodes(self, stack: str) -> DeployedNodes | None:
-        outputs = self.stack_outputs(stack)
-        if outputs is None:
+        deployed = self.deployed_stack(stack)
+        if deployed is None:
             return None
-        group_name, bucket = outputs.get(GROUP_OUTPUT), outputs.get(RECORDS_OUTPUT)
+        group_name, bucket = deployed.outputs.get(GROUP_OUTPUT), deployed.outputs.get(RECORDS_OUTPUT)
         if group_name is None or bucket is None:
             raise UnavailableError(
                 f"the stack {stack} has no outputs {GROUP_OUTPUT} and {RECORDS_OUTPUT}: it is being made or removed, "

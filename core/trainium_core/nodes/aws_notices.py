@@ -48,7 +48,8 @@ class AwsNodeNotices(AwsStacks):
         return False
 
     def _records(self, stack: str) -> str | None:
-        return (self.stack_outputs(stack) or {}).get(RECORDS_OUTPUT)
+        deployed = self.deployed_stack(stack)
+        return deployed.outputs.get(RECORDS_OUTPUT) if deployed else None
 
     def _store(self, bucket: str) -> NodeStore:
         return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

@@ -19,7 +19,7 @@ def check_end(plan: Plan, account: Account) -> Answer | None:
         return None
     if read_pilot_end(plan.pilot.ends).at is not None:
         return judge_end(plan, deployed=None, now=datetime.now(UTC))
-    created = [moment for moment in map(account.stack_created, stacks) if moment is not None]
+    created = [stack.created for stack in map(account.deployed_stack, stacks) if stack is not None]
     return judge_end(plan, deployed=min(created, default=None), now=datetime.now(UTC))
 
 

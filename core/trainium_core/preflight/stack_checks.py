@@ -9,6 +9,7 @@ from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
+from trainium_core.stacks.deployed_stack import StackNetwork
 from trainium_runtime.answer import Answer
 from trainium_runtime.errors import UnavailableError
 
@@ -55,18 +56,20 @@ def check_stack(plan: Plan, account: Account) -> Answer:
 
 
 def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
-    status = account.stack_status(stack)
-    if status is None:
+    deployed = account.deployed_stack(stack)
+    if deployed is None:
         return Answer(outcome="pass", found=f"{stack} is not there yet")
+    status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
         return Answer(outcome="pass", found=f"{stack} has change sets and nothing else ({status})")
-    cluster = account.stack_cluster(stack)
+    contents = account.stack_contents(deployed)
+    cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
         fix = f"set trn:cluster_name to {cluster} to change that one; another one needs another region or account"
         return Answer(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
-        if refusal := _network_that_cannot_change(stack, plan, account):
+        if contents.network and (refusal := _network_that_cannot_change(stack, plan, contents.network)):
             return refusal
         return Answer(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
@@ -78,11 +81,8 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
     return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
-def _network_that_cannot_change(stack: str, plan: Plan, account: Account) -> Answer | None:
+def _network_that_cannot_change(stack: str, plan: Plan, there: StackNetwork) -> Answer | None:
     """Why CloudFormation could not put the plan's network in the place of the one that is there, or must not."""
-    there = account.stack_network(stack)
-    if there is None:
-        return None
     destroy = f"destroy the cluster first: trn destroy, or cdk destroy {stack}"
     own = plan.network.vpc_id is not None
     if not own and there.zone_id != plan.zone_id and there.cidr == plan.network.vpc_cidr:
@@ -112,5 +112,7 @@ def _other_qualifiers(account: Account) -> list[str]:
 
 
 def _why_there_is_none(account: Account) -> str:
-    status = account.stack_status(BOOTSTRAP_STACK_NAME)
-    return f"{BOOTSTRAP_STACK_NAME} is in {status}" if status else f"there is no stack {BOOTSTRAP_STACK_NAME}"
+    deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
+    return (
+        f"{BOOTSTRAP_STACK_NAME} is in {deployed.status}" if deployed else f"there is no stack {BOOTSTRAP_STACK_NAME}"
+    )

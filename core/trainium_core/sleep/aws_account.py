@@ -1,8 +1,5 @@
 """Puts a deployed cluster to sleep and wakes it: an update of its stack, by the template that it has."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
@@ -10,7 +7,8 @@ from trainium_core.sleep.account import SleepState
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.teardown.scope import GROUP
-from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_errors import write_errors
+from trainium_runtime.errors import RequestRefusedError
 
 _CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 
@@ -19,23 +17,28 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
     """Answers trainium_core.sleep.account.SleepAccount."""
 
     def sleep_state(self, stack: str) -> SleepState | None:
-        for look in self.living_stacks([stack]):
-            given = self._parameters(stack).get(ASLEEP_PARAMETER)
-            asleep = None if given is None else given == "true"
-            return SleepState(
-                status=look.status,
-                asleep=asleep,
-                cluster=look.cluster,
-                created=self._stack(stack)["CreationTime"],
-                groups=look.ids(GROUP),
-            )
-        return None
+        deployed = self.deployed_stack(stack)
+        described = self.living_stacks([stack]) if deployed else ()
+        if deployed is None or not described:
+            return None
+        asleep = deployed.parameters.get(ASLEEP_PARAMETER)
+        return SleepState(
+            status=deployed.status,
+            asleep=None if asleep is None else asleep == "true",
+            cluster=described[0].cluster,
+            created=deployed.created,
+            groups=described[0].ids(GROUP),
+        )
 
     def fleet(self, stack: str) -> str | None:
-        return (self.stack_outputs(stack) or {}).get(FLEET_OUTPUT)
+        deployed = self.deployed_stack(stack)
+        return deployed.outputs.get(FLEET_OUTPUT) if deployed else None
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        others = [name for name in self._parameters(stack) if name != ASLEEP_PARAMETER]
+        deployed = self.deployed_stack(stack)
+        if deployed is None:
+            raise RequestRefusedError(f"there is no stack {stack}")
+        others = [name for name in deployed.parameters if name != ASLEEP_PARAMETER]
         new = {"ParameterKey": ASLEEP_PARAMETER, "ParameterValue": "true" if asleep else "false"}
         with write_errors("cloudformation:UpdateStack"):
             self.client("cloudformation").update_stack(
@@ -44,11 +47,3 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
                 Parameters=[new, *({"ParameterKey": name, "UsePreviousValue": True} for name in others)],
                 Capabilities=list(_CAPABILITIES),
             )
-
-    def _parameters(self, stack: str) -> dict[str, str]:
-        return {one["ParameterKey"]: one.get("ParameterValue", "") for one in self._stack(stack).get("Parameters", [])}
-
-    def _stack(self, stack: str) -> Mapping[str, Any]:
-        with read_errors("cloudformation:DescribeStacks"):
-            (found,) = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-            return found

@@ -47,7 +47,7 @@ class AwsStackControl(AwsStackTemplates):
         for name in names:
             with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-                template = self.template_resources(found)
+                template = self.template_resources(found["StackId"], found["StackStatus"])
                 yield _described(found, template, tuple(self._has(found["StackId"], template)))
 
     def _has(self, stack_id: str, template: TemplateResources) -> Iterator[MadeResource]:
@@ -79,7 +79,9 @@ class AwsStackControl(AwsStackTemplates):
             stack_id = summary["StackId"]
             with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-                yield _described(found, self.template_resources(found), tuple(self._had(stack_id)))
+                yield _described(
+                    found, self.template_resources(found["StackId"], found["StackStatus"]), tuple(self._had(stack_id))
+                )
 
     def _had(self, stack_id: str) -> Iterator[MadeResource]:
         """What a deleted stack had, by the last that its events say of each."""
@@ -116,7 +118,7 @@ def _described(
         name=found["StackName"],
         stack_id=found["StackId"],
         status=found["StackStatus"],
-        cluster=cluster_of(found.get("Tags", []), template),
+        cluster=cluster_of({tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}, template),
         protected=bool(found.get("EnableTerminationProtection")),
         resources=resources,
     )

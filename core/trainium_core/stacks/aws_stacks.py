@@ -1,56 +1,49 @@
-"""Asks CloudFormation."""
+"""Asks CloudFormation for a stack, and for what its template says."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from trainium_core.stacks.aws_template import AwsStackTemplates, TemplateResources, cluster_of
-from trainium_core.stacks.deployed_stack import StackNetwork
+from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 from trainium_runtime.aws_errors import read_errors
 
 
 class AwsStacks(AwsStackTemplates):
-    def stack_status(self, name: str) -> str | None:
-        described = self._described(name)
-        return None if described is None else described["StackStatus"]
+    """Answers trainium_core.stacks.deployed_stack.Stacks."""
 
-    def stack_cluster(self, name: str) -> str | None:
-        """The cluster whose stack it is; None when it is not there, or nothing in it says so."""
-        described = self._described(name)
-        if described is None:
-            return None
-        return cluster_of(described.get("Tags", []), self.template_resources(described))
-
-    def stack_network(self, name: str) -> StackNetwork | None:
-        """None when there is no such stack, or it has no network of its own."""
-        described = self._described(name)
-        resources: TemplateResources = {} if described is None else self.template_resources(described)
-        zone_id = _first_property(resources, "AWS::EC2::Subnet", "AvailabilityZoneId")
-        cidr = _first_property(resources, "AWS::EC2::VPC", "CidrBlock")
-        if zone_id is None or cidr is None:
-            return None
-        lustre = [made for made in resources.values() if made["Type"] == "AWS::FSx::FileSystem"]
-        deleted = any(made.get("UpdateReplacePolicy") != "Retain" for made in lustre)
-        return StackNetwork(zone_id=zone_id, cidr=cidr, lustre_is_deleted=deleted)
-
-    def stack_created(self, name: str) -> datetime | None:
-        """None when there is no such stack."""
-        described = self._described(name)
-        return None if described is None else described["CreationTime"]
-
-    def stack_outputs(self, name: str) -> Mapping[str, str] | None:
-        """None when there is no such stack."""
-        described = self._described(name)
-        if described is None:
-            return None
-        return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
-
-    def _described(self, name: str) -> Mapping[str, Any] | None:
+    def deployed_stack(self, name: str) -> DeployedStack | None:
         # CloudFormation has no code of its own for a stack that does not exist.
         with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-            return found
+            return _deployed_stack(found)
         return None
+
+    def stack_contents(self, stack: DeployedStack) -> StackContents:
+        resources = self.template_resources(stack.stack_id, stack.status)
+        return StackContents(cluster=cluster_of(stack.tags, resources), network=_network(resources))
+
+
+def _deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
+    parameters = found.get("Parameters", [])
+    return DeployedStack(
+        stack_id=found["StackId"],
+        status=found["StackStatus"],
+        created=found["CreationTime"],
+        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", [])},
+        outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])},
+        parameters={one["ParameterKey"]: one.get("ParameterValue", "") for one in parameters},
+        resolved={one["ParameterValue"]: one["ResolvedValue"] for one in parameters if "ResolvedValue" in one},
+    )
+
+
+def _network(resources: TemplateResources) -> StackNetwork | None:
+    zone_id = _first_property(resources, "AWS::EC2::Subnet", "AvailabilityZoneId")
+    cidr = _first_property(resources, "AWS::EC2::VPC", "CidrBlock")
+    if zone_id is None or cidr is None:
+        return None
+    lustre = [made for made in resources.values() if made["Type"] == "AWS::FSx::FileSystem"]
+    deleted = any(made.get("UpdateReplacePolicy") != "Retain" for made in lustre)
+    return StackNetwork(zone_id=zone_id, cidr=cidr, lustre_is_deleted=deleted)
 
 
 def _first_property(resources: TemplateResources, resource_type: str, name: str) -> str | None:

@@ -1,6 +1,6 @@
 """The template by which a stack was made, and whose stack it is by that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from trainium_runtime.aws_errors import read_errors
@@ -13,11 +13,10 @@ TemplateResources = Mapping[str, Mapping[str, Any]]
 
 
 class AwsStackTemplates(AwsService):
-    def template_resources(self, found: Mapping[str, Any]) -> TemplateResources:
-        """Of a stack as CloudFormation describes it, which may be deleted. Raises UnavailableError."""
-        if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+    def template_resources(self, stack_id: str, status: str) -> TemplateResources:
+        """Of a stack in that status, which may be deleted. Raises UnavailableError."""
+        if status == "REVIEW_IN_PROGRESS":
             return {}
-        stack_id = found["StackId"]
         with read_errors("cloudformation:GetTemplate", absent=("does not exist",)):
             body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
             if not isinstance(body, Mapping):
@@ -26,10 +25,11 @@ class AwsStackTemplates(AwsService):
         return {}
 
 
-def cluster_of(tags: Sequence[Any], resources: TemplateResources) -> str | None:
+def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
     """By the tag of a stack, or that of its resources: the CDK puts tags on these, and on stacks only if told so."""
-    of_resources = (made.get("Properties", {}).get("Tags", []) for made in resources.values())
-    for some in (tags, *of_resources):
+    if CLUSTER_TAG in tags:
+        return tags[CLUSTER_TAG]
+    for some in (made.get("Properties", {}).get("Tags", []) for made in resources.values()):
         for tag in cast("list[Any]", some) if isinstance(some, list) else ():
             match tag:
                 case {"Key": key, "Value": str(value)} if key == CLUSTER_TAG:

@@ -1,8 +1,22 @@
-"""CloudFormation stacks."""
+"""A stack that is deployed: what CloudFormation describes of it, and what its template says."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployedStack:
+    """A stack that exists. `resolved`: the values that its SSM parameters had when it was deployed, by their names."""
+
+    stack_id: str
+    status: str
+    created: datetime
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    outputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    resolved: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,17 +31,19 @@ class StackNetwork:
     lustre_is_deleted: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class StackContents:
+    """What a stack holds. cluster: by its tags, or None. network: None if it has none of its own."""
+
+    cluster: str | None
+    network: StackNetwork | None = None
+
+
 class Stacks(Protocol):
-    def stack_status(self, name: str) -> str | None: ...
-
-    def stack_cluster(self, name: str) -> str | None:
-        """The cluster whose stack it is; None when it is not there, or nothing in it says so."""
+    def deployed_stack(self, name: str) -> DeployedStack | None:
+        """None when there is no such stack."""
         ...
 
-    def stack_network(self, name: str) -> StackNetwork | None:
-        """None when it is not there, or has no network of its own."""
-        ...
-
-    def stack_created(self, name: str) -> datetime | None:
-        """None when it is not there."""
+    def stack_contents(self, stack: DeployedStack) -> StackContents:
+        """By the template of the stack."""
         ...

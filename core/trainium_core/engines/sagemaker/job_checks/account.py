@@ -32,9 +32,5 @@ class ContainerImages(Protocol):
         ...
 
 
-class StackOutputs(Protocol):
-    def stack_outputs(self, name: str) -> Mapping[str, str] | None: ...
-
-
-class SageMakerAccount(Identities, Quotas, Prices, Roles, ContainerImages, Buckets, StackOutputs, Protocol):
+class SageMakerAccount(Identities, Quotas, Prices, Roles, ContainerImages, Buckets, Protocol):
     """All that is asked about a training job."""

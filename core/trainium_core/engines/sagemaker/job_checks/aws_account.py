@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from trainium_core.engines.sagemaker.job_checks.account import Role
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.storage.aws_buckets import AwsBuckets
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_quotas import AwsQuotas
@@ -43,17 +44,7 @@ class AwsContainerImages(AwsService):
         return False
 
 
-class AwsStackOutputs(AwsService):
-    def stack_outputs(self, name: str) -> Mapping[str, str] | None:
-        with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
-            stack = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
-            return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-        return None
-
-
-class AwsSageMakerAccount(
-    AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsContainerImages, AwsBuckets, AwsStackOutputs
-):
+class AwsSageMakerAccount(AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsContainerImages, AwsBuckets, AwsStacks):
     """Answers job_checks.account.SageMakerAccount for the credentials that boto3 finds."""
 
 
