@@ -35,6 +35,7 @@ if [[ $1 != lint ]]; then
   # These need an environment of their own: make security and make lab run them.
   options+=(--ignore tests/stacks/test_checkov.py)
   options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)
+  options+=(--ignore tests/examples)
   [[ $1 == coverage ]] && options+=(--cov)
   pytest "${options[@]}" || failed+=(pytest)
 fi

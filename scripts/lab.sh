@@ -24,7 +24,7 @@ step "the nodes' root file system" python -m lab.golden_root ||
 
 case $what in
   lab)
-    pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py ||
+    pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples ||
       fail "$name: a test with real PyTorch failed, see above"
     python -m lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
     ;;

@@ -1,0 +1,253 @@
+"""Trains a small language model on the bytes of a novel, data-parallel, and goes on where it was stopped.
+
+    python train.py                                  one process
+    torchrun --nproc_per_node=2 train.py             two, on this machine
+    trn run train.py --source examples/lm            one per logical NeuronCore, on every node of the cluster
+
+docs/example-lm.md explains the lines that somebody who comes from CUDA would not know.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from model import LanguageModel
+from torch import Tensor
+
+try:
+    import torch_xla
+    import torch_xla.distributed.xla_backend  # registers the backend "xla"
+except ImportError:
+    torch_xla = None
+
+BACKENDS = {"neuron": "neuron", "xla": "xla", "cpu": "gloo"}
+"""Of torch.distributed, by the type of the device."""
+
+RANK = int(os.environ.get("RANK", "0"))  # as torchrun sets them
+PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
+
+CHECKPOINT_NAME = "step-{:08d}"
+STATE_FILE = "state.pt"
+
+notice_received = False
+
+
+def main() -> None:
+    options = read_options()
+    signal.signal(signal.SIGUSR1, remember_notice)
+    device = find_device(options.device)
+    if PROCESSES > 1:
+        dist.init_process_group(BACKENDS[device.type])
+
+    data = read_data(options)
+    torch.manual_seed(options.seed)  # the same first weights in every process
+    shape = {name: getattr(options, name) for name in ("context", "width", "layers", "heads")}
+    model = LanguageModel(**shape).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
+    settings = {**shape, "batch": options.batch * PROCESSES, "seed": options.seed}
+    first = resume(options, settings, model, optimizer)
+    check_same_step(first, device)
+    if RANK == 0:
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        print(f"{parameters:,} parameters, {PROCESSES} process(es) on {device.type}, after step {first}", flush=True)
+
+    stopping = False
+    reported, report_time = first, time.monotonic()
+    for step in range(first + 1, options.steps + 1):
+        inputs, targets = (part.to(device) for part in batch_of(step, data, options))
+        with torch.autocast(device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
+            logits = model(inputs)
+        loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        status = torch.stack([loss.detach(), torch.tensor(float(notice_received)).to(device)])
+        average([status, *(parameter.grad for parameter in model.parameters())])
+        optimizer.step()
+        if device.type == "xla":
+            torch_xla.sync()  # what was only recorded so far is compiled, if it is new, and run
+
+        if step % options.report_every == 0 or step in (first + 1, options.steps):
+            mean_loss, noticed = status.tolist()  # waits for the device
+            stopping = noticed > 0  # one process was told: all stop after the same step
+            if RANK == 0:
+                tokens = (step - reported) * options.context * settings["batch"]
+                now = time.monotonic()
+                rate = tokens / (now - report_time)
+                print(f"TRN step={step} loss={mean_loss:.6f} tokens={tokens} tokens_per_second={rate:.0f}", flush=True)
+                reported, report_time = step, now
+        if RANK == 0 and (step % options.checkpoint_every == 0 or step == options.steps or stopping):
+            save_checkpoint(options.checkpoints, step, settings, model, optimizer)
+        if stopping and step < options.steps:
+            if RANK == 0:
+                print(f"stopped by SIGUSR1, saved after step {step}", flush=True)
+            break
+    else:
+        if RANK == 0:
+            options.outputs.mkdir(parents=True, exist_ok=True)
+            torch.save({"shape": shape, "model": on_cpu(model.state_dict())}, options.outputs / "model.pt")
+    if PROCESSES > 1:
+        dist.destroy_process_group()
+
+
+def read_options() -> argparse.Namespace:
+    """Folders are those of `trn run`, else of a SageMaker training job, else of the current folder."""
+
+    def folder(*variables: str, default: str) -> Path:
+        return Path(next((os.environ[name] for name in variables if name in os.environ), default))
+
+    parser = argparse.ArgumentParser(description="Train a small language model.")
+    number = {"type": positive, "metavar": "N"}
+    parser.add_argument("--steps", **number, default=200, help="in all, with those before a resumption")
+    parser.add_argument("--batch", **number, default=16, help="sequences in a step of one process")
+    parser.add_argument("--context", **number, default=128, help="bytes in a sequence")
+    parser.add_argument("--width", **number, default=128)
+    parser.add_argument("--layers", **number, default=4)
+    parser.add_argument("--heads", **number, default=4)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", choices=["auto", *BACKENDS], default="auto")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--report-every", **number, default=1, help="steps")
+    parser.add_argument("--checkpoint-every", **number, default=50, help="steps")
+    parser.add_argument("--data", type=Path, default=Path(__file__).with_name("persuasion.txt"))
+    parser.add_argument(
+        "--checkpoints", type=Path, default=folder("TRN_CHECKPOINT_DIR", "TRN_CHECKPOINTS", default="checkpoints")
+    )
+    parser.add_argument("--outputs", type=Path, default=folder("TRN_OUTPUT_DIR", "SM_MODEL_DIR", default="outputs"))
+    options = parser.parse_args()
+    if options.width % options.heads:
+        parser.error(f"--width {options.width} is no multiple of --heads {options.heads}")
+    return options
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def remember_notice(_signal: int, _frame: FrameType | None) -> None:
+    global notice_received
+    notice_received = True
+
+
+def find_device(wanted: str) -> torch.device:
+    """The one device of this process: the runtime gives each process its own NeuronCore."""
+    native = torch.accelerator.is_available() and torch.accelerator.current_accelerator().type == "neuron"
+    found = {"neuron": native, "xla": torch_xla is not None, "cpu": True}
+    if wanted == "auto":
+        wanted = next(name for name, is_there in found.items() if is_there)
+        if wanted == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
+            print("this machine has Neuron devices, but this Python has no PyTorch for them: on the CPU", flush=True)
+    if not found[wanted]:
+        sys.exit(f"train.py: there is no device {wanted} for this Python's PyTorch")
+    return torch_xla.device() if wanted == "xla" else torch.device(wanted)
+
+
+def read_data(options: argparse.Namespace) -> Tensor:
+    try:
+        content = options.data.read_bytes()
+    except OSError as error:
+        sys.exit(f"train.py: --data {options.data} cannot be read: {error.strerror}")
+    if len(content) <= options.context:
+        sys.exit(f"train.py: --data {options.data} has {len(content)} bytes, --context {options.context} needs more")
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+def batch_of(step: int, data: Tensor, options: argparse.Namespace) -> tuple[Tensor, Tensor]:
+    """This process's part of a step's sequences, and what follows each byte of them.
+
+    Which sequences a step sees is a function of seed and step alone, whatever the number of processes: nothing of
+    it need be in a checkpoint. All have one length, so that every step has the same shapes.
+    """
+    random = torch.Generator().manual_seed(options.seed * 1_000_003 + step)
+    starts = torch.randint(len(data) - options.context, (options.batch * PROCESSES,), generator=random)
+    mine = starts[RANK * options.batch :][: options.batch]
+    sequences = data[mine[:, None] + torch.arange(options.context + 1)].long()
+    return sequences[:, :-1], sequences[:, 1:]
+
+
+def average(tensors: list[Tensor]) -> None:
+    """Replace each tensor by its mean over all processes, by one exchange."""
+    if PROCESSES == 1:
+        return
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    dist.all_reduce(flat)
+    flat /= PROCESSES
+    for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(mean.view_as(tensor))
+
+
+def save_checkpoint(folder: Path, step: int, settings: dict[str, int], model: Any, optimizer: Any) -> None:
+    """A folder of its own, renamed into place once it is whole and on the disk."""
+    place = folder / CHECKPOINT_NAME.format(step)
+    if place.exists():
+        return
+    partial = folder / f".{place.name}.tmp"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    state = {"step": step, "settings": settings, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    with (partial / STATE_FILE).open("wb") as file:
+        torch.save(on_cpu(state), file)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(partial)
+    partial.rename(place)
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """A new name is on the disk only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def on_cpu(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {name: on_cpu(value) for name, value in state.items()}
+    if isinstance(state, list):
+        return [on_cpu(value) for value in state]
+    return state.cpu() if isinstance(state, Tensor) else state
+
+
+def resume(options: argparse.Namespace, settings: dict[str, int], model: Any, optimizer: Any) -> int:
+    """The step after which to go on: that of the checkpoint named by `trn run`, else of the newest one, else 0."""
+    named = os.environ.get("TRN_RESUME_FROM")
+    place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
+    if place is None:
+        return 0
+    state = torch.load(place / STATE_FILE, map_location="cpu", weights_only=True)
+    for name, value in settings.items():
+        if state["settings"][name] != value:
+            sys.exit(
+                f"train.py: {place.name} was written with {name} {state['settings'][name]}, this run has {name} {value}"
+                + (" (--batch times the number of processes)" if name == "batch" else "")
+            )
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["step"]
+
+
+def check_same_step(step: int, device: torch.device) -> None:
+    """Nodes with different checkpoints would train different models and average their gradients without an error."""
+    if PROCESSES == 1:
+        return
+    extremes = torch.tensor([step, -step], dtype=torch.float32).to(device)
+    dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+    latest, earliest = (abs(int(extreme)) for extreme in extremes.tolist())
+    if latest != earliest:
+        sys.exit(f"train.py: some process resumes after step {latest}, another after step {earliest}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""examples/lm, trained for real on CPUs: one process, and two that exchange over gloo."""
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, free_port
+from tests.layout.repository import ROOT
+
+SCRIPT = ROOT / "examples" / "lm" / "train.py"
+STEPS = 160
+SEQUENCES = 8
+"""In a step, over all processes."""
+OPTIONS = {"width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01, "checkpoint-every": 10}
+PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+)*)$", re.MULTILINE)
+"""The form that `trn run` reads. Further pairs may follow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A folder in which the example is trained, as often as a test wants, by this many processes."""
+
+    folder: Path
+    processes: int = 1
+
+    def arguments(self, **options: int) -> list[str]:
+        values = {"steps": STEPS, "batch": SEQUENCES // self.processes, **OPTIONS, **options}
+        return [str(SCRIPT), *(word for name, value in values.items() for word in (f"--{name}", str(value)))]
+
+    def start(
+        self, *, environment: dict[str, str] | None = None, of_rank_0: dict[str, str] | None = None, **options: int
+    ) -> "list[subprocess.Popen[str]]":
+        """One process per rank, with the variables that torchrun sets."""
+        self.folder.mkdir(exist_ok=True)
+        port = free_port()
+        common = {
+            "PYTHONWARNINGS": "ignore",
+            "PATH": os.environ["PATH"],
+            "OMP_NUM_THREADS": "1",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+        }
+        common |= {"TRN_CHECKPOINT_DIR": "checkpoints", "TRN_OUTPUT_DIR": "outputs", **(environment or {})}
+        return [
+            subprocess.Popen(
+                [TORCH_PYTHON, *self.arguments(**options)],
+                cwd=self.folder,
+                env={
+                    **common,
+                    "RANK": str(rank),
+                    "WORLD_SIZE": str(self.processes),
+                    **(of_rank_0 or {} if rank == 0 else {}),
+                },
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for rank in range(self.processes)
+        ]
+
+    def run(self, *, environment: dict[str, str] | None = None, **options: int) -> "Run":
+        return finish(self.start(environment=environment, **options))
+
+    def interrupt(self, by: signal.Signals, after_step: int) -> "Run":
+        """Send a signal to the last rank when rank 0 has printed this step, long before the last one."""
+        processes = self.start()
+        output = processes[0].stdout
+        assert output is not None
+        # Rank 0 cannot run far ahead of what is read here: its lines fill a small pipe.
+        fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 4096)
+        read = ""
+        while f"TRN step={after_step} " not in read:
+            line = output.readline()
+            assert line, read
+            read += line
+        processes[-1].send_signal(by)
+        run = finish(processes)
+        return Run(codes=run.codes, outputs=[read + run.outputs[0], *run.outputs[1:]])
+
+    @property
+    def weights(self) -> bytes:
+        return (self.folder / "outputs" / "model.pt").read_bytes()
+
+    def checkpoints(self) -> list[str]:
+        return sorted(place.name for place in (self.folder / "checkpoints").iterdir())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """By rank."""
+
+    codes: list[int]
+    outputs: list[str]
+
+    @property
+    def losses(self) -> dict[int, str]:
+        """As printed, by step."""
+        return {int(step): loss for step, loss, *_ in PROGRESS.findall(self.outputs[0])}
+
+
+def finish(processes: "list[subprocess.Popen[str]]") -> Run:
+    outputs = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in processes]
+    return Run(codes=[process.returncode for process in processes], outputs=outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    job: Job
+    run: Run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch_is_there() -> None:
+    if not TORCH_PYTHON.exists():
+        pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
+
+
+@pytest.fixture(scope="module")
+def by_one(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """One process, never interrupted."""
+    job = Job(folder=tmp_path_factory.mktemp("one"))
+    run = job.run()
+    assert run.codes == [0], run.outputs
+    return Trained(job=job, run=run)
+
+
+@pytest.fixture(scope="module")
+def by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Two processes of torchrun, never interrupted."""
+    job = Job(folder=tmp_path_factory.mktemp("two"), processes=2)
+    launcher = [TORCH_PYTHON, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
+    done = subprocess.run(
+        [*launcher, *job.arguments()], cwd=job.folder, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    return Trained(job=job, run=Run(codes=[0], outputs=[done.stdout]))
+
+
+@pytest.fixture(params=["by_one", "by_two"])
+def trained(request: pytest.FixtureRequest) -> Trained:
+    return request.getfixturevalue(request.param)
+
+
+def test_the_loss_falls(by_one: Trained) -> None:
+    losses = [float(loss) for loss in by_one.run.losses.values()]
+    uniform = 5.545  # ln 256: every byte as likely as any other
+    assert losses[0] == pytest.approx(uniform, abs=0.5)
+    assert sum(losses[-10:]) / 10 < losses[0] / 2
+
+
+def test_every_step_is_reported_once_and_by_one_process_only(trained: Trained) -> None:
+    lines = PROGRESS.findall(trained.run.outputs[0])
+    assert [int(step) for step, *_ in lines] == list(range(1, STEPS + 1))
+    assert {int(tokens) for _, _, tokens, _ in lines} == {SEQUENCES * OPTIONS["context"]}
+
+
+def test_two_processes_learn_what_one_learns_from_the_same_batches(by_one: Trained, by_two: Trained) -> None:
+    one, two = ([float(loss) for loss in trained.run.losses.values()] for trained in (by_one, by_two))
+    # Sums in another order differ in their last bits, which a training amplifies.
+    assert two[:20] == pytest.approx(one[:20], abs=1e-4)
+    assert two == pytest.approx(one, abs=0.05)
+
+
+def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Trained, tmp_path: Path) -> None:
+    job = Job(folder=tmp_path / "job", processes=trained.job.processes)
+    told = job.interrupt(signal.SIGUSR1, after_step=5)
+    saved = max(told.losses)
+    assert told.codes == [0] * job.processes, told.outputs
+    assert f"stopped by SIGUSR1, saved after step {saved}" in told.outputs[0]
+    assert job.checkpoints()[-1] == f"step-{saved:08d}"
+
+    killed = job.interrupt(signal.SIGKILL, after_step=saved + 15)
+    assert killed.codes[-1] == -signal.SIGKILL
+    assert 0 not in killed.codes, killed.outputs
+    assert min(killed.losses) == saved + 1
+
+    # As if killed in the middle of a later checkpoint.
+    torn = tmp_path / "job" / "checkpoints" / f".step-{STEPS:08d}.tmp"
+    torn.mkdir()
+    (torn / "state.pt").write_bytes(b"half")
+
+    finished = job.run()
+    assert finished.codes == [0] * job.processes, finished.outputs
+    assert 1 not in finished.losses
+    assert {**told.losses, **killed.losses, **finished.losses} == trained.run.losses
+    assert job.weights == trained.job.weights
+    assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
+
+
+def test_a_checkpoint_of_two_processes_is_continued_by_one_with_the_same_batches(
+    by_two: Trained, tmp_path: Path
+) -> None:
+    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
+    run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})
+    assert run.codes == [0], run.outputs
+    assert min(run.losses) == 101
+    assert float(run.losses[101]) == pytest.approx(float(by_two.run.losses[101]), abs=1e-4)
+
+
+def test_a_checkpoint_of_other_batches_is_refused_in_one_sentence(by_two: Trained, tmp_path: Path) -> None:
+    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
+    run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)}, batch=SEQUENCES // 2)
+    assert run.codes == [1]
+    sentence = "step-00000100 was written with batch 8, this run has batch 4 (--batch times the number of processes)"
+    assert run.outputs == [f"train.py: {sentence}\n"]
+
+
+def test_processes_that_would_resume_after_different_steps_are_refused(by_two: Trained, tmp_path: Path) -> None:
+    # As on two nodes that share no folder, when only the first one has a checkpoint.
+    checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
+    processes = Job(folder=tmp_path / "job", processes=2).start(of_rank_0={"TRN_RESUME_FROM": str(checkpoint)})
+    run = finish(processes)
+    assert run.codes == [1, 1]
+    assert "train.py: some process resumes after step 100, another after step 0" in run.outputs[1]
