@@ -67,10 +67,7 @@ class DisposableBucket(Construct):
     def _empty_at_delete(self) -> None:
         Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, "true")
         emptier = _emptier(Stack.of(self))
-        emptier.allow(
-            actions=["s3:ListBucketVersions", "s3:ListBucket", "s3:GetBucketTagging"],
-            resources=[self.bucket.bucket_arn],
-        )
+        emptier.allow(actions=["s3:ListBucketVersions", "s3:GetBucketTagging"], resources=[self.bucket.bucket_arn])
         every_object = self.bucket.arn_for_objects("*")
         emptier.allow(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[every_object])
         justify_wildcard(emptier, every_object, "empties this bucket, whatever its objects are called")

@@ -25,9 +25,9 @@ from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.pilot import Pilot
+from trainium_cdk.plan_network import plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.quota_gate import QuotaGate
-from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
@@ -78,8 +78,14 @@ class NeuronFleet(Construct):
         check_region(self, plan)
         tag_all(self, plan)
         stack = Stack.of(self)
-        web = (80, 443) if plan.network.effective_egress == "nat-gateway" else (443,)
-        self.security_group = EfaSecurityGroup(self, "SecurityGroup", vpc=vpc, outbound_tcp_ports=web)
+        self.security_group = plan_security_group(
+            self,
+            "SecurityGroup",
+            plan,
+            vpc=vpc,
+            egress=plan.network.effective_egress,
+            downloads=plan.node.neuron_software == "install" or plan.setup_script is not None,
+        )
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, cache)
         places = NodeLocations(

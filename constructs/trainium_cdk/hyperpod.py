@@ -1,6 +1,7 @@
 """A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or by EKS."""
 
 from aws_cdk import Annotations, Aws, Fn
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -10,9 +11,8 @@ from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.disposable_bucket import DisposableBucket
 from trainium_cdk.hyperpod_role import HyperPodRole
 from trainium_cdk.pilot import Pilot
-from trainium_cdk.plan_network import plan_network
+from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
-from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
@@ -42,8 +42,12 @@ class HyperPod(Construct):
         tag_all(self, plan)
         self._plan, self._settings = plan, plan.section(HyperPodSettings)
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
-        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or "nat-gateway")
-        self.security_group = EfaSecurityGroup(self, "Nodes", vpc=self.network.vpc)
+        egress = plan.network.egress or "nat-gateway"
+        self.network = plan_network(self, "Network", plan, egress=egress)
+        self.security_group = plan_security_group(
+            self, "Nodes", plan, vpc=self.network.vpc, egress=egress, downloads=True
+        )
+        self._security_groups = self._own_and_eks_security_group()
         self.cache = CompileCache(
             self,
             "CompileCache",
@@ -60,7 +64,7 @@ class HyperPod(Construct):
             lifecycle_bucket=bucket,
             lifecycle_prefix=_LIFECYCLE_PREFIX,
             subnet=self.network.subnet,
-            security_group=self.security_group,
+            security_groups=self._security_groups,
             kubernetes=self._on_eks,
         )
         self.cache.grant_use(self.execution.role)
@@ -70,7 +74,8 @@ class HyperPod(Construct):
             "Cluster",
             instance_groups=[workers] if self._on_eks else [self._controller(), workers],
             vpc_config=sagemaker.CfnCluster.VpcConfigProperty(
-                subnets=[self.network.subnet.subnet_id], security_group_ids=[self.security_group.security_group_id]
+                subnets=[self.network.subnet.subnet_id],
+                security_group_ids=[group.security_group_id for group in self._security_groups],
             ),
             orchestrator=self._orchestrator(),
             node_recovery="Automatic" if plan.node.recovery else "None",
@@ -88,6 +93,13 @@ class HyperPod(Construct):
     @property
     def _on_eks(self) -> bool:
         return self._settings.orchestrator == "eks"
+
+    def _own_and_eks_security_group(self) -> list[ec2.ISecurityGroup]:
+        """With that of the EKS cluster, in which its control plane and CoreDNS are reached and reach the nodes."""
+        of_eks = self._settings.eks_security_group
+        if of_eks is None:
+            return [self.security_group]
+        return [self.security_group, ec2.SecurityGroup.from_security_group_id(self, "Eks", of_eks, mutable=False)]
 
     def _lifecycle_bucket_name(self) -> str:
         # Bucket names are the world's; the last part of the stack's own UUID makes this one unique.

@@ -1,5 +1,7 @@
 """The role that the instances of a HyperPod cluster run with."""
 
+from collections.abc import Sequence
+
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -20,13 +22,13 @@ _SESSION_ACTIONS = (
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 )
-_TAGGED_INTERFACES = ("ec2:CreateTags", "ec2:DetachNetworkInterface")
-_KUBERNETES_NETWORK = (
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:AttachNetworkInterface",
-    "ec2:ModifyNetworkInterfaceAttribute",
-    "ec2:UnassignPrivateIpAddresses",
-)
+_MODIFY = "ec2:ModifyNetworkInterfaceAttribute"
+"""The VPC CNI gives an interface the groups of its node, and has it deleted with the instance (amazon-vpc-cni-k8s,
+pull request 3554): that names groups and instance besides (Service Authorization Reference, Amazon EC2)."""
+
+_ATTACHING = ("ec2:DetachNetworkInterface",)
+_KUBERNETES_ATTACHING = ("ec2:AttachNetworkInterface", _MODIFY)
+_KUBERNETES_ADDRESSES = ("ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses")
 _KUBERNETES = (
     "ec2:DescribeInstances",
     "ec2:DescribeInstanceTypes",
@@ -54,17 +56,34 @@ class HyperPodRole(Construct):
         lifecycle_bucket: s3.IBucket,
         lifecycle_prefix: str,
         subnet: ec2.ISubnet,
-        security_group: ec2.ISecurityGroup,
+        security_groups: Sequence[ec2.ISecurityGroup],
         kubernetes: bool = False,
     ) -> None:
-        """kubernetes: whether the instances are nodes of an EKS cluster. Default: of Slurm."""
+        """
+        security_groups: those of the instances.
+        kubernetes: whether the instances are nodes of an EKS cluster. Default: of Slurm.
+        """
         super().__init__(scope, construct_id)
         self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
         self._allow_logs()
         allow_objects(lifecycle_bucket, self.role, prefix=lifecycle_prefix, actions=["s3:GetObject", "s3:ListBucket"])
-        more = [*_TAGGED_INTERFACES, *(_KUBERNETES_NETWORK if kubernetes else ())]
-        allow_interfaces(self.role, subnet=subnet, security_group=security_group, also_on_an_interface=more)
+        attaching = [*_ATTACHING, *(_KUBERNETES_ATTACHING if kubernetes else ())]
+        more = ["ec2:CreateTags", *attaching, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
+        allow_interfaces(self.role, subnet=subnet, security_groups=security_groups, also_on_an_interface=more)
+        self._allow_on_instances(attaching)
+        if kubernetes:
+            self._allow([_MODIFY], [self._ec2_arn("security-group", one.security_group_id) for one in security_groups])
         self._allow([*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
+
+    def _allow_on_instances(self, attaching: list[str]) -> None:
+        # Both the interface and the instance are named (Service Authorization Reference, Amazon EC2). No source says
+        # whose account the instances of HyperPod are in; its developer guide allows any.
+        instances = self._ec2_arn("instance", "*", account="*")
+        self._allow(attaching, [instances])
+        justify_wildcard(self.role, instances, "the ids and the account of the instances are not known before")
+
+    def _ec2_arn(self, resource: str, name: str, *, account: str | None = None) -> str:
+        return Stack.of(self).format_arn(service="ec2", account=account, resource=resource, resource_name=name)
 
     def _allow_logs(self) -> None:
         stack = Stack.of(self)

@@ -26,10 +26,10 @@ def allow_interfaces(
     role: iam.IRole,
     *,
     subnet: ec2.ISubnet,
-    security_group: ec2.ISecurityGroup,
+    security_groups: Sequence[ec2.ISecurityGroup],
     also_on_an_interface: Sequence[str] = (),
 ) -> None:
-    """Allow a role to have interfaces in a subnet and a security group, and in no others.
+    """Allow a role to have interfaces in a subnet and in security groups, and in no others.
 
     A permission on an interface lets another account attach it: the script that a job runs must not give it for
     interfaces elsewhere, nor delete those. Source: SageMaker developer guide, roles of training jobs in a VPC and of
@@ -42,7 +42,7 @@ def allow_interfaces(
 
     interfaces = arn("network-interface", "*")
     of_the_subnet = arn("subnet", subnet.subnet_id)
-    own = [of_the_subnet, arn("security-group", security_group.security_group_id)]
+    own = [of_the_subnet, *(arn("security-group", group.security_group_id) for group in security_groups)]
     in_the_subnet = {"ArnEquals": {"ec2:Subnet": of_the_subnet}}
     for actions, resources, conditions in (
         (["ec2:CreateNetworkInterface"], [interfaces, *own], None),

@@ -9,7 +9,7 @@ from constructs import Construct
 
 from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.network import ClusterNetwork, ExistingNetwork
-from trainium_cdk.plan_network import plan_network
+from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.training_alerts import TrainingAlerts
@@ -78,8 +78,9 @@ class SageMakerTraining(Construct):
 
     def _join_network(self, plan: Plan) -> None:
         # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
-        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or "none")
-        self.security_group = EfaSecurityGroup(self, "Jobs", vpc=self.network.vpc)
+        egress = plan.network.egress or "none"
+        self.network = plan_network(self, "Network", plan, egress=egress)
+        self.security_group = plan_security_group(self, "Jobs", plan, vpc=self.network.vpc, egress=egress)
         self.execution.allow_network(subnet=self.network.subnet, security_group=self.security_group)
 
     def _run(self, plan: Plan) -> TrainingRun:

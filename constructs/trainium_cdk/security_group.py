@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-HTTPS = 443
+HTTP, HTTPS = 80, 443
+_DNS = 53
 LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
 """An egress rule to it allows nothing, and keeps EC2 from giving a group without any egress rule its allow-all one.
 
@@ -14,18 +15,27 @@ The CDK's own rule for that is dropped when a rule to another group follows.
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
-    """All protocols from itself and to itself, chosen TCP ports to the outside, nothing else in.
+    """All protocols from itself and to itself, chosen TCP ports and DNS servers outside, nothing else in.
 
     EFA traffic needs a rule that names the group itself in both directions: an egress rule to 0.0.0.0/0 does not cover
-    it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`.
+    it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`. No rule is needed for the Amazon
+    DNS server, DHCP, the instance metadata and the Amazon Time Sync Service: security groups do not filter them (Amazon
+    VPC User Guide, security groups).
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, vpc: ec2.IVpc, outbound_tcp_ports: Sequence[int] = (HTTPS,)
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        outbound_tcp_ports: Sequence[int] = (HTTPS,),
+        dns_servers: Sequence[str] = (),
     ) -> None:
         """
         vpc: where the group is.
         outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
+        dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
         """
         super().__init__(
             scope,
@@ -36,7 +46,10 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         )
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
         self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
-        if not outbound_tcp_ports:
+        if not outbound_tcp_ports and not dns_servers:
             self.add_egress_rule(LOOPBACK, ec2.Port.all_traffic(), "nowhere else")
         for port in outbound_tcp_ports:
             self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), f"out to TCP {port}")
+        for address in dns_servers:
+            for port in (ec2.Port.udp(_DNS), ec2.Port.tcp(_DNS)):
+                self.add_egress_rule(ec2.Peer.ipv4(f"{address}/32"), port, "DNS")

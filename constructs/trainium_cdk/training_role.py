@@ -68,7 +68,7 @@ class TrainingRole(Construct):
 
     def allow_network(self, *, subnet: ec2.ISubnet, security_group: ec2.ISecurityGroup) -> None:
         """Allow the job to have its interfaces in a subnet and a security group, and in no others."""
-        allow_interfaces(self.role, subnet=subnet, security_group=security_group)
+        allow_interfaces(self.role, subnet=subnet, security_groups=[security_group])
 
     def allow_key(self, key_arn: str) -> None:
         """Allow the job to read and write, through S3 alone, what a KMS key encrypts, and SageMaker to encrypt."""

@@ -95,6 +95,12 @@ class TrainingStateMachine(Construct):
         running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
         self._allow([f"sagemaker:{action}" for action in running], [jobs])
         justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's, each run another")
+        # A job in a training plan is created on the plan and its reserved capacity too: Service Authorization
+        # Reference, Amazon SageMaker; so in AmazonSageMakerFullAccess.
+        for kind in ("training-plan", "reserved-capacity"):
+            any_of_the_account = self._stack.format_arn(service="sagemaker", resource=kind, resource_name="*")
+            self._allow(["sagemaker:CreateTrainingJob"], [any_of_the_account])
+            justify_wildcard(self._role, any_of_the_account, "a request names its training plan; each run another")
         service = training_facts()["container"]["service"]
         self._allow(["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
         rule = self._stack.format_arn(

@@ -94,7 +94,7 @@ def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
     assert on_s3 == [
         {
             "Effect": "Allow",
-            "Action": ["s3:GetBucketTagging", "s3:ListBucket", "s3:ListBucketVersions"],
+            "Action": ["s3:GetBucketTagging", "s3:ListBucketVersions"],
             "Resource": arn,
         },
         {

@@ -8,7 +8,18 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.plans import RESERVATION, reserved
-from tests.constructs.synth import Json, Template, a_plan, as_text, granted, new_stack, references, synthesize
+from tests.constructs.synth import (
+    OWN_NETWORK,
+    Json,
+    Template,
+    a_plan,
+    as_text,
+    cluster_template,
+    granted,
+    new_stack,
+    references,
+    synthesize,
+)
 from trainium_cdk import CompileCache, NeuronFleet
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -236,3 +247,16 @@ def test_nodes_are_not_replaced_while_cloudformation_replaces_them() -> None:
 def test_user_data_say_where_the_script_is_that_they_have_no_room_for() -> None:
     document = as_text(fleet().properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
     assert re.search(r"\n      TRN_NODE_SCRIPT_URL=s3://cdk-\S+\.sh\n", document)
+
+
+@pytest.mark.parametrize(
+    ("settings", "ports"),
+    [({}, {443}), ({"neuron_software": "install", "ami": "ami-0123456789abcdef0"}, {80, 443})],
+    ids=["nothing", "packages"],
+)
+def test_in_a_vpc_of_ones_own_http_goes_out_only_if_the_plan_downloads(settings: Json, ports: set[int]) -> None:
+    template = cluster_template(**OWN_NETWORK, **settings, dns_servers=("10.1.0.2",))
+    (group,) = template.resources("AWS::EC2::SecurityGroup").values()
+    rules = group["Properties"]["SecurityGroupEgress"]
+    assert {rule["FromPort"] for rule in rules if rule["CidrIp"] == "0.0.0.0/0"} == ports
+    assert {rule["CidrIp"] for rule in rules if rule["FromPort"] == 53} == {"10.1.0.2/32"}

@@ -122,6 +122,27 @@ def test_nodes_talk_to_each_other_over_efa_in_both_directions() -> None:
         assert (rule["IpProtocol"], rule["GroupId"]) == ("-1", rule[other])
 
 
+def test_nodes_join_the_security_group_of_their_eks_cluster() -> None:
+    settings = {**EKS, "hyperpod_eks_security_group": "sg-0123456789abcdef0"}
+    own, of_eks = cluster(**settings)["VpcConfig"]["SecurityGroupIds"]
+    assert of_eks == "sg-0123456789abcdef0"
+    rules = hyperpod_template(**settings).resources("AWS::EC2::SecurityGroupIngress").values()
+    assert {as_text(rule["Properties"]["GroupId"]) for rule in rules} == {as_text(own)}
+    named = {resource.split(":")[-1] for _, resource in granted(statements(hyperpod_template(**settings)))}
+    assert "security-group/sg-0123456789abcdef0" in named
+
+
+@pytest.mark.parametrize(
+    ("settings", "ports"),
+    [({}, {80, 443}), ({"egress": "vpc-endpoints"}, {443}), (EKS, {80, 443})],
+    ids=["nat-gateway", "vpc-endpoints", "own-vpc"],
+)
+def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: Json, ports: set[int]) -> None:
+    groups = hyperpod_template(**settings).resources("AWS::EC2::SecurityGroup")
+    (rules,) = [r["Properties"]["SecurityGroupEgress"] for name, r in groups.items() if "Nodes" in name]
+    assert {rule["FromPort"] for rule in rules} == ports
+
+
 def test_nodes_read_their_scripts_and_write_no_other_bucket_than_the_cache() -> None:
     writable = [
         as_text(resource)

@@ -11,11 +11,11 @@ ALL_PROTOCOLS = "-1"
 
 
 @cache
-def group(*ports: int, closed: bool = False) -> Template:
+def group(*ports: int, closed: bool = False, dns_servers: tuple[str, ...] = ()) -> Template:
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["any"])
     if ports or closed:
-        EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=ports)
+        EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=ports, dns_servers=dns_servers)
     else:
         EfaSecurityGroup(stack, "Group", vpc=vpc)
     return synthesize(stack)
@@ -58,3 +58,13 @@ def test_exactly_the_ports_asked_for_go_out() -> None:
 def test_a_closed_group_does_not_get_the_egress_that_ec2_gives_to_a_group_without_rules() -> None:
     (rule,) = group(closed=True).properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert rule["CidrIp"] == "127.0.0.1/32"
+
+
+def test_a_resolver_is_asked_over_udp_and_tcp_and_at_its_own_address_only() -> None:
+    template = group(443, dns_servers=("10.1.0.2",))
+    rules = template.properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
+    assert {(rule["CidrIp"], rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) for rule in rules} == {
+        ("0.0.0.0/0", "tcp", 443, 443),
+        ("10.1.0.2/32", "udp", 53, 53),
+        ("10.1.0.2/32", "tcp", 53, 53),
+    }

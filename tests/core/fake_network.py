@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.quota import Quota
 
-VPC = Vpc(vpc_id="vpc-0123456789abcdef0", dns_support=True, dns_hostnames=True)
+VPC = Vpc(
+    vpc_id="vpc-0123456789abcdef0",
+    dns_support=True,
+    dns_hostnames=True,
+    cidr="10.7.0.0/16",
+    dns_servers=["AmazonProvidedDNS"],
+)
 SUBNET = Subnet(subnet_id="subnet-0123456789abcdef0", vpc_id=VPC.vpc_id, zone_id="usw2-az4", free_addresses=251)
 TABLE = RouteTable(route_table_id="rtb-0123456789abcdef0", default_target="nat-0123456789abcdef0")
 

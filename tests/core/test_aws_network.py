@@ -1,6 +1,8 @@
 """What is asked about networks: moto has them, but for a second page and what only AWS answers."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -57,9 +59,21 @@ def test_what_is_not_there_is_none(account: AwsAccount) -> None:
 
 def test_a_vpc_has_its_dns_attributes(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
-    assert account.vpc(vpc_id) == Vpc(vpc_id=vpc_id, dns_support=True, dns_hostnames=True)
+    before = account.vpc(vpc_id)
+    assert before == Vpc(
+        vpc_id=vpc_id, dns_support=True, dns_hostnames=True, cidr="10.9.0.0/16", dns_servers=("169.254.169.253",)
+    )
     ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsSupport={"Value": False})
-    assert account.vpc(vpc_id) == Vpc(vpc_id=vpc_id, dns_support=False, dns_hostnames=True)
+    assert account.vpc(vpc_id) == replace(before, dns_support=False)
+
+
+def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+    named = {"Key": "domain-name-servers", "Values": ["10.1.0.2", "10.1.1.2"]}
+    made = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
+    ec2.associate_dhcp_options(VpcId=vpc_id, DhcpOptionsId=made["DhcpOptions"]["DhcpOptionsId"])
+    found = account.vpc(vpc_id)
+    assert found
+    assert found.dns_servers == ["10.1.0.2", "10.1.1.2"]
 
 
 def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
@@ -125,6 +139,7 @@ def test_an_endpoint_has_its_service_kind_tables_and_cluster(account: AwsAccount
     (endpoint,) = account.endpoints(vpc_id)
     assert (endpoint.service, endpoint.kind) == ("s3", "gateway")
     assert (endpoint.route_table_ids, endpoint.cluster) == ((table,), "mine")
+    assert json.loads(endpoint.policy or "")["Statement"][0]["Effect"] == "Allow"
 
 
 def test_only_endpoints_that_are_available_count() -> None:

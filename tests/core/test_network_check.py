@@ -1,5 +1,6 @@
 """Whether the nodes fit in a network, and get out of it."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,18 @@ from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.preflight.finding import Finding
 
 CLOSED = replace(TABLE, default_target=None)
-S3_GATEWAY = VpcEndpoint(service="s3", kind="gateway", route_table_ids=[TABLE.route_table_id])
-SESSIONS = tuple(VpcEndpoint(service=name, kind="interface", private_dns=True) for name in ("ssm", "ssmmessages"))
+ALLOWS_ALL = {"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}
+
+
+def policy(*statements: dict[str, Any]) -> str:
+    return json.dumps({"Version": "2008-10-17", "Statement": list(statements)})
+
+
+OPEN = policy(ALLOWS_ALL)
+S3_GATEWAY = VpcEndpoint(service="s3", kind="gateway", route_table_ids=[TABLE.route_table_id], policy=OPEN)
+SESSIONS = tuple(
+    VpcEndpoint(service=name, kind="interface", private_dns=True, policy=OPEN) for name in ("ssm", "ssmmessages")
+)
 
 
 def network(**account: Any) -> Finding:
@@ -82,6 +93,87 @@ def test_endpoints_need_dns_hostnames_and_a_nat_gateway_does_not() -> None:
     assert network(found_vpc=without, table=CLOSED, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "warn"
 
 
+OWN_RESOLVER = replace(VPC, dns_servers=["10.1.0.2", "AmazonProvidedDNS"])
+
+
+def test_a_resolver_that_the_security_group_does_not_let_through_fails() -> None:
+    finding = network(found_vpc=OWN_RESOLVER)
+    assert finding.outcome == "fail"
+    assert "10.1.0.2" in finding.found
+    assert finding.fix == "set trn:dns_servers to 10.1.0.2"
+
+
+def test_a_resolver_of_ones_own_that_is_let_through_is_a_warning() -> None:
+    finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
+    assert finding.outcome == "warn"
+    assert "not to be seen from here" in finding.found
+
+
+@pytest.mark.parametrize("server", ["AmazonProvidedDNS", "169.254.169.253", "10.7.0.2"])
+def test_amazons_own_resolver_needs_no_rule(server: str) -> None:
+    assert network(found_vpc=replace(VPC, dns_servers=[server])).outcome == "pass"
+
+
+def test_dhcp_options_that_are_not_to_be_seen_are_unknown_and_without_resolvers_a_warning() -> None:
+    assert network(found_vpc=replace(VPC, dns_servers=None)).outcome == "unknown"
+    assert network(found_vpc=replace(VPC, dns_servers=[])).outcome == "warn"
+
+
+def test_a_rule_for_a_resolver_that_nobody_asks_is_a_warning() -> None:
+    finding = found("network", FakeAccount(), **OWN_VPC, dns_servers="10.1.0.2")
+    assert (finding.outcome, finding.fix) == ("warn", "remove what nodes do not ask")
+
+
+OTHER_BUCKET = {**ALLOWS_ALL, "Resource": ["arn:aws:s3:::team-data", "arn:aws:s3:::team-data/*"]}
+OWN_BUCKETS = {
+    **ALLOWS_ALL,
+    "Resource": [f"arn:aws:s3:::{bucket}{end}" for bucket in ("trnclusterstack-*", "cdk-*") for end in ("", "/*")],
+}
+FOR_AN_ORGANISATION = {**ALLOWS_ALL, "Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1"}}}
+DENIED = {**ALLOWS_ALL, "Effect": "Deny", "Action": "s3:Put*"}
+
+
+@pytest.mark.parametrize(
+    ("statements", "outcome"),
+    [
+        ([ALLOWS_ALL], "pass"),
+        ([OWN_BUCKETS], "pass"),
+        ([{**ALLOWS_ALL, "Action": ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]}], "pass"),
+        ([{**ALLOWS_ALL, "Action": "s3:Get*"}], "fail"),
+        ([OTHER_BUCKET], "fail"),
+        ([ALLOWS_ALL, DENIED], "fail"),
+        ([], "fail"),
+        ([FOR_AN_ORGANISATION], "unknown"),
+        ([ALLOWS_ALL, {**DENIED, "Condition": {"Bool": {"aws:SecureTransport": "false"}}}], "unknown"),
+        ([{**ALLOWS_ALL, "Principal": {"AWS": "arn:aws:iam::123456789012:root"}}], "unknown"),
+        ([{"Effect": "Allow", "Principal": "*", "NotAction": "s3:DeleteBucket", "Resource": "*"}], "unknown"),
+    ],
+)
+def test_the_policy_of_the_s3_endpoint_must_let_the_nodes_through(
+    statements: list[dict[str, Any]], outcome: str
+) -> None:
+    finding = network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=policy(*statements)), *SESSIONS])
+    assert finding.outcome == outcome
+
+
+def test_a_cache_of_ones_own_is_asked_for_too() -> None:
+    endpoints = [replace(S3_GATEWAY, policy=policy(OWN_BUCKETS)), *SESSIONS]
+    finding = found("network", FakeAccount(table=CLOSED, vpc_endpoints=endpoints), **OWN_VPC, cache_bucket="team-cache")
+    assert finding.outcome == "fail"
+    assert "arn:aws:s3:::team-cache" in finding.found
+
+
+def test_an_endpoint_whose_policy_is_not_shown_is_unknown() -> None:
+    assert network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=None), *SESSIONS]).outcome == "unknown"
+
+
+def test_a_policy_that_lets_no_sessions_through_is_a_warning() -> None:
+    closed = [replace(one, policy=policy()) for one in SESSIONS]
+    finding = network(table=CLOSED, vpc_endpoints=[S3_GATEWAY, *closed])
+    assert finding.outcome == "warn"
+    assert "sessions may not work" in finding.found
+
+
 def test_without_a_way_to_s3_nobody_can_report() -> None:
     finding = network(table=CLOSED, vpc_endpoints=SESSIONS)
     assert finding.outcome == "fail"
@@ -94,7 +186,7 @@ def test_a_gateway_endpoint_on_another_route_table_leads_nowhere() -> None:
 
 
 def test_an_interface_endpoint_of_s3_is_a_way() -> None:
-    s3 = VpcEndpoint(service="s3", kind="interface", private_dns=True)
+    s3 = VpcEndpoint(service="s3", kind="interface", private_dns=True, policy=OPEN)
     assert network(table=CLOSED, vpc_endpoints=[s3, *SESSIONS]).outcome == "pass"
     assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
 

@@ -219,6 +219,15 @@ def test_a_part_of_an_own_vpc_needs_the_vpc(key: str, got: str) -> None:
     assert (problem.key, problem.allowed) == (key, "nothing without trn:vpc_id")
 
 
+def test_dns_servers_are_of_an_own_vpc() -> None:
+    assert the_problem(dns_servers="10.1.0.2").allowed == "nothing without trn:vpc_id"
+
+
+@pytest.mark.parametrize("given", ["10.1.0", "resolver", 7, "10.1.0.2,10.1.0.3,10.1.0.4,10.1.0.5,10.1.0.6"])
+def test_dns_servers_are_up_to_four_addresses(given: Any) -> None:
+    assert the_problem(**VPC, dns_servers=given).allowed.startswith("up to 4 IPv4 addresses")
+
+
 @pytest.mark.parametrize(("key", "got"), [("egress", "nat-gateway"), ("vpc_cidr", "10.9.0.0/16")])
 def test_what_only_a_new_vpc_has_is_refused_with_an_own_one(key: str, got: str) -> None:
     problem = the_problem(**VPC, **{key: got})

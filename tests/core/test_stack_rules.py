@@ -81,6 +81,12 @@ def test_slurm_has_no_use_for_an_eks_cluster() -> None:
     assert the_problem(hyperpod_eks_cluster=EKS_CLUSTER).allowed == "nothing with trn:hyperpod_orchestrator=slurm"
 
 
+def test_slurm_has_no_use_for_the_security_group_of_an_eks_cluster() -> None:
+    problem = the_problem(hyperpod_eks_security_group="sg-0123456789abcdef0")
+    assert problem.key == "hyperpod_eks_security_group"
+    assert problem.allowed == "nothing with trn:hyperpod_orchestrator=slurm"
+
+
 def test_eks_nodes_need_the_network_of_their_cluster_since_they_cannot_move_later() -> None:
     eks = {"stacks": "hyperpod", "hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER}
     problem = the_problem(**eks)

@@ -10,6 +10,12 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"
+_NO_OPTIONS = "default"
+"""The DhcpOptionsId of a VPC without any (EC2 API Reference, AssociateDhcpOptions)."""
+
+_SERVERS_WITHOUT_OPTIONS = ("169.254.169.253",)
+"""What Nitro instances ask there (Amazon VPC User Guide, DHCP option set concepts)."""
+
 _TARGETS = (
     "NatGatewayId",
     "GatewayId",
@@ -59,7 +65,7 @@ class AwsNetwork(AwsService):
     def vpc(self, vpc_id: str) -> Vpc | None:
         with read_errors("ec2:DescribeVpcs", absent=("InvalidVpcID.",)):
             found = self.client("ec2").describe_vpcs(VpcIds=[vpc_id])["Vpcs"]
-            return self._with_dns(vpc_id) if found else None
+            return self._with_dns(found[0]) if found else None
         return None
 
     def vpcs_but_of(self, cluster: str) -> int:
@@ -86,14 +92,27 @@ class AwsNetwork(AwsService):
                 if entry["State"].casefold() == "available"
             ]
 
-    def _with_dns(self, vpc_id: str) -> Vpc:
+    def _with_dns(self, entry: Mapping[str, Any]) -> Vpc:
+        vpc_id: str = entry["VpcId"]
+        servers = self._dns_servers(entry["DhcpOptionsId"])
         with read_errors("ec2:DescribeVpcAttribute"):
             ask = self.client("ec2").describe_vpc_attribute
             return Vpc(
                 vpc_id=vpc_id,
                 dns_support=ask(VpcId=vpc_id, Attribute="enableDnsSupport")["EnableDnsSupport"]["Value"],
                 dns_hostnames=ask(VpcId=vpc_id, Attribute="enableDnsHostnames")["EnableDnsHostnames"]["Value"],
+                cidr=entry["CidrBlock"],
+                dns_servers=servers,
             )
+
+    def _dns_servers(self, options_id: str) -> Sequence[str] | None:
+        if options_id == _NO_OPTIONS:
+            return _SERVERS_WITHOUT_OPTIONS
+        with read_errors("ec2:DescribeDhcpOptions", absent=("InvalidDhcpOptionID.",)):
+            for entry in self.client("ec2").describe_dhcp_options(DhcpOptionsIds=[options_id])["DhcpOptions"]:
+                of_servers = [one for one in entry["DhcpConfigurations"] if one["Key"] == "domain-name-servers"]
+                return [value["Value"] for one in of_servers for value in one["Values"]]
+        return None
 
 
 def _filter(name: str, *values: str) -> Mapping[str, Any]:
@@ -120,4 +139,5 @@ def _endpoint(entry: Mapping[str, Any]) -> VpcEndpoint:
         private_dns=entry.get("PrivateDnsEnabled", False),
         route_table_ids=tuple(entry.get("RouteTableIds", ())),
         cluster=_cluster_of(entry),
+        policy=entry.get("PolicyDocument"),
     )

@@ -15,11 +15,17 @@ class Subnet:
 
 @dataclass(frozen=True, kw_only=True)
 class Vpc:
-    """`dns_support`: AWS's resolver answers in it. `dns_hostnames`: private names of endpoints need that as well."""
+    """`dns_support`: AWS's resolver answers in it. `dns_hostnames`: private names of endpoints need that as well.
+
+    `cidr`: its first block. `dns_servers`: what its DHCP options name, AmazonProvidedDNS or addresses; None if they are
+    not there to be read.
+    """
 
     vpc_id: str
     dns_support: bool
     dns_hostnames: bool
+    cidr: str
+    dns_servers: Sequence[str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +38,17 @@ class RouteTable:
 
 @dataclass(frozen=True, kw_only=True)
 class VpcEndpoint:
-    """An available endpoint. `service` is the short name, such as s3; `cluster` its tag trn:cluster, if any."""
+    """An available endpoint. `service` is the short name, such as s3; `cluster` its tag trn:cluster, if any.
+
+    `policy`: its endpoint policy as JSON; None if EC2 shows none.
+    """
 
     service: str
     kind: Literal["gateway", "interface", "other"]
     private_dns: bool = False
     route_table_ids: Collection[str] = ()
     cluster: str | None = None
+    policy: str | None = None
 
 
 class Network(Protocol):

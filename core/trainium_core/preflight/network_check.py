@@ -1,6 +1,6 @@
 """Whether the nodes find a network: one of the user's own that leads to S3, or room for a new one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,6 +11,8 @@ from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import addresses_needed
 from trainium_core.preflight.account import Account
+from trainium_core.preflight.dns_check import check_dns
+from trainium_core.preflight.endpoint_policy_check import check_s3_policies, check_session_policies
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.answer import Answer
 
@@ -34,8 +36,17 @@ class _OwnNetwork:
         """Whether a way out is there whose end is not to be seen. Without public addresses an igw- is none."""
         return self.table.default_target is not None and not self.table.default_target.startswith(("nat-", "igw-"))
 
+    def interfaces(self, services: Collection[str]) -> Sequence[VpcEndpoint]:
+        """Interface endpoints that answer to the names of the services."""
+        return [e for e in self.endpoints if e.service in services and e.kind == "interface" and e.private_dns]
+
     def has_interface(self, service: str) -> bool:
-        return any(e.service == service and e.kind == "interface" and e.private_dns for e in self.endpoints)
+        return bool(self.interfaces([service]))
+
+    def on_the_way_to_s3(self, plan: Plan) -> Sequence[VpcEndpoint]:
+        """The user's own endpoints that requests to S3 go through; the plan's own has the policy that allows all."""
+        found = [*self.s3_gateways, *self.interfaces(["s3"])]
+        return [endpoint for endpoint in found if endpoint.cluster != plan.cluster_name]
 
     @property
     def s3_gateways(self) -> Sequence[VpcEndpoint]:
@@ -106,7 +117,14 @@ def _judge(
         return Answer(outcome="unknown", found=f"EC2 shows no route table of {subnet.subnet_id}")
     network = _OwnNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
     return worst_of(
-        [_addresses(plan, network), _names(network), _way_to_s3(plan, network), _way_of_sessions(plan, network)]
+        [
+            _addresses(plan, network),
+            check_dns(plan, vpc, has_nat=network.has_nat),
+            _way_to_s3(plan, network),
+            check_s3_policies(plan, network.on_the_way_to_s3(plan)),
+            _way_of_sessions(plan, network),
+            check_session_policies(network.interfaces(SESSION_SERVICES)),
+        ]
     )
 
 
@@ -123,17 +141,6 @@ def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
     if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
         fix += ", or set trn:secondary_interface_type to efa-only"
     return Answer(outcome="fail", found=found, needed=needed, fix=fix)
-
-
-def _names(network: _OwnNetwork) -> Answer:
-    vpc = network.vpc
-    if not vpc.dns_support:
-        found = f"AWS's DNS is off in {vpc.vpc_id}: unless yours answers, nodes cannot find S3"
-        return Answer(outcome="warn", found=found, fix="turn enableDnsSupport on")
-    if not vpc.dns_hostnames and not network.has_nat:
-        found = f"enableDnsHostnames is off in {vpc.vpc_id}: private names of endpoints do not work"
-        return Answer(outcome="warn", found=found, fix="turn enableDnsHostnames on")
-    return Answer(outcome="pass", found="names are resolved")
 
 
 def _way_to_s3(plan: Plan, network: _OwnNetwork) -> Answer:

@@ -142,6 +142,30 @@ class Pattern:
         return raw
 
 
+@dataclass(frozen=True)
+class Addresses:
+    """IPv4 addresses: a JSON list in cdk.json, or `address,address` with -c. The value is a tuple without repeats."""
+
+    most: int
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        return f"up to {self.most} IPv4 addresses, with commas between them, such as 10.0.0.2,10.0.1.2"
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
+        if not isinstance(given, Sequence):
+            raise UnreadableError(f"give {self.allowed}")
+        try:
+            found = tuple(dict.fromkeys(str(ipaddress.IPv4Address(str(one))) for one in cast(Sequence[Any], given)))
+        except ValueError as error:
+            raise UnreadableError(f"{error}; give {self.allowed}") from error
+        if len(found) > self.most:
+            raise UnreadableError(f"give {self.allowed}")
+        return found
+
+
 # RFC 1918. Python's is_private also holds loopback and link-local blocks, which no VPC accepts.
 _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 

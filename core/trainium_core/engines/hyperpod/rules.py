@@ -37,6 +37,18 @@ def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
+@rule("hyperpod_orchestrator", "hyperpod_eks_security_group")
+def only_eks_has_a_cluster_security_group(plan: PlanValues) -> Iterator[Problem]:
+    hyperpod = plan.section(HyperPodSettings)
+    if hyperpod.orchestrator == "slurm" and hyperpod.eks_security_group is not None:
+        yield Problem(
+            key="hyperpod_eks_security_group",
+            got=hyperpod.eks_security_group,
+            allowed="nothing with trn:hyperpod_orchestrator=slurm",
+            fix="remove it, or choose trn:hyperpod_orchestrator=eks",
+        )
+
+
 @rule("hyperpod_orchestrator", "vpc_id", "stacks")
 def eks_nodes_join_the_vpc_of_their_cluster(plan: PlanValues) -> Iterator[Problem]:
     hyperpod = plan.section(HyperPodSettings)

@@ -2,7 +2,7 @@
 
 from trainium_core.facts import facts
 from trainium_core.settings.forms import Choice, Switch
-from trainium_core.settings.setting import regional_arn, section, setting
+from trainium_core.settings.setting import regional_arn, resource_id, section, setting
 
 ORCHESTRATORS = ("slurm", "eks")
 
@@ -11,7 +11,7 @@ _CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types
 
 @section
 class HyperPodSettings:
-    """`eks_cluster` and `training_plan` are ARNs."""
+    """`eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an id."""
 
     orchestrator: str = setting(
         "hyperpod_orchestrator",
@@ -24,6 +24,12 @@ class HyperPodSettings:
         regional_arn("eks", "cluster/[A-Za-z0-9_-]+", "the ARN of an EKS cluster"),
         default=None,
         meaning="EKS cluster that orchestrates; it must be prepared for HyperPod already",
+    )
+    eks_security_group: str | None = setting(
+        "hyperpod_eks_security_group",
+        resource_id("sg", "a security group"),
+        default=None,
+        meaning="cluster security group of the EKS cluster, which the nodes join; `aws eks describe-cluster` shows it",
     )
     controller_type: str = setting(
         "hyperpod_controller_type",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import pilot_warnings
 
@@ -13,5 +14,11 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
         warnings["ends"] = (
             f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
             "destroys the stack; give trn:ends, such as 5d, and trn:ends_action=destroy"
+        )
+    hyperpod = plan.section(HyperPodSettings)
+    if hyperpod.orchestrator == "eks" and hyperpod.eks_security_group is None:
+        warnings["hyperpod_eks_security_group"] = (
+            "the nodes join no security group of the EKS cluster: its control plane does not reach them, and they do "
+            "not reach CoreDNS on other nodes; give trn:hyperpod_eks_security_group"
         )
     return warnings

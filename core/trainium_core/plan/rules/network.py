@@ -30,6 +30,14 @@ def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
             )
 
 
+@rule("vpc_id", "dns_servers")
+def dns_servers_are_of_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
+    if plan.network.vpc_id is None and plan.network.dns_servers:
+        fix = "remove it: nodes in a new VPC ask Amazon's DNS server"
+        got = ",".join(plan.network.dns_servers)
+        yield Problem(key="dns_servers", got=got, allowed="nothing without trn:vpc_id", fix=fix)
+
+
 @rule("vpc_id", "egress")
 def own_vpc_keeps_its_egress(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.egress is not None:

@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 from trainium_core.facts import facts
-from trainium_core.settings.forms import Choice, NetworkBlock, Pattern
+from trainium_core.settings.forms import Addresses, Choice, NetworkBlock, Pattern
 from trainium_core.settings.setting import resource_id, section, setting
 
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
@@ -50,6 +50,13 @@ class Network:
         default=None,
         left_out=f"{_CLUSTER_EGRESS} (sessions and S3 only, no internet)",
         meaning="how nodes in the new VPC reach the outside; none leaves S3 only, without sessions",
+    )
+    dns_servers: tuple[str, ...] = setting(
+        "dns_servers",
+        Addresses(most=facts()["dns"]["most_servers"]),
+        default=(),
+        left_out="Amazon's own, which no security group filters",
+        meaning="resolvers of your own VPC, by its DHCP options; nodes may reach them on port 53",
     )
     secondary_interface_type: str = setting(
         "secondary_interface_type",

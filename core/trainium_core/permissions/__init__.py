@@ -1,0 +1,1 @@
+"""Who needs which IAM permissions, and the policies that give them."""

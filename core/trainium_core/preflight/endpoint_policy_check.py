@@ -1,0 +1,141 @@
+"""Whether the policy of an endpoint of the user's own lets through what nodes ask of the service.
+
+Only what can be told without knowing who asks: a statement with conditions, or for some principals, may or may not
+apply to the nodes.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal, cast
+
+from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.naming import SESSION_SERVICES
+from trainium_core.network.vpc import VpcEndpoint
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import worst_of
+from trainium_runtime.answer import Answer
+
+Statement = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """An action on resources: an ARN whose `*` stands for what is not known before."""
+
+    action: str
+    resource: str
+
+
+def s3_needs(plan: Plan) -> Sequence[Need]:
+    """What nodes ask of S3: the buckets that CloudFormation names, the assets of the CDK, and a cache of one's own."""
+    buckets = [f"{STACK_NAMES[key].lower()}-*" for key in plan.stacks]
+    buckets += [plan.cache.bucket] if plan.cache.bucket else []
+    own = [
+        Need(action=action, resource=f"arn:aws:s3:::{bucket}{objects}")
+        for bucket in buckets
+        for action, objects in (("s3:GetObject", "/*"), ("s3:PutObject", "/*"), ("s3:ListBucket", ""))
+    ]
+    return [*own, Need(action="s3:GetObject", resource=f"arn:aws:s3:::cdk-*-assets-*-{plan.region}/*")]
+
+
+_SESSION_NEEDS = {
+    "ssm": [Need(action="ssm:UpdateInstanceInformation", resource="*")],
+    "ssmmessages": [
+        Need(action=f"ssmmessages:{action}", resource="*")
+        for action in ("CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel")
+    ],
+}
+
+
+def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> Answer:
+    """endpoints: those on the nodes' way to S3."""
+    return worst_of([_judge(one, s3_needs(plan)) for one in endpoints] or [_NO_POLICY])
+
+
+def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> Answer:
+    """Sessions are a convenience: without them there is a warning."""
+    found = [_judge(one, _SESSION_NEEDS[one.service]) for one in endpoints if one.service in SESSION_SERVICES]
+    worst = worst_of(found or [_NO_POLICY])
+    if worst.outcome == "pass":
+        return worst
+    return Answer(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
+
+
+_NO_POLICY = Answer(outcome="pass", found="no endpoint of one's own is in the way")
+
+
+def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> Answer:
+    name = f"the policy of the {endpoint.kind} endpoint of {endpoint.service}"
+    fix = "let it allow " + " and ".join(
+        f"{', '.join(sorted({n.action for n in needs if n.resource == resource}))} on {resource}"
+        for resource in dict.fromkeys(need.resource for need in needs)
+    )
+    statements = _statements(endpoint.policy)
+    if statements is None:
+        return Answer(outcome="unknown", found=f"{name} is not to be read", fix=fix)
+    verdicts = {need: _verdict(statements, need) for need in needs}
+    if refused := [need for need in needs if verdicts[need] == "refused"]:
+        return Answer(outcome="fail", found=f"{name} does not allow {_told(refused)}", fix=fix)
+    if unclear := [need for need in needs if verdicts[need] == "unknown"]:
+        found = f"whether {name} allows {_told(unclear)} depends on what is not known here: its conditions, "
+        found += "its principals or names"
+        return Answer(outcome="unknown", found=found, fix=fix)
+    return Answer(outcome="pass", found=f"{name} allows what nodes ask")
+
+
+def _told(needs: Sequence[Need]) -> str:
+    return f"{needs[0].action} on {needs[0].resource}{' and more' if needs[1:] else ''}"
+
+
+def _statements(policy: str | None) -> Sequence[Statement] | None:
+    try:
+        return cast(Sequence[Statement], _as_list(json.loads(policy or "")["Statement"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _verdict(statements: Iterable[Statement], need: Need) -> Literal["allowed", "refused", "unknown"]:
+    """Refused only if no statement can allow it, or one denies it to everybody."""
+    found = [one for one in statements if _may_concern(one, need)]
+    allowing = [one for one in found if one.get("Effect") == "Allow"]
+    denying = [one for one in found if one.get("Effect") == "Deny"]
+    if not allowing or any(_concerns_everybody(one, need) for one in denying):
+        return "refused"
+    if denying or not any(_concerns_everybody(one, need) for one in allowing):
+        return "unknown"
+    return "allowed"
+
+
+def _concerns_everybody(statement: Statement, need: Need) -> bool:
+    """Whether it is about all that the need stands for, whoever asks."""
+    principal = statement.get("Principal")
+    return (
+        not statement.get("Condition")
+        and not {"NotAction", "NotResource", "NotPrincipal"} & statement.keys()
+        and (principal == "*" or principal == {"AWS": "*"} or principal == {"AWS": ["*"]})
+        and any(fnmatchcase(need.resource, one) for one in _as_list(statement.get("Resource")))
+    )
+
+
+def _may_concern(statement: Statement, need: Need) -> bool:
+    if "NotAction" in statement or "NotResource" in statement:
+        return True
+    actions = [str(one).lower() for one in _as_list(statement.get("Action"))]
+    if not any(fnmatchcase(need.action.lower(), one) for one in actions):
+        return False
+    return any(_may_overlap(str(one), need.resource) for one in _as_list(statement.get("Resource")))
+
+
+def _may_overlap(one: str, other: str) -> bool:
+    """Whether two patterns can stand for the same: up to the first `*` of either, and after the last, they agree."""
+    start = min(len(one.partition("*")[0]), len(other.partition("*")[0]))
+    end = min(len(one.rpartition("*")[2]), len(other.rpartition("*")[2]))
+    if "*" not in one and "*" not in other:
+        return one == other
+    return one[:start] == other[:start] and (not end or one[-end:] == other[-end:])
+
+
+def _as_list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else [value]

@@ -1,0 +1,192 @@
+"""Every statement of every role against the Service Authorization Reference, and against the code that uses the role.
+
+What it shows: that a permission is on types of resources that its action knows, and on all that a request names. What
+it does not: that AWS's services ask for no more; tests/deploy runs the functions and CloudFormation with these roles on
+an AWS that enforces them.
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore import xform_name
+
+import trainium_runtime
+from tests.constructs.plans import reserved
+from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
+from tests.stacks.other_stacks import other_template
+from trainium_core.permissions.reference import action, arn_format
+
+NAMED_BESIDES = {
+    "ec2:CreateNetworkInterface": ("security-group",),
+    "ec2:ModifyNetworkInterfaceAttribute": ("instance", "security-group"),
+    "sagemaker:CreateTrainingJob": ("reserved-capacity", "training-plan"),
+}
+"""Types that the reference calls optional, and that requests of these templates' roles name."""
+
+ARNS = {
+    "AWS::IAM::Role": "arn:aws:iam::123456789012:role/{}",
+    "AWS::Lambda::Function": "arn:aws:lambda:us-west-2:123456789012:function:{}",
+    "AWS::Logs::LogGroup": "arn:aws:logs:us-west-2:123456789012:log-group:{}:*",
+    "AWS::S3::Bucket": "arn:aws:s3:::{}",
+    "AWS::SNS::Topic": "arn:aws:sns:us-west-2:123456789012:{}",
+}
+"""What CloudFormation fills in for the ARN of a resource."""
+
+PSEUDO_PARAMETERS = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "us-west-2",
+    "AWS::AccountId": "123456789012",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::StackId": "arn:aws:cloudformation:us-west-2:123456789012:stack/S/0",
+}
+
+CLUSTERS: dict[str, Json] = {
+    "cluster": {"ends": "5d", "ends_action": "destroy", "budget_usd": 500, "internode_ssh": True},
+    "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
+}
+NAMES = [*CLUSTERS, "hyperpod-eks", "hyperpod-trn2", "training-own-vpc", "training-key"]
+"""Templates that have every kind of role, with every statement."""
+
+
+def template_of(name: str) -> Template:
+    return cluster_template(**CLUSTERS[name]) if name in CLUSTERS else other_template(name)
+
+
+def filled_in(template: Template, resource: str) -> str:
+    for key, value in PSEUDO_PARAMETERS.items():
+        resource = resource.replace(f"${{{key}}}", value)
+    for logical_id, one in template.resources().items():
+        arn = ARNS.get(one["Type"], "{}").format(logical_id)
+        resource = resource.replace(f"${{{logical_id}.Arn}}", arn)
+        resource = resource.replace(f"${{{logical_id}}}", arn if one["Type"] == "AWS::SNS::Topic" else logical_id)
+    return resource
+
+
+def roles(template: Template) -> dict[str, list[Json]]:
+    """The statements of each role, by its logical id, with resources as ARNs."""
+    found: dict[str, list[Json]] = {name: [] for name in template.resources("AWS::IAM::Role")}
+    for policy in template.resources("AWS::IAM::Policy").values():
+        for role in policy["Properties"]["Roles"]:
+            found[role["Ref"]] += policy["Properties"]["PolicyDocument"]["Statement"]
+    return {
+        name: [
+            {**one, "Resource": [filled_in(template, as_text(resource)) for resource in as_list(one["Resource"])]}
+            for one in statements
+        ]
+        for name, statements in found.items()
+    }
+
+
+def permissions(template: Template) -> Iterator[tuple[str, str, list[str]]]:
+    """Role, action and all resources that it is allowed on."""
+    for role, statements in roles(template).items():
+        resources: dict[str, list[str]] = {}
+        for statement in statements:
+            for name in as_list(statement["Action"]):
+                resources.setdefault(name, []).extend(statement["Resource"])
+        for name, allowed in resources.items():
+            yield role, name, allowed
+
+
+@cache
+def overlap(one: str, other: str) -> bool:
+    """Whether two patterns have a text in common."""
+    if not one or not other:
+        return not (one + other).strip("*")
+    if one[0] == "*":
+        return overlap(one[1:], other) or overlap(one, other[1:])
+    if other[0] == "*":
+        return overlap(one, other[1:]) or overlap(one[1:], other)
+    return one[0] == other[0] and overlap(one[1:], other[1:])
+
+
+@cache
+def arn_pattern(name: str, kind: str) -> str:
+    parts = arn_format(name, kind).replace("${Partition}", "aws").split("${")
+    return parts[0] + "".join("*" + part.partition("}")[2] for part in parts[1:])
+
+
+def allowed_on(name: str, kind: str, resources: list[str]) -> bool:
+    return any(overlap(resource, arn_pattern(name, kind)) for resource in resources)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_permission_is_on_every_type_of_resource_that_a_request_names(name: str) -> None:
+    missing = [
+        (role, permitted, kind)
+        for role, permitted, resources in permissions(template_of(name))
+        for kind in (*action(permitted).required, *NAMED_BESIDES.get(permitted, ()))
+        if not allowed_on(permitted, kind, resources)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_permission_is_on_a_resource_that_its_action_does_not_know(name: str) -> None:
+    for role, permitted, resources in permissions(template_of(name)):
+        known = action(permitted)
+        kinds = [*known.required, *known.optional]
+        for resource in resources:
+            fits = resource == "*" or any(allowed_on(permitted, kind, [resource]) for kind in kinds)
+            assert fits or known.any_type, (role, permitted, resource)
+
+
+RUNTIME = Path(trainium_runtime.__file__).parent
+ACTION_OF_OPERATION = tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())["actions"]
+ALWAYS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+"""What Lambda itself does with the role of a function."""
+
+TWICE = {"s3:DeleteObject": {"s3:DeleteObjectVersion"}}
+"""Actions that are asked for in one request: of an object with a version."""
+
+
+@cache
+def reachable(module: str) -> frozenset[str]:
+    """A module of the runtime, and those that it imports."""
+    seen, ahead = set[str](), [module]
+    while ahead:
+        one = ahead.pop()
+        path = RUNTIME / f"{one.replace('.', '/')}.py"
+        if one in seen or not path.is_file():
+            continue
+        seen.add(one)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                relative = f"{one.rpartition('.')[0]}.{node.module}" if node.level else node.module
+                ahead.append(relative.removeprefix("trainium_runtime."))
+    return frozenset(seen)
+
+
+@cache
+def actions_called(handler: str) -> frozenset[str]:
+    """Every action that some code of a handler, or of what it imports, could ask for."""
+    trees = [ast.parse((RUNTIME / f"{one.replace('.', '/')}.py").read_text()) for one in reachable(handler)]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
+    texts = {arg.value for node in calls for arg in node.args if isinstance(arg, ast.Constant)}
+    found = set[str]()
+    for service in texts & set(boto3.Session().get_available_services()):
+        model = boto3.client(service, region_name="us-west-2").meta.service_model
+        for operation in model.operation_names:
+            if xform_name(operation) in named | texts:
+                prefix = {"service-quotas": "servicequotas"}.get(service, service)
+                name = f"{prefix}:{ACTION_OF_OPERATION.get(prefix, {}).get(operation, operation)}"
+                found |= {name} | TWICE.get(name, set())
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_is_allowed_nothing_that_its_code_never_calls(name: str) -> None:
+    template = template_of(name)
+    of_role = roles(template)
+    for function in template.resources("AWS::Lambda::Function").values():
+        handler = function["Properties"]["Handler"].removeprefix("trainium_runtime.").removesuffix(".handle")
+        role = function["Properties"]["Role"]["Fn::GetAtt"][0]
+        allowed = {one for statement in of_role[role] for one in as_list(statement["Action"])}
+        assert allowed - ALWAYS <= actions_called(handler), handler
