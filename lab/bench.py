@@ -13,7 +13,7 @@ from lab.places import RUN
 from lab.plans import lab_plan
 from lab.site import Site
 from lab.waiting import wait_for
-from trainium_core.naming import RECORDS_PREFIX
+from trainium_core.naming import CURRENT_JOB_KEY, RECORDS_PREFIX
 from trainium_core.plan import Plan
 from trainium_runtime.naming import ROSTER_KEY
 
@@ -21,6 +21,9 @@ TYPES = ("trn1.2xlarge", "trn1.32xlarge")
 """With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""
 
 NODES_AT_ONCE = (1, 2, 4, 8)
+POLLED = (ROSTER_KEY, CURRENT_JOB_KEY)
+"""What a node that is proven asks for again and again."""
+
 EMPTY = b"#!/bin/sh\n"
 AIM = 1.5
 
@@ -29,7 +32,7 @@ AIM = 1.5
 class Measured:
     """Seconds from the first node's power-on until all nodes were there.
 
-    downloads: the most that a node fetched: all GET requests over the network but for the roster, once proven.
+    downloads: the most that a node fetched: all GET requests over the network but for those of POLLED.
     """
 
     plan: Plan
@@ -82,7 +85,7 @@ def record_time(lab: Laboratory, node: Node) -> float:
 def downloads_of(lab: Laboratory, node: Node) -> int:
     """What a node fetched, of itself and of others."""
     asked = lab.front.of(node.instance.address)
-    return sum(request.method == "GET" and ROSTER_KEY not in request.path for request in asked)
+    return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in asked)
 
 
 def remove(lab: Laboratory, nodes: Sequence[Node]) -> None:

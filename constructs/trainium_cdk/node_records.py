@@ -8,7 +8,7 @@ from constructs import Construct
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
+from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX, LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
 from trainium_runtime.naming import ROSTER_KEY
 
 _LOGS_KEPT = Duration.days(30)
@@ -29,7 +29,9 @@ class NodeRecords(Construct):
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
     def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False) -> None:
-        """Allow the nodes' role to write records and logs and to read the roster, but no record.
+        """Allow the nodes' role to write records and logs, to read the roster and the job, and to run that.
+
+        It may read no record.
 
         internode_ssh: to exchange public keys as well.
 
@@ -41,7 +43,9 @@ class NodeRecords(Construct):
             allow_objects(self.bucket, role, prefix=prefix, actions=["s3:PutObject"])
         if internode_ssh:
             allow_objects(self.bucket, role, prefix=SSH_KEYS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[self.roster_arn]))
+        allow_objects(self.bucket, role, prefix=JOBS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
+        read = [self.roster_arn, self.bucket.arn_for_objects(CURRENT_JOB_KEY)]
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn]))
 

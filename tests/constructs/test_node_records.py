@@ -33,11 +33,14 @@ def bucket() -> Json:
     return records().properties("AWS::S3::Bucket")
 
 
-def test_nodes_may_write_records_and_logs_and_read_the_roster_alone() -> None:
+def test_nodes_may_write_records_and_logs_read_the_roster_and_run_a_job() -> None:
     assert allowed() == {
         ("s3:PutObject", "/nodes/*"),
         ("s3:PutObject", "/logs/*"),
         ("s3:GetObject", "/cluster.json"),
+        ("s3:GetObject", "/job.json"),
+        ("s3:GetObject", "/jobs/*"),
+        ("s3:PutObject", "/jobs/*"),
         ("s3:ListBucket", ""),
     }
 

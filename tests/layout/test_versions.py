@@ -10,7 +10,7 @@ from tests.layout.repository import ROOT, python_files
 from trainium_userdata.node import trn_node
 
 DECLARED = tomllib.loads((ROOT / "tests/layout/versions.toml").read_text())
-FOLDERS = {"functions": "runtime/trainium_runtime", "node program": "userdata/trainium_userdata/node/trn_node"}
+FOLDERS = {"functions": "runtime/trainium_runtime", "node program": "userdata/trainium_userdata/node"}
 VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.__version__}
 
 
@@ -29,8 +29,7 @@ def test_a_change_of_what_is_deployed_has_a_version_of_its_own(name: str) -> Non
     now = {"version": VERSIONS[name], "sha256": digest(FOLDERS[name])}
     declared = DECLARED[name]
     assert now == declared, (
-        f"the {name} changed: raise __version__ in {FOLDERS[name]}/__init__.py, then put what it is now into "
-        f"tests/layout/versions.toml: {now}"
+        f"the {name} changed: raise its __version__, then put what it is now into tests/layout/versions.toml: {now}"
         if now["version"] == declared["version"]
         else f"put what the {name} is now into tests/layout/versions.toml: {now}"
     )

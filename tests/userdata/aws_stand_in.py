@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -25,7 +25,7 @@ TOKEN_HEADER = "X-aws-ec2-metadata-token"
 
 
 class AwsStandIn:
-    """Both services on one port. `records` maps `bucket/key` to what was stored there.
+    """Both services on one port. `records` maps `bucket/key` to what was stored there, as text (see `as_text`).
 
     has_instance_id: whether the metadata service knows the instance id. s3_refuses: S3 denies every request.
     clock_ahead: how far both services' clock is ahead of ours. failures: so many requests are answered 503 first.
@@ -41,6 +41,7 @@ class AwsStandIn:
         self.records: dict[str, str] = {}
         self.content_types: list[str | None] = []
         self.refusals: list[str] = []
+        self._writing = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
 
     def __enter__(self) -> Self:
@@ -85,21 +86,38 @@ class AwsStandIn:
     def store(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
         """Store an object; the S3 error code if it is refused."""
         refusal = self._refusal("PUT", host, path, headers, body)
-        if refusal is None:
-            self.records[_object_name(host, path)] = body.decode()
-            self.content_types.append(headers.get("content-type"))
+        with self._writing:
+            if headers.get("if-none-match") == "*" and _object_name(host, path) in self.records:
+                refusal = refusal or "PreconditionFailed"
+            if refusal is None:
+                self.records[_object_name(host, path)] = as_text(body)
+                self.content_types.append(headers.get("content-type"))
         return refusal
 
     def load(self, host: str, path: str, headers: dict[str, str]) -> tuple[int, str, str]:
         """Status, text and ETag of what S3 answers to a GET."""
         refusal = self._refusal("GET", host, path, headers, b"")
+        path, _, query = path.partition("?")
         text = self.records.get(_object_name(host, path))
         if refusal:
             return 403, f"<Error><Code>{refusal}</Code></Error>", ""
+        if query:
+            return 200, self._list(_object_name(host, path), parse_qs(query)["prefix"][0]), ""
         if text is None:
             return 404, "<Error><Code>NoSuchKey</Code></Error>", ""
-        etag = f'"{hashlib.md5(text.encode()).hexdigest()}"'
+        etag = f'"{hashlib.md5(text.encode(errors="surrogateescape")).hexdigest()}"'
         return (304, "", etag) if headers.get("if-none-match") == etag else (200, text, etag)
+
+    def _list(self, bucket: str, prefix: str) -> str:
+        """What ListObjectsV2 answers with the delimiter /, all on one page."""
+        known = (unquote(name) for name in sorted(self.records))
+        names = (name.removeprefix(bucket) for name in known if name.startswith(bucket + prefix))
+        items = "".join(
+            f"<Contents><Key>{name}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified></Contents>"
+            for name in names
+            if "/" not in name.removeprefix(prefix)
+        )
+        return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{items}</ListBucketResult>'
 
     def _refusal(self, method: str, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
         sent = datetime.strptime(headers.get("x-amz-date", "19700101T000000Z"), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
@@ -142,7 +160,7 @@ class AwsStandIn:
                     return None
                 if not self.path.startswith("/latest/"):
                     headers = {name.lower(): value for name, value in self.headers.items()}
-                    status, text, etag = aws.load(self.headers["Host"], urlsplit(self.path).path, headers)
+                    status, text, etag = aws.load(self.headers["Host"], self.path, headers)
                     return self._answer(status, text, {"ETag": etag} if etag else {})
                 if self.headers.get(TOKEN_HEADER) != METADATA_TOKEN:
                     return self._answer(401)
@@ -158,7 +176,10 @@ class AwsStandIn:
                     return self._answer(200, METADATA_TOKEN) if has_ttl else self._answer(400)
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 refusal = aws.store(self.headers["Host"], urlsplit(self.path).path, headers, body)
-                return self._answer(403, f"<Error><Code>{refusal}</Code></Error>") if refusal else self._answer(200)
+                if refusal is None:
+                    return self._answer(200)
+                status = 412 if refusal == "PreconditionFailed" else 403
+                return self._answer(status, f"<Error><Code>{refusal}</Code></Error>")
 
             def _fails(self) -> bool:
                 if aws.failures:
@@ -168,11 +189,12 @@ class AwsStandIn:
                 return False
 
             def _answer(self, status: int, text: str = "", headers: dict[str, str] | None = None) -> None:
+                body = text.encode(errors="surrogateescape")
                 self.send_response(status)
-                for name, value in {"Content-Length": str(len(text.encode())), **(headers or {})}.items():
+                for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(text.encode())
+                self.wfile.write(body)
 
             def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
                 return format_datetime(aws.now, usegmt=True)
@@ -181,6 +203,11 @@ class AwsStandIn:
                 """Say nothing: the tests look at what was answered."""
 
         return Handler
+
+
+def as_text(body: bytes) -> str:
+    """Any bytes as text that gives them back."""
+    return body.decode(errors="surrogateescape")
 
 
 def _object_name(host: str, path: str) -> str:

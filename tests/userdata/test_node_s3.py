@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from email.message import Message
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from trainium_userdata.node.trn_node import web
 from trainium_userdata.node.trn_node.imds import Imds
+from trainium_userdata.node.trn_node.objects import LARGEST_PUT, Objects
 from trainium_userdata.node.trn_node.s3 import S3, S3Error
 
 URL = "s3://cluster-records/nodes/i-0+a b.json"
@@ -66,6 +68,44 @@ def test_an_object_that_does_not_exist_is_none():
     assert S3().get("s3://cluster-records/cluster.json") is None
 
 
+def test_an_object_is_created_once():
+    objects = Objects()
+    assert [objects.create(URL, body) for body in (b"first", b"second")] == [True, False]
+    assert objects.get(URL) == (b"first", f'"{md5(b"first").hexdigest()}"')
+
+
+def test_a_file_is_stored_and_fetched_as_it_is(tmp_path: Path):
+    file, copy = tmp_path / "file", tmp_path / "copy"
+    file.write_bytes(bytes(range(256)) * 4096)
+    Objects().put_file(URL, file)
+    assert Objects().get_file(URL, copy)
+    assert copy.read_bytes() == file.read_bytes()
+
+
+def test_a_file_that_is_not_there_is_told_and_a_failing_service_is_asked_again(tmp_path: Path, aws: AwsStandIn):
+    assert not Objects().get_file(URL, tmp_path / "copy")
+    (tmp_path / "file").write_bytes(b"content")
+    objects = Objects()
+    aws.failures = 2
+    objects.put_file(URL, tmp_path / "file")
+    aws.failures = 2
+    assert objects.get_file(URL, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"content"
+
+
+def test_a_file_that_s3_does_not_take_in_one_request_is_refused(tmp_path: Path):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(LARGEST_PUT + 1)
+    with pytest.raises(OSError, match=r"large has 5\.0 GiB; S3 takes files of up to 5 GiB: save it in parts"):
+        Objects().put_file(URL, tmp_path / "large")
+
+
+def test_objects_of_a_folder_are_listed_without_those_of_folders_in_it():
+    for name in ("a b.json", "a/c.json"):
+        S3().put(f"s3://cluster-records/jobs/{name}", b"{}")
+    assert [found.key for found in Objects().list("s3://cluster-records/jobs/")] == ["jobs/a b.json"]
+
+
 @pytest.mark.parametrize(
     ("bucket", "address"),
     [
@@ -79,7 +119,7 @@ def test_a_bucket_is_asked_by_a_name_that_the_certificate_of_s3_is_for(
     (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
     asked: list[str] = []
 
-    def once(_method: str, url: str, _headers: Mapping[str, str], _body: bytes | None = None) -> web.Answer:
+    def once(_method: str, url: str, _headers: Mapping[str, str], *_: object) -> web.Answer:
         asked.append(url)
         return web.Answer(200, Message(), b"")
 

@@ -10,7 +10,7 @@ import pytest
 
 from trainium_userdata.node.trn_node import files, jobs
 
-Starter = Callable[[str], subprocess.Popen[str]]
+Starter = Callable[..., subprocess.Popen[str]]
 HANDLES = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))"
 IGNORES = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)"
 DEAF = "pass"
@@ -22,7 +22,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
     monkeypatch.setenv("ROOT", str(tmp_path))
     started: list[subprocess.Popen[str]] = []
 
-    def one(beginning: str, link: str = "/dev/neuron0") -> subprocess.Popen[str]:
+    def one(beginning: str, link: str = "/dev/neuron0", unit: str = "user.slice") -> subprocess.Popen[str]:
         code = f"{beginning}\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()"
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -33,6 +33,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
         folder = tmp_path / f"proc/{process.pid}"
         (folder / "fd").mkdir(parents=True)
         (folder / "fd/3").symlink_to(link)
+        (folder / "cgroup").write_text(f"0::/system.slice/{unit}\n")
         (folder / "status").symlink_to(f"/proc/{process.pid}/status")
         return process
 
@@ -57,6 +58,12 @@ def test_a_job_without_a_handler_lives_on_untouched(beginning: str, start: Start
     assert jobs.tell("spot") == f"signalled [], without a handler [{job.pid}]"
     assert said(job) == ""
     assert job.returncode == 0
+
+
+def test_a_process_of_the_clusters_job_gets_the_signal_though_it_uses_no_device(start: Starter):
+    job = start(HANDLES, "/dev/null", unit="trn-job.service")
+    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+    assert said(job) == "saved\n"
 
 
 def test_a_process_that_uses_no_device_is_left_alone(start: Starter):

@@ -11,7 +11,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import files, notices, record
 from trainium_userdata.node.trn_node.imds import Imds
-from trainium_userdata.node.trn_node.s3 import S3
+from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
 
 BUCKET = "records"
@@ -51,7 +51,7 @@ class WatchNode:
     def start(self) -> None:
         """Start the watch; once more after it was ended."""
         imds = Imds(retries=0)
-        self.watch = Watch(imds, S3(imds, retries=0), lambda: self.now)
+        self.watch = Watch(imds, Objects(imds, retries=0), lambda: self.now)
 
     def plan(self, **values: Any) -> None:
         files.write(files.PLAN, json.dumps({**PLAN, **values}))

@@ -41,7 +41,7 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
     units = ("trn-node-watch.service", "trn-node.service")
     return (
         _file("/etc/trn/plan.json", json.dumps(node_expectations(plan), indent=1)),
-        *(_module(name) for name in _modules()),
+        *(_module(package, name) for package in ("trn_node", "trn_job") for name in _modules(package)),
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
@@ -53,15 +53,15 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
 
 def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
     """The files without which a node cannot report, nor fetch the others."""
-    return (*(_module(f"{name}.py") for name in _REPORTING_MODULES), _command(constant_text))
+    return (*(_module("trn_node", f"{name}.py") for name in _REPORTING_MODULES), _command(constant_text))
 
 
-def _modules() -> list[str]:
-    return sorted(file.name for file in _SOURCES.iterdir() if file.name.endswith(".py"))
+def _modules(package: str) -> list[str]:
+    return sorted(file.name for file in (_SOURCES / package).iterdir() if file.name.endswith(".py"))
 
 
-def _module(name: str) -> NodeFile:
-    return _file(f"/opt/trn/trn_node/{name}", (_SOURCES / name).read_text())
+def _module(package: str, name: str) -> NodeFile:
+    return _file(f"/opt/trn/{package}/{name}", (_SOURCES / package / name).read_text())
 
 
 def _command(constant_text: Callable[[str], str]) -> NodeFile:
@@ -72,4 +72,4 @@ def _file(path: str, text: str, *, mode: str = "644") -> NodeFile:
     return NodeFile(path=path, mode=mode, text=text.rstrip("\n"))
 
 
-_SOURCES = files("trainium_userdata") / "node" / "trn_node"
+_SOURCES = files("trainium_userdata") / "node"

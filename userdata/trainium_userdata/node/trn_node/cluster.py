@@ -47,7 +47,10 @@ class Peers(NamedTuple):
 
 
 class Cluster:
-    """peers: None before the first roster with this node was tested."""
+    """peers: None before the first roster with this node was tested.
+
+    read_at: when the roster was read last, in seconds since 1970. is_awaited: whether somebody waits for another one.
+    """
 
     def __init__(self, s3: S3, log: Callable[[str], None]) -> None:
         self._s3, self._log = s3, log
@@ -56,21 +59,42 @@ class Cluster:
         self._trial_ends = 0.0
         self._trusted = ""
         self.peers: Peers | None = None
+        self.read_at = 0.0
+        self.is_awaited = False
 
     @property
     def seconds(self) -> int:
-        tested = self.peers and self.peers.roster == self._roster["version"]
-        return SETTLED_SECONDS if tested else WAITING_SECONDS
+        return WAITING_SECONDS if self.is_awaited or not self._is_tested else SETTLED_SECONDS
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """Their addresses by their instance ids, in the order of ranks; empty without a roster."""
+        return {node["instance_id"]: node["address"] for node in self._roster.get("nodes", [])}
+
+    @property
+    def version(self) -> str:
+        """Of the roster."""
+        return str(self._roster.get("version", ""))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the nodes of this roster were tested, and all answered."""
+        return bool(self._is_tested and self.peers and not self.peers.complaint)
+
+    @property
+    def _is_tested(self) -> bool:
+        return self.peers is not None and self.peers.roster == self.version
 
     def look(self, mine: str, now: float) -> list[Notice]:
         """Do what the roster asks of the instance `mine`, and give its notices. Raises OSError or ValueError."""
-        self._read(f"{_folder()}/cluster.json", now)
-        others = self._nodes()
+        self._read(f"{folder()}/cluster.json", now)
+        self.read_at = now
+        others = self.nodes
         if mine in others:
             plan = files.plan()
             _write(list(others), list(others.values()), mine)
             del others[mine]
-            if self.seconds == WAITING_SECONDS or (self.peers and self.peers.complaint):
+            if not self._is_tested or (self.peers and self.peers.complaint):
                 self._test(others, plan, now)
         told = self._roster.get("notices", [])
         return [Notice(each["kind"], each["reason"], moment(each["at"])) for each in told]
@@ -79,11 +103,8 @@ class Cluster:
         """Hand on the keys of the instance `mine`, and trust those of the others, if nodes may log on to each other."""
         version = self._roster.get("version")
         if version and version != self._trusted and files.plan()["internode_ssh"]:
-            ssh_keys.exchange(self._s3, _folder(), mine, self._nodes())
+            ssh_keys.exchange(self._s3, folder(), mine, self.nodes)
             self._trusted = version
-
-    def _nodes(self) -> dict[str, str]:
-        return {node["instance_id"]: node["address"] for node in self._roster.get("nodes", [])}
 
     def _read(self, url: str, now: float) -> None:
         try:
@@ -105,8 +126,7 @@ class Cluster:
     def _test(self, others: dict[str, str], plan: dict[str, Any], now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
         targets = [(address, port) for port in ports for address in others.values()]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            silent = {*pool.map(_silent, targets)} - {""}
+        silent = _all_silent(targets)
         if silent and now < self._trial_ends:
             return
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
@@ -129,12 +149,12 @@ class Cluster:
 
     def _is_cut_off(self, silent: set[str]) -> bool:
         """Whether a node that does not hear these addresses is in the part of the nodes that does not stay."""
-        addresses = list(self._nodes().values())
+        addresses = list(self.nodes.values())
         heard = len(addresses) - len(silent)
         return len(silent) > heard or (len(silent) == heard and addresses[0] in silent)
 
 
-def _folder() -> str:
+def folder() -> str:
     """Where in S3 the folder of the records is."""
     return files.places()["TRN_REPORT_URL"].rpartition("/")[0]
 
@@ -150,6 +170,16 @@ def _write(names: list[str], addresses: list[str], mine: str) -> None:
     if files.read(VARIABLES) != text:
         files.write(HOSTS, "\n".join(addresses) + "\n")
         files.write(VARIABLES, text)
+
+
+def silent_of(addresses: list[str]) -> set[str]:
+    """Those of the addresses from which nothing is heard."""
+    return _all_silent([(address, SSH_PORT) for address in addresses])
+
+
+def _all_silent(targets: list[tuple[str, int]]) -> set[str]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return {*pool.map(_silent, targets)} - {""}
 
 
 def _silent(target: tuple[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""The processes that use Neuron devices, and how they and the people on the node are told that it ends."""
+"""How the processes that use Neuron devices or belong to the job, and the people on the node, are told that it ends."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 from . import files
+from .job_unit import UNIT
 
 SIGNAL = signal.SIGUSR1
 """What training frameworks take as the sign to save and stop. It kills a process that does not handle it."""
@@ -27,7 +29,7 @@ def tell(text: str) -> str:
             # The descriptor keeps the id from being another process's by the time of the signal.
             descriptor = os.pidfd_open(process)
             try:
-                if _uses_devices(f"{folder}/fd"):
+                if _uses_devices(f"{folder}/fd") or _is_of_the_job(folder):
                     handles = _handles_signal((folder / "status").read_text())
                     (told if handles else deaf).append(process)
                     if handles:
@@ -42,6 +44,10 @@ def tell(text: str) -> str:
 def _uses_devices(folder: str) -> bool:
     with os.scandir(folder) as entries:
         return any(re.match(r"/dev/neuron\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115
+
+
+def _is_of_the_job(folder: Path) -> bool:
+    return f"/{UNIT}" in (folder / "cgroup").read_text()
 
 
 def _handles_signal(status: str) -> bool:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import BinaryIO
 from urllib.parse import quote, urlsplit
 
 from . import files, web
@@ -49,27 +50,44 @@ class S3:
         return (answer.body, answer.headers.get("ETag", "")) if answer.status == 200 else None
 
     def _send(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes, accepted: tuple[int, ...]
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | BinaryIO,
+        accepted: tuple[int, ...],
+        *,
+        digest: str = "",
+        query: str = "",
+        into: BinaryIO | None = None,
     ) -> web.Answer:
-        answer = web.persistently(lambda: self._once(method, url, headers, body), accepted, self._retries)
+        """digest: SHA-256 of a body that is a file. query: sorted, and encoded as signatures want it."""
+        known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
+
+        def ask() -> web.Answer:
+            address = _address(url) + (f"?{query}" if query else "")
+            now = time.time()
+            signed = _signed_headers(method, address, headers, known, self._imds, now + self._correction)
+            if not isinstance(body, bytes):
+                body.seek(0)
+            if into:
+                into.seek(0)
+                into.truncate()
+            answer = web.once(method, address, signed, body if method == "PUT" else None, into)
+            self.clock_offset = _ahead(answer, now)
+            return answer
+
+        def attempt() -> web.Answer:
+            answer = ask()
+            if SKEWED.encode() in answer.body and answer.status == 403 and self.clock_offset is not None:
+                # A node with a wrong clock has to be able to say so.
+                self._correction = self.clock_offset
+                answer = ask()
+            return answer
+
+        answer = web.persistently(attempt, accepted, self._retries)
         if answer.status not in accepted:
             raise S3Error(f"{method} {url}", answer)
-        return answer
-
-    def _once(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> web.Answer:
-        answer = self._signed(method, url, headers, body)
-        if SKEWED.encode() in answer.body and answer.status == 403 and self.clock_offset is not None:
-            # A node with a wrong clock has to be able to say so.
-            self._correction = self.clock_offset
-            answer = self._signed(method, url, headers, body)
-        return answer
-
-    def _signed(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> web.Answer:
-        address = _address(url)
-        now = time.time()
-        signed = _signed_headers(method, address, headers, body, self._imds, now + self._correction)
-        answer = web.once(method, address, signed, body if method == "PUT" else None)
-        self.clock_offset = _ahead(answer, now)
         return answer
 
 
@@ -110,13 +128,12 @@ def _address(url: str) -> str:
 
 
 def _signed_headers(
-    method: str, address: str, headers: Mapping[str, str], body: bytes, imds: Imds, now: float
+    method: str, address: str, headers: Mapping[str, str], digest: str, imds: Imds, now: float
 ) -> dict[str, str]:
     """The headers with those that sign them: AWS documentation, Signature Version 4 for S3."""
     keys = imds.credentials()
     parts = urlsplit(address)
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    digest = hashlib.sha256(body).hexdigest()
     all_headers = {
         **headers,
         "host": parts.netloc,
@@ -126,7 +143,7 @@ def _signed_headers(
     }
     names = ";".join(sorted(all_headers))
     lines = "".join(f"{name}:{all_headers[name]}\n" for name in sorted(all_headers))
-    request = f"{method}\n{parts.path}\n\n{lines}\n{names}\n{digest}"
+    request = f"{method}\n{parts.path}\n{parts.query}\n{lines}\n{names}\n{digest}"
     scope = f"{moment[:8]}/{_region()}/s3/aws4_request"
     to_sign = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
     key = f"AWS4{keys.secret_access_key}".encode()

@@ -13,16 +13,25 @@ from typing import Any
 
 from . import files, hardware, jobs, notices, record
 from .cluster import Cluster
+from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
 from .notices import Notice, iso
-from .s3 import S3
+from .objects import Objects
 from .standing import stand
 
 NOTICE = "run/trn/notice.json"
 MEMORY = "run/trn/watch.json"
 TICK = 5
-SECONDS = {"kernel log": TICK, "counters": 60, **notices.SECONDS, "keys": 15, "standing": TICK, "sending": 15}
+SECONDS = {
+    "kernel log": TICK,
+    "counters": 60,
+    **notices.SECONDS,
+    "keys": 15,
+    "job": TICK,
+    "standing": TICK,
+    "sending": 15,
+}
 """How often each is looked at. What the counters show, the kernel's log mostly shows at once."""
 
 DRAIN_SECONDS = 86400
@@ -42,7 +51,7 @@ def log(text: str) -> None:
 class Watch:
     """now: the time in seconds since 1970. `step` does whatever is due."""
 
-    def __init__(self, imds: Imds, s3: S3, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
         self._due: dict[str, float] = {}
         self._trouble: dict[str, str] = {}
@@ -63,6 +72,7 @@ class Watch:
             self._unsent = record.read()
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
         self._cluster = Cluster(s3, log)
+        self._job = ClusterJob(s3, log, now, NOTICE)
 
     def step(self) -> None:
         """Nothing that goes wrong with one source keeps the others from being looked at."""
@@ -93,6 +103,9 @@ class Watch:
         elif name == "keys":
             if mine:
                 self._cluster.exchange_keys(mine["instance_id"])
+        elif name == "job":
+            if mine:
+                self._job.look(mine, self._cluster)
         elif name == "standing":
             self._stand(mine)
         elif name != "sending":
@@ -168,7 +181,7 @@ class Watch:
 def main() -> None:
     """Watch until the process is ended."""
     imds = Imds(retries=1)
-    watch = Watch(imds, S3(imds, retries=1))
+    watch = Watch(imds, Objects(imds, retries=1))
     while True:
         watch.step()
         time.sleep(TICK)

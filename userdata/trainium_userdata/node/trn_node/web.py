@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import Message
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 SECONDS = 10
 RETRIES = 6
@@ -26,12 +27,26 @@ class Answer(NamedTuple):
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def once(method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-    """One request. Raises OSError when there is no answer."""
+def once(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes | BinaryIO | None = None,
+    into: BinaryIO | None = None,
+) -> Answer:
+    """One request. Raises OSError when there is no answer, or not all of it.
+
+    body: bytes, or a file with its size among the headers. into: a file that the body of a good answer goes to.
+    """
     request = urllib.request.Request(url, body, dict(headers), method=method)
     try:
         with _OPENER.open(request, timeout=SECONDS) as answer:
-            return Answer(answer.status, answer.headers, answer.read())
+            if into is None:
+                return Answer(answer.status, answer.headers, answer.read())
+            shutil.copyfileobj(answer, into)
+            if into.tell() < int(answer.headers.get("Content-Length", 0)):
+                raise OSError("the answer is incomplete")
+            return Answer(answer.status, answer.headers, b"")
     except urllib.error.HTTPError as error:
         with error:
             return Answer(error.code, error.headers, error.read())

@@ -1,0 +1,153 @@
+"""Nodes that run a job: the real wrapper in a process for each, each at an address of its own, and one S3."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.userdata.aws_stand_in import AwsStandIn, as_text
+from trainium_userdata import node
+
+JOB = "train-20261122-190501"
+BUCKET = "records"
+PATIENCE_SECONDS = 60
+QUICK = {
+    "poll": 0.1,
+    "grace": 2,
+    "peers": 0.2,
+    "peers_again": 0.1,
+    "log": 0.1,
+    "log_others": 0.1,
+    "report": 0.1,
+    "give_way": 3,
+    "stacks": 3,
+}
+SPEC = {
+    "format": 1,
+    "id": JOB,
+    "name": "train",
+    "processes_per_node": 1,
+    "setup": None,
+    "environment": {},
+    "checkpoint_seconds": 1,
+    "retries": 0,
+    "hang_seconds": None,
+    "time_limit_seconds": None,
+}
+
+
+class JobNodes:
+    """`start` begins an attempt on all nodes, `wait` gives their exit codes."""
+
+    def __init__(self, folder: Path, aws: AwsStandIn) -> None:
+        self.aws, self.folder = aws, folder
+        self.attempt = 1
+        self.processes: list[subprocess.Popen[bytes]] = []
+        (folder / "etc/trn").mkdir(parents=True)
+        (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
+
+    def source(self, files: Mapping[str, str]) -> None:
+        """Pack these as the job's source."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            for name, text in files.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(text.encode())
+                archive.addfile(member, io.BytesIO(text.encode()))
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = as_text(packed.getvalue())
+
+    def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:
+        """Run a Python script as the job. ranks: those that start; by default all. changes: of spec or launch."""
+        self.source({"train.py": script})
+        launch = {
+            name: changes.pop(name) for name in list(changes) if name in ("timing", "notice_file", "seconds_left")
+        }
+        resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
+        spec = {**SPEC, "nodes": nodes, "command": f"{sys.executable} train.py", **changes}
+        for rank in range(nodes) if ranks is None else ranks:
+            place = self.place(rank)
+            place.mkdir(parents=True)
+            told = {
+                "url": f"s3://{BUCKET}/jobs",
+                "spec": spec,
+                "attempt": self.attempt,
+                "rank": rank,
+                "nodes": [{"instance_id": f"i-{k}", "address": f"127.0.0.{k + 2}"} for k in range(nodes)],
+                "folder": str(place),
+                **launch,
+                **resume,
+                "timing": {**QUICK, **launch.get("timing", {})},
+            }
+            file = self.folder / f"launch-{self.attempt}-{rank}.json"
+            file.write_text(json.dumps(told))
+            self.processes.append(self.wrapper(file))
+
+    def place(self, rank: int) -> Path:
+        return self.folder / f"work-{self.attempt}-{rank}"
+
+    def wait(self) -> list[int]:
+        return [process.wait(PATIENCE_SECONDS) for process in self.processes]
+
+    def next_attempt(self) -> None:
+        self.attempt += 1
+        self.processes = []
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+    def content(self, key: str) -> dict[str, Any]:
+        """An object of the job as JSON; empty while there is none."""
+        return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
+
+    def put(self, key: str, content: Mapping[str, Any]) -> None:
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/{key}"] = json.dumps(content)
+
+    @property
+    def end(self) -> dict[str, Any]:
+        return self.content(f"attempts/{self.attempt}/end.json")
+
+    def record(self, rank: int = 0) -> dict[str, Any]:
+        return self.content(f"attempts/{self.attempt}/nodes/{rank}.json")
+
+    def log(self, rank: int = 0) -> str:
+        prefix = f"{BUCKET}/jobs/{JOB}/attempts/{self.attempt}/logs/node-{rank}/"
+        return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
+
+    def await_(self, condition: Callable[[], object]) -> None:
+        """Raises AssertionError when it does not come true."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "it did not come true"
+            time.sleep(0.02)
+
+    def wrapper(self, file: Path) -> subprocess.Popen[bytes]:
+        home = {name: os.environ[name] for name in ("USER", "LOGNAME") if name in os.environ}
+        return subprocess.Popen(
+            [sys.executable, "-m", "trn_job", str(file)],
+            env={
+                "PATH": os.defpath,
+                "HOME": str(self.folder),
+                "ROOT": str(self.folder),
+                "PYTHONPATH": str(Path(node.__file__).parent),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "TRN_HTTP_PAUSE": "0.05",
+                **home,
+                **self.aws.loopback_environment,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=(file.with_suffix(".out")).open("wb"),
+            stderr=subprocess.STDOUT,
+        )

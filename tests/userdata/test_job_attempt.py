@@ -1,0 +1,275 @@
+"""An attempt of a job, run for real: wrappers, login shells, processes, signals and sockets; S3 is a stand-in."""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.job_nodes import BUCKET, JOB, JobNodes
+
+ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
+ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
+    _loopback_has_more_than_one_address()
+    made = JobNodes(tmp_path, aws)
+    yield made
+    made.close()
+
+
+def _loopback_has_more_than_one_address() -> None:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.2", 0))
+        except OSError:
+            pytest.skip("only 127.0.0.1 is there")
+
+
+def runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
+    nodes.start(ON_NODE + "print(f'node {node} computes')", nodes=2)
+    assert nodes.wait() == [0, 0]
+    assert (nodes.end["result"], nodes.end["exit_code"]) == ("succeeded", 0)
+    assert [nodes.record(rank)["state"] for rank in (0, 1)] == ["succeeded", "succeeded"]
+    assert "node 0 computes\n" in nodes.log(0)
+    assert "node 1 computes\n" in nodes.log(1)
+
+
+def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
+    names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED MINE"
+    nodes.start(
+        f"import os\nprint(*[os.environ[name] for name in '{names}'.split()], 'TRN_RESUME_FROM' in os.environ,"
+        " 'PYTHONPATH' in os.environ)",
+        environment={"MINE": 'it\'s "mine" $HOME'},
+    )
+    nodes.wait()
+    assert f'{JOB} 1 1 0 127.0.0.2 1 1 it\'s "mine" $HOME False False\n' in nodes.log()
+
+
+def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:
+    nodes.start(
+        "print('[rank 0] TRN step=1 loss=2.5 tokens=64 lr=0.1')\n"
+        "import time\ntime.sleep(0.1)\n"
+        "print('[rank 0] TRN step=2 loss=2.25 tokens=64 lr=0.1')",
+        setup="echo prepared",
+    )
+    nodes.wait()
+    progress = nodes.record()["progress"]
+    assert (progress["step"], progress["loss"], progress["lr"]) == (2, 2.25, "0.1")
+    assert 0 < progress["steps_per_second"] < 10
+    assert progress["tokens_per_second"] == pytest.approx(64 * progress["steps_per_second"], rel=0.01)  # pyright: ignore[reportUnknownMemberType]
+    assert {"source", "setup", "first_step", "running", "outputs"} <= nodes.record()["phases"].keys()
+    assert "prepared\n" in nodes.log()
+
+
+def test_what_a_job_leaves_in_its_output_folder_is_stored_also_when_it_is_stopped(nodes: JobNodes) -> None:
+    write = "open(os.environ['TRN_OUTPUT_DIR'] + '/model.txt', 'w').write(f'of node {node}')\n"
+    nodes.start(ON_NODE + write + ENDLESS, nodes=2)
+    nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))
+    nodes.put("stop.json", {})
+    nodes.wait()
+    stored = {key.partition("/outputs/")[2]: text for key, text in nodes.aws.records.items() if "/outputs/" in key}
+    assert stored == {"model.txt": "of node 0", "node-1/model.txt": "of node 1"}
+
+
+def test_a_process_that_fails_ends_all_nodes_with_its_traceback_as_the_message(nodes: JobNodes) -> None:
+    script = (
+        ON_NODE + "import time\nprint('ready', flush=True)\n"
+        "while node == 0: time.sleep(1)\n"
+        "try: {}['first']\nexcept KeyError: raise ValueError('no such data set')\n"
+    )
+    nodes.start(script, nodes=2)
+    assert nodes.wait() == [1, 1]
+    end = nodes.end
+    assert (end["result"], end["node"], end["instance_id"], end["exit_code"]) == ("failed", 1, "i-1", 1)
+    assert end["reason"] == "node 1 (i-1): ValueError: no such data set"
+    assert end["traceback"].startswith("Traceback (most recent call last):")
+    assert "KeyError: 'first'" in end["traceback"]
+    assert [nodes.record(rank)["state"] for rank in (0, 1)] == ["ended", "failed"]
+
+
+def test_the_first_failure_of_all_nodes_counts(nodes: JobNodes) -> None:
+    nodes.put("attempts/1/end.json", {"result": "failed", "reason": "the first", "node": 7})
+    nodes.start("raise ValueError('the second')")
+    assert nodes.wait() == [1]
+    assert nodes.end["reason"] == "the first"
+    assert nodes.record()["state"] == "ended"
+
+
+def test_a_node_that_lost_a_connection_lets_the_node_that_failed_speak(nodes: JobNodes) -> None:
+    script = (
+        ON_NODE + "import time\n"
+        "if node == 0: raise ConnectionResetError(104, 'Connection reset by peer')\n"
+        "time.sleep(1)\nraise ValueError('the cause')\n"
+    )
+    nodes.start(script, nodes=2)
+    nodes.wait()
+    assert nodes.end["reason"] == "node 1 (i-1): ValueError: the cause"
+
+
+def test_a_process_that_is_killed_is_named_with_its_signal(nodes: JobNodes) -> None:
+    nodes.start("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    nodes.wait()
+    assert nodes.end["reason"] == "node 0 (i-0): ended by signal 9 (SIGKILL): out of memory?"
+    assert (nodes.end["exit_code"], nodes.end["traceback"]) == (-9, None)
+
+
+def test_nothing_of_a_stopped_job_runs_on(nodes: JobNodes) -> None:
+    spawn = (
+        "import subprocess, sys, os\n"
+        "code = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'\n"
+        "child = subprocess.Popen([sys.executable, '-c', code], start_new_session=True)\n"
+        "open(os.environ['TRN_OUTPUT_DIR'] + '/pids', 'w').write(f'{child.pid} {os.getpid()}')\n" + ENDLESS
+    )
+    nodes.start(spawn, timing={"grace": 0.3})
+    nodes.await_(lambda: "ready" in nodes.log())
+    nodes.put("stop.json", {"at": "2026-11-22T19:05:01Z", "reason": "trn stop"})
+    assert nodes.wait() == [1]
+    assert (nodes.end["result"], nodes.end["reason"]) == ("stopped", "trn stop")
+    pids = [int(text) for text in nodes.aws.records[f"{BUCKET}/jobs/{JOB}/outputs/pids"].split()]
+    assert [process for process in pids if runs(process)] == []
+
+
+def test_a_node_whose_wrapper_is_gone_is_lost(nodes: JobNodes) -> None:
+    nodes.start(ENDLESS, nodes=3)
+    nodes.await_(lambda: all(nodes.record(rank).get("state") == "running" for rank in range(3)))
+    children = Path(f"/proc/{nodes.processes[2].pid}/task/{nodes.processes[2].pid}/children").read_text().split()
+    nodes.processes[2].kill()
+    assert nodes.wait()[:2] == [1, 1]
+    for child in children:
+        os.killpg(int(child), signal.SIGKILL)
+    assert nodes.end["result"] == "node-lost"
+    assert nodes.end["reason"].startswith(
+        "node 2 (i-2, 127.0.0.4) is there, but its part of the job is gone, says node"
+    )
+
+
+def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes) -> None:
+    script = "import time\ndef waits_for_ever():\n    time.sleep(600)\nprint('ready', flush=True)\nwaits_for_ever()\n"
+    nodes.start(script, nodes=2, hang_seconds=1)
+    assert nodes.wait() == [1, 1]
+    assert nodes.end["result"] == "hung"
+    for rank in (0, 1):
+        assert "in waits_for_ever" in nodes.log(rank)
+
+
+def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:
+    nodes.start(ENDLESS, time_limit_seconds=3600, seconds_left=0.5)
+    nodes.wait()
+    assert (nodes.end["result"], nodes.end["reason"]) == ("time-limit", "the job's time limit of 3600 seconds is over")
+
+
+def test_a_setup_that_fails_is_told_and_the_command_does_not_run(nodes: JobNodes) -> None:
+    nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
+    nodes.wait()
+    assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; it said last: no such package"
+    assert "computes" not in nodes.log()
+
+
+def test_a_source_that_is_not_the_submitted_one_is_not_run(nodes: JobNodes) -> None:
+    nodes.start("print('computes')", source_sha256="0" * 64)
+    nodes.wait()
+    assert nodes.end["reason"] == "node 0 (i-0): the packed source in S3 is not the one that was submitted"
+
+
+SAVES = """
+import os, pathlib, signal, sys, time
+folder = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"])
+resumed = os.environ.get("TRN_RESUME_FROM")
+start = int((pathlib.Path(resumed) / "step").read_text()) if resumed else 0
+print("begins at", start, flush=True)
+for step in range(start + 1, 4):
+    new = folder / f".step-{step}.tmp"
+    new.mkdir()
+    (new / "step").write_text(str(step))
+    new.rename(folder / f"step-{step}")
+(folder / ".step-9").mkdir()
+(folder / "step-8.tmp").mkdir()
+"""
+
+
+def test_an_attempt_goes_on_from_the_checkpoint_of_the_one_before(nodes: JobNodes) -> None:
+    nodes.start(SAVES + "raise SystemExit(5)")
+    nodes.wait()
+    names = {key.partition("/checkpoints/")[2] for key in nodes.aws.records if "/checkpoints/" in key}
+    assert names == {name for step in (1, 2, 3) for name in (f"step-{step}.json", f"step-{step}/step")}
+    nodes.next_attempt()
+    nodes.start(SAVES, resume_from="step-2", resume_job=JOB)
+    assert nodes.wait() == [0]
+    assert "begins at 2\n" in nodes.log()
+
+
+def test_a_checkpoint_of_another_world_size_is_refused_in_a_sentence(nodes: JobNodes) -> None:
+    nodes.put("checkpoints/step-2.json", {"world_size": 64, "files": {}})
+    nodes.start("print('computes')", resume_from="step-2", resume_job=JOB)
+    nodes.wait()
+    assert nodes.end["reason"] == (
+        f"node 0 (i-0): checkpoint step-2 of job {JOB} was saved by 64 processes, and this job has 1: "
+        "run it with as many, or convert the checkpoint"
+    )
+
+
+HANDLES = """
+import os, signal, sys, time
+def save(*_):
+    print("saved", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGUSR1, save)
+print("ready", flush=True)
+while True: time.sleep(1)
+"""
+
+
+def test_a_notice_of_another_node_reaches_the_script_and_interrupts_the_job(nodes: JobNodes) -> None:
+    nodes.start(HANDLES)
+    nodes.await_(lambda: "ready" in nodes.log())
+    nodes.put("attempts/1/notice.json", {"node": 1, "kind": "spot", "reason": "EC2 takes it back", "at": ""})
+    nodes.wait()
+    assert "saved\n" in nodes.log()
+    assert (nodes.end["result"], nodes.end["reason"]) == ("interrupted", "EC2 takes it back, at any moment")
+
+
+def test_a_notice_of_this_node_is_told_to_the_others_and_interrupts_the_job(nodes: JobNodes, tmp_path: Path) -> None:
+    notice = tmp_path / "notice.json"
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
+    notice.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))
+    nodes.start("print('saved')", notice_file=str(notice))
+    nodes.wait()
+    assert nodes.content("attempts/1/notice.json")["node"] == 0
+    assert nodes.end["result"] == "interrupted"
+
+
+def test_a_notice_of_next_week_interrupts_nothing(nodes: JobNodes, tmp_path: Path) -> None:
+    notice = tmp_path / "notice.json"
+    notice.write_text(json.dumps({"kind": "maintenance", "reason": "EC2 reboots it", "at": "2099-01-01T00:00:00Z"}))
+    nodes.start("print('done')", notice_file=str(notice))
+    assert nodes.wait() == [0]
+
+
+def test_a_wrapper_that_is_told_to_end_says_that_the_node_is_lost(nodes: JobNodes) -> None:
+    nodes.start(ENDLESS)
+    nodes.await_(lambda: "ready" in nodes.log())
+    nodes.processes[0].send_signal(signal.SIGTERM)
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "node-lost"
+
+
+def test_a_file_that_is_no_launch_file_is_told(tmp_path: Path, nodes: JobNodes) -> None:
+    (tmp_path / "launch.json").write_text("{}")
+    process = nodes.wrapper(tmp_path / "launch.json")
+    assert process.wait(30) == 2
+    assert "no launch file" in (tmp_path / "launch.out").read_text()

@@ -1,0 +1,370 @@
+"""Parts of the job's wrapper for which no process is needed."""
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trn_job import checkpoints, logs
+from trn_job.checkpoints import CheckpointError, Checkpoints
+from trn_job.failure import Finder
+from trn_job.launch import Launch
+from trn_job.progress import Progress
+from trn_job.source import SourceError, unpack
+
+TORCHRUN = """\
+[rank 1] Traceback (most recent call last):
+[rank 1]   File "train.py", line 3, in <module>
+[rank 1]     raise ValueError("bad batch")
+[rank 1] ValueError: bad batch
+[rank 0] Traceback (most recent call last):
+[rank 0]   File "train.py", line 9, in <module>
+[rank 0] RuntimeError: Connection closed by peer [127.0.0.1]:33446
+E1122 19:05:01 torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: 1) local_rank: 1
+Traceback (most recent call last):
+  File "bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_19:05:01
+  host      : node
+  rank      : 1 (local_rank: 1)
+  exitcode  : {code} (pid: 8)
+  error_file: <N/A>
+============================================================
+"""
+
+
+class MemoryStore:
+    """The objects of all jobs, in memory."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+
+    def read(self, key: str) -> Any:
+        return self.objects.get(key)
+
+    def write(self, key: str, content: Any) -> None:
+        self.objects[key] = content
+
+    def upload(self, key: str, file: Path, digest: str = "") -> None:
+        assert len(digest) == 64
+        self.objects[key] = file.read_bytes()
+
+    def download(self, key: str, file: Path) -> bool:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(self.objects.get(key, b""))
+        return key in self.objects
+
+
+def launch(rank: int = 0, nodes: int = 1, **spec: Any) -> Launch:
+    return Launch(
+        url="s3://records/jobs",
+        spec={"id": "job", "processes_per_node": 1, **spec},
+        attempt=1,
+        rank=rank,
+        nodes=[{"instance_id": f"i-{k}", "address": f"10.0.0.{k}"} for k in range(nodes)],
+        folder="/nowhere",
+        resume_from="step-1",
+        resume_job="job",
+    )
+
+
+def fed(text: str) -> Finder:
+    finder = Finder()
+    for line in text.splitlines():
+        rank, _, rest = line.partition("] ")
+        is_ranks = rank.startswith("[rank ")
+        finder.feed(int(rank[6:]) if is_ranks else None, rest if is_ranks else line)
+    return finder
+
+
+# Failures
+
+
+def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
+    failure = fed(TORCHRUN.format(code=1)).failure(1)
+    assert (failure.rank, failure.exit_code, failure.sentence) == (1, 1, "ValueError: bad batch")
+    assert failure.traceback
+    assert failure.traceback.splitlines()[1] == '  File "train.py", line 3, in <module>'
+    assert not failure.may_be_anothers
+
+
+def test_of_a_rank_that_was_killed_no_earlier_traceback_counts() -> None:
+    failure = fed(TORCHRUN.format(code=-9)).failure(1)
+    assert (failure.rank, failure.exit_code, failure.traceback) == (1, -9, None)
+    assert failure.sentence == "ended by signal 9 (SIGKILL): out of memory?"
+
+
+def test_without_a_summary_the_first_of_the_fatal_tracebacks_counts() -> None:
+    failure = fed(TORCHRUN.partition("E1122")[0]).failure(1)
+    assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
+
+
+def test_a_traceback_that_was_caught_before_does_not_count() -> None:
+    caught = "Traceback (most recent call last):\n  File\nKeyError: 'retried'\nTRN step=1\n"
+    failure = fed(caught + caught.replace("KeyError: 'retried'", "ValueError: fatal")).failure(1)
+    assert failure.sentence == "ValueError: fatal"
+
+
+def test_a_chain_of_exceptions_is_one_traceback() -> None:
+    first = "Traceback (most recent call last):\n  File\nKeyError: 1\n"
+    words = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    failure = fed(first + words + first.replace("KeyError: 1", "ValueError: 2")).failure(1)
+    assert failure.traceback
+    assert ("KeyError: 1" in failure.traceback, failure.sentence) == (True, "ValueError: 2")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "RuntimeError: Connection closed by peer [10.0.0.1]:3",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+    ],
+)
+def test_a_lost_connection_may_be_anothers_fault(sentence: str) -> None:
+    assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_anothers
+
+
+def test_without_a_traceback_the_last_line_is_told() -> None:
+    assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; it said last: make: no rule"
+
+
+# Progress
+
+
+def test_rates_are_those_of_the_last_steps() -> None:
+    at = iter([0.0, 0.5, 1.0])
+    progress = Progress(lambda: next(at))
+    for step in (10, 11, 12):
+        progress.feed(0, f"12:00 TRN step={step} tokens=100 loss=2.{step} note=warm")
+    told = progress.told()
+    assert (told["step"], told["steps_per_second"], told["tokens_per_second"], told["note"]) == (12, 2.0, 200.0, "warm")
+
+
+def test_the_first_rank_that_prints_is_followed() -> None:
+    progress = Progress()
+    progress.feed(None, "TRN step=1")
+    progress.feed(3, "TRN step=7")
+    assert progress.told()["step"] == 1
+
+
+@pytest.mark.parametrize("line", ["TRN", "STRN step=1", "TRN step", "the TRN step=1 is done", "TRN =1"])
+def test_other_lines_are_no_progress(line: str) -> None:
+    progress = Progress()
+    progress.feed(0, line)
+    assert progress.told() == {}
+
+
+def test_a_loss_that_is_no_number_is_kept_as_text_so_that_json_holds_it() -> None:
+    progress = Progress()
+    progress.feed(0, "TRN step=1 loss=nan")
+    assert progress.told()["loss"] == "nan"
+
+
+# Log
+
+
+def test_a_log_goes_in_parts_of_bounded_size_and_loses_no_line() -> None:
+    parts: list[bytes] = []
+    log = logs.Log(lambda number, text: parts.insert(number, text))
+    for number in range(30):
+        log.add(number, "x" * (logs.PART_BYTES // 10))
+    log.send()
+    assert max(map(len, parts)) <= logs.PART_BYTES
+    assert b"".join(parts).count(b"\n") == 30
+
+
+def test_what_s3_does_not_take_is_sent_later() -> None:
+    sent: list[bytes] = []
+    failing = [True]
+
+    def send(_number: int, text: bytes) -> None:
+        if failing:
+            raise OSError("refused")
+        sent.append(text)
+
+    log = logs.Log(send)
+    log.add(None, "first")
+    with pytest.raises(OSError, match="refused"):
+        log.send()
+    failing.clear()
+    log.add(1, "second")
+    log.send()
+    assert sent == [b"first\n[rank 1] second\n"]
+
+
+def test_a_log_that_nobody_takes_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_BYTES", 20)
+    parts: list[bytes] = []
+    log = logs.Log(lambda _number, text: parts.append(text))
+    for number in range(5):
+        log.add(None, f"line {number}")
+    log.send()
+    log.add(None, "last")
+    log.send()
+    assert parts == [b"line 0\nline 1\n", b"[trn] 3 lines were dropped\nlast\n"]
+
+
+# Source
+
+
+def packed(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    file = folder / "source.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        for member, content in members:
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return file
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member, b""
+
+
+def test_a_source_is_unpacked_with_its_folders_links_and_modes(tmp_path: Path) -> None:
+    program = tarfile.TarInfo("bin/run.sh")
+    program.mode = 0o4775
+    unpack(packed(tmp_path, (program, b"run"), link("current", "bin/run.sh")), tmp_path / "source")
+    assert (tmp_path / "source/current").read_text() == "run"
+    assert (tmp_path / "source/bin/run.sh").stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [(tarfile.TarInfo("../escaped"), b"x")],
+        [(tarfile.TarInfo("/tmp/escaped"), b"x")],
+        [link("out", "/etc")],
+        [link("out", "../..")],
+        [link("hard", "/etc/passwd", tarfile.LNKTYPE)],
+        [link("device", "", tarfile.CHRTYPE)],
+    ],
+    ids=["parent", "absolute", "absolute link", "link to a parent", "hard link", "device"],
+)
+def test_nothing_of_a_source_leaves_its_folder(members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="the packed source holds"):
+        unpack(packed(tmp_path, *members), tmp_path / "source")
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    members = [link("folder", "elsewhere"), (tarfile.TarInfo("folder/file"), b"x")]
+    with pytest.raises((SourceError, OSError)):
+        unpack(packed(tmp_path, *members), tmp_path / "source")
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00broken"], ids=["empty", "other", "broken"])
+def test_a_source_that_cannot_be_read_is_told(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "source.tar.gz").write_bytes(content)
+    with pytest.raises(SourceError, match="the packed source cannot be read"):
+        unpack(tmp_path / "source.tar.gz", tmp_path / "source")
+
+
+# Checkpoints
+
+
+def save(folder: Path, name: str, text: str = "weights") -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "model").write_text(text)
+
+
+def uploader(store: Any, folder: Path, rank: int = 0, nodes: int = 1, **spec: Any) -> Checkpoints:
+    folder.mkdir(exist_ok=True)
+    return Checkpoints(launch(rank, nodes, **spec), store, folder)
+
+
+def test_a_manifest_comes_after_the_files_and_lists_them(tmp_path: Path) -> None:
+    store = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    uploader(store, tmp_path / "c").upload()
+    assert list(store.objects) == ["job/checkpoints/step-1/model", "job/checkpoints/step-1.json"]
+    manifest = store.objects["job/checkpoints/step-1.json"]
+    assert (manifest["name"], manifest["world_size"], manifest["files"]["model"]["size"]) == ("step-1", 1, 7)
+
+
+def test_an_upload_that_breaks_off_leaves_no_manifest_and_is_made_again(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    mine, upload = uploader(store, tmp_path / "c"), store.upload
+
+    def refuse(*_: object) -> None:
+        raise OSError("refused")
+
+    store.upload = refuse
+    with pytest.raises(OSError, match="refused"):
+        mine.upload()
+    assert store.objects == {}
+    store.upload = upload
+    mine.upload()
+    assert "job/checkpoints/step-1.json" in store.objects
+
+
+def test_what_changes_while_it_is_stored_gets_no_manifest(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    upload = store.upload
+
+    def change(key: str, file: Path, digest: str) -> None:
+        upload(key, file, digest)
+        file.write_text("other weights")
+
+    store.upload = change
+    uploader(store, tmp_path / "c").upload()
+    assert list(store.objects) == ["job/checkpoints/step-1/model"]
+
+
+def test_a_checkpoint_that_is_saved_again_leaves_the_stored_one_alone(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    mine = uploader(store, tmp_path / "c")
+    for text in ("first", "second one"):
+        (tmp_path / "c/latest.pt").write_text(text)
+        mine.upload()
+    assert store.objects["job/checkpoints/latest.pt/latest.pt"] == b"first"
+    resumed = checkpoints.download(launch()._replace(resume_from="latest.pt.2"), store, tmp_path / "resume")
+    assert (resumed, resumed.read_text()) == (tmp_path / "resume/latest.pt", "second one")
+
+
+def test_a_file_that_is_not_the_one_that_was_saved_is_never_resumed_from(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    uploader(store, tmp_path / "c").upload()
+    store.objects["job/checkpoints/step-1/model"] = b"torn"
+    with pytest.raises(CheckpointError, match="the file model of checkpoint step-1 of job job is not the one"):
+        checkpoints.download(launch(), store, tmp_path / "resume")
+
+
+def test_a_checkpoint_without_manifest_does_not_exist(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    with pytest.raises(CheckpointError, match="there is no complete checkpoint step-1 of job job"):
+        checkpoints.download(launch(), store, tmp_path / "resume")
+
+
+def test_of_a_job_whose_nodes_all_save_a_checkpoint_is_complete_with_the_last_part(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    all_save = [uploader(store, tmp_path / f"c{rank}", rank, 2, checkpoint_nodes="all") for rank in (0, 1)]
+    for rank in (0, 1):
+        save(tmp_path / f"c{rank}", "step-1", f"part {rank}")
+    all_save[0].upload()
+    assert "job/checkpoints/step-1.json" not in store.objects
+    all_save[1].upload()
+    all_save[0].upload()
+    assert store.objects["job/checkpoints/step-1.json"]["files"].keys() == {"model", "node-1/model"}
+    resumed = checkpoints.download(launch(1, 2), store, tmp_path / "resume")
+    assert (resumed / "model").read_text() == "part 1"
+
+
+def test_otherwise_those_of_the_first_node_are_kept_alone(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    mine = uploader(store, tmp_path / "c", 1, 2)
+    mine.upload()
+    assert (store.objects, mine.unwanted) == ({}, True)

@@ -1,0 +1,332 @@
+"""What the watch does for the cluster's job."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.watch_job_node import EARLIER, FIRST, JOB, LATER, SECOND, JobNode
+from tests.userdata.watch_node import BUCKET, NOON
+from trainium_userdata.node.trn_node import cluster, files, limits, notices
+from trainium_userdata.node.trn_node.cluster_job import CLOSE_SECONDS
+from trainium_userdata.node.trn_node.job_unit import LAUNCH, MEMORY
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> JobNode:
+    made = JobNode(tmp_path, aws, monkeypatch)
+    made.roster(FIRST)
+    return made
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Addresses that do not answer."""
+    lost: set[str] = set()
+    monkeypatch.setattr(cluster, "_silent", lambda target: target[0] if target[0] in lost else "")
+    return lost
+
+
+def test_without_a_job_nothing_is_started(node: JobNode):
+    node.settle()
+    assert node.starts == []
+
+
+def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_roster(node: JobNode):
+    node.submit()
+    node.settle()
+    start = node.object("attempts/1/start.json")
+    assert (start["attempt"], start["roster"], start["resume_from"]) == (1, "v1", None)
+    assert start["nodes"] == [{"instance_id": name, "address": address} for name, address in FIRST]
+
+
+def test_a_job_of_fewer_nodes_has_the_first_of_them(node: JobNode):
+    node.submit(nodes=1)
+    node.settle()
+    assert [each["instance_id"] for each in node.object("attempts/1/start.json")["nodes"]] == [INSTANCE_ID]
+
+
+def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
+    node.submit(nodes=3)
+    node.settle()
+    assert not node.object("attempts/1/start.json")
+    assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the roster") == 1
+
+
+def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[str]):
+    unreachable.add("127.0.0.3")
+    node.submit()
+    node.settle()
+    assert not node.object("attempts/1/start.json")
+
+
+def test_another_node_than_the_first_begins_nothing(node: JobNode):
+    node.roster(SECOND)
+    node.submit()
+    node.settle()
+    assert not node.object("attempts/1/start.json")
+
+
+def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights(node: JobNode):
+    node.roster(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    [words] = node.starts
+    assert "--uid=daemon" in words
+    assert "NoNewPrivileges=yes" in words
+    assert words.endswith(f"python3 -m trn_job {files.path(LAUNCH)}")
+    assert (node.launch["rank"], node.launch["attempt"], node.launch["spec"]["id"]) == (1, 1, JOB)
+    folder = Path(node.launch["folder"])
+    assert (folder.stat().st_mode & 0o777, list(folder.iterdir())) == (0o700, [])
+
+
+def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
+    node.roster(SECOND)
+    node.submit(nodes=1)
+    node.started_by_another(SECOND[:1])
+    node.settle()
+    assert node.starts == []
+
+
+def test_a_node_that_is_not_proven_starts_nothing_and_says_why(node: JobNode):
+    node.roster(SECOND)
+    node.verify("failed", "15 of 16 Neuron devices")
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    end = node.object("attempts/1/end.json")
+    assert node.starts == []
+    assert (end["result"], end["node"]) == ("failed", 1)
+    assert end["reason"] == f"node 1 ({INSTANCE_ID}) is not proven: failed 15 of 16 Neuron devices"
+
+
+def test_jobs_do_not_run_as_root(node: JobNode, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "login_user", lambda: "root")
+    node.submit()
+    node.settle()
+    assert node.starts == []
+    assert "jobs do not run as root" in node.object("attempts/1/end.json")["reason"]
+
+
+def test_a_watch_that_is_started_again_does_not_start_the_job_again(node: JobNode):
+    node.submit()
+    node.settle()
+    node.start()
+    node.settle()
+    assert len(node.starts) == 1
+    assert not node.object("attempts/1/end.json")
+
+
+def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
+    node.roster(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    node.unit("inactive")
+    node.reboot()
+    node.settle()
+    end = node.object("attempts/1/end.json")
+    assert (end["result"], end["reason"]) == (
+        "node-lost",
+        f"node 1 ({INSTANCE_ID}) is out of the job: it was started anew",
+    )
+    assert len(node.starts) == 1
+
+
+def test_processes_that_are_gone_without_a_word_lose_the_node(node: JobNode):
+    node.roster(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    node.unit("inactive")
+    node.settle()
+    assert node.object("attempts/1/end.json")["reason"].endswith("out of the job: the job's processes were ended")
+
+
+def test_a_node_that_left_the_roster_is_lost(node: JobNode):
+    node.submit(retries=0)
+    node.settle()
+    node.roster([FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")], version="v2")
+    node.pass_time(60)
+    end = node.object("attempts/1/end.json")
+    assert (end["result"], end["reason"]) == ("node-lost", f"no longer in the cluster: {LATER}")
+
+
+def test_a_node_that_joins_disturbs_no_job(node: JobNode):
+    node.submit(nodes=1)
+    node.settle()
+    node.roster([(EARLIER, "127.0.0.4"), *FIRST], version="v2")
+    node.pass_time(60)
+    assert not node.object("attempts/1/end.json")
+
+
+def test_after_the_loss_of_a_node_the_job_goes_on_from_its_newest_checkpoint_on_the_new_nodes(node: JobNode):
+    node.submit()
+    node.settle()
+    for name in ("step-200", "step-1000", "step-30"):
+        node.put(f"checkpoints/{name}.json", {})
+    node.put("checkpoints/step-2000/file", {})
+    new = [FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")]
+    node.ends("node-lost")
+    node.roster(new, version="v2")
+    node.pass_time(60)
+    start = node.object("attempts/2/start.json")
+    assert (start["attempt"], start["resume_from"], start["resume_job"]) == (2, "step-1000", JOB)
+    assert [each["instance_id"] for each in start["nodes"]] == [name for name, _ in new]
+    assert node.launch["attempt"] == 2
+    assert not node.object("end.json")
+
+
+def test_a_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
+    node.submit()
+    node.settle()
+    node.ends("node-lost")
+    unreachable.add("127.0.0.3")
+    node.settle()
+    assert not node.object("attempts/2/start.json")
+    unreachable.clear()
+    node.settle()
+    assert node.object("attempts/2/start.json")
+
+
+def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
+    node.submit()
+    node.settle()
+    node.ends("node-lost")
+    node.unit("deactivating")
+    node.settle()
+    assert not node.object("attempts/2/start.json")
+    node.unit("inactive")
+    node.settle()
+    assert node.object("attempts/2/start.json")
+
+
+@pytest.mark.parametrize(
+    ("result", "exit_code", "changes", "retried"),
+    [
+        ("node-lost", None, {}, True),
+        ("node-lost", None, {"retries": 0}, False),
+        ("failed", 3, {}, True),
+        ("failed", 1, {}, False),
+        ("hung", None, {}, True),
+        ("hung", None, {"retry_on_hang": False}, False),
+        ("stopped", None, {}, False),
+        ("interrupted", None, {}, False),
+        ("time-limit", None, {}, False),
+        ("succeeded", 0, {}, False),
+    ],
+)
+def test_what_is_tried_again(result: str, exit_code: int | None, changes: dict[str, Any], retried: bool, node: JobNode):
+    node.submit(**changes)
+    node.settle()
+    node.ends(result, exit_code=exit_code)
+    node.settle()
+    assert bool(node.object("attempts/2/start.json")) == retried
+    end = node.object("end.json")
+    assert (end.get("result"), end.get("attempts")) == ((None, None) if retried else (result, 1))
+
+
+def test_retries_come_to_an_end(node: JobNode):
+    node.submit()
+    node.settle()
+    for attempt in (1, 2):
+        node.ends("node-lost", attempt)
+        node.settle()
+    assert (node.object("end.json")["result"], node.object("end.json")["attempts"]) == ("node-lost", 2)
+    assert not node.object("attempts/3/start.json")
+
+
+def test_a_job_that_is_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[str]):
+    node.submit()
+    node.settle()
+    unreachable.add("127.0.0.3")
+    node.ends("node-lost")
+    node.put("stop.json", {"at": notices.iso(NOON), "reason": "trn stop"})
+    node.settle()
+    assert (node.object("end.json")["result"], node.object("end.json")["reason"]) == ("stopped", "trn stop")
+
+
+def test_waiting_for_a_node_counts_as_time_of_the_job(node: JobNode, unreachable: set[str]):
+    node.submit(time_limit_seconds=75)
+    node.started_by_another(FIRST)
+    node.settle()
+    unreachable.add("127.0.0.3")
+    node.ends("node-lost")
+    node.settle()
+    assert not node.object("end.json")
+    node.settle()
+    assert node.object("end.json")["result"] == "time-limit"
+
+
+def test_another_node_ends_the_job_when_the_first_does_not(node: JobNode):
+    node.roster(SECOND)
+    node.submit()
+    node.started_by_another(SECOND)
+    node.settle()
+    node.ends("failed", exit_code=1)
+    node.settle()
+    assert not node.object("end.json")
+    node.pass_time(CLOSE_SECONDS)
+    assert node.object("end.json")["result"] == "failed"
+
+
+def test_a_job_that_is_over_is_not_begun_again(node: JobNode):
+    node.submit()
+    node.put("end.json", {"result": "succeeded"})
+    node.settle()
+    assert node.starts == []
+
+
+def test_the_next_job_runs_in_a_folder_of_its_own_and_that_of_the_last_is_deleted(node: JobNode):
+    node.submit(nodes=1)
+    node.settle()
+    first = Path(node.launch["folder"])
+    node.ends("succeeded", exit_code=0)
+    node.settle()
+    node.submit(nodes=1, id="next")
+    node.settle()
+    assert node.launch["spec"]["id"] == "next"
+    assert [path.name for path in first.parent.iterdir()] == ["next-1"]
+
+
+def test_a_job_goes_on_from_the_last_checkpoint_of_an_earlier_one(node: JobNode):
+    node.aws.records[f"{BUCKET}/jobs/earlier/checkpoints/step-5.json"] = "{}"
+    node.submit(resume_from="earlier")
+    node.settle()
+    start = node.object("attempts/1/start.json")
+    assert (start["resume_from"], start["resume_job"]) == ("step-5", "earlier")
+
+
+def test_a_job_without_the_checkpoint_that_it_wants_fails_in_a_sentence(node: JobNode):
+    node.submit(resume_from="earlier")
+    node.settle()
+    assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to go on from"
+
+
+@pytest.mark.parametrize("changes", [{"format": 2}, {"id": "../../etc"}, {"nodes": 0}])
+def test_a_job_of_another_form_is_not_run_and_told(
+    changes: dict[str, Any], node: JobNode, capsys: pytest.CaptureFixture[str]
+):
+    node.submit(**changes)
+    node.settle()
+    assert node.starts == []
+    assert "job: ValueError: job.json is no job of format 1" in capsys.readouterr().out
+
+
+def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):
+    (node.root / "var/lib").mkdir(parents=True, exist_ok=True)
+    (node.root / "elsewhere").mkdir()
+    (node.root / "var/lib/trn-jobs").symlink_to(node.root / "elsewhere")
+    node.submit()
+    node.settle()
+    assert "is not root's own folder" in node.object("attempts/1/end.json")["reason"]
+
+
+def test_what_is_remembered_outlives_a_reboot(node: JobNode):
+    node.submit()
+    node.settle()
+    assert json.loads(files.read(MEMORY))["job"] == JOB
+    assert not MEMORY.startswith("run/")

@@ -1,0 +1,84 @@
+"""A node of the watch's tests in a cluster of two that was given a job; systemd notes what it is asked to start."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.watch_node import BUCKET, NOON, WatchNode
+from trainium_userdata.node.trn_node import files, limits, notices
+from trainium_userdata.node.trn_node.job_unit import LAUNCH
+
+JOB = "train-20261122-190501"
+LATER = "i-1aaaaaaaaaaaaaaa1"
+EARLIER = "i-00aaaaaaaaaaaaaa1"
+FIRST = [(INSTANCE_ID, "127.0.0.2"), (LATER, "127.0.0.3")]
+SECOND = [(EARLIER, "127.0.0.3"), (INSTANCE_ID, "127.0.0.2")]
+SPEC = {
+    "format": 1,
+    "id": JOB,
+    "nodes": 2,
+    "processes_per_node": 1,
+    "command": "true",
+    "retries": 1,
+    "retry_on_exit_codes": [3],
+    "retry_on_hang": True,
+    "time_limit_seconds": None,
+    "resume_from": None,
+}
+
+
+class JobNode(WatchNode):
+    """A node of two, in a cluster that was given a job."""
+
+    def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, aws, monkeypatch)
+        monkeypatch.setattr(limits, "login_user", lambda: "daemon")
+        self.program("systemd-run", f'echo "$*" >>{root}/started; echo active >{root}/state')
+        self.program("systemctl", f"read -r state <{root}/state && echo $state")
+        self.unit("inactive")
+
+    def program(self, name: str, body: str) -> None:
+        file = self.root / "programs" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/bash\n{body}\n")
+        file.chmod(0o755)
+
+    def unit(self, state: str) -> None:
+        (self.root / "state").write_text(f"{state}\n")
+
+    @property
+    def starts(self) -> list[str]:
+        """What systemd was asked to start."""
+        return files.read("started").splitlines()
+
+    @property
+    def launch(self) -> dict[str, Any]:
+        return json.loads(files.read(LAUNCH))
+
+    def submit(self, **changes: Any) -> None:
+        self.aws.records[f"{BUCKET}/job.json"] = json.dumps({**SPEC, **changes})
+
+    def put(self, key: str, content: Any) -> None:
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/{key}"] = json.dumps(content)
+
+    def object(self, key: str) -> dict[str, Any]:
+        return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
+
+    def started_by_another(self, nodes: list[tuple[str, str]], attempt: int = 1) -> None:
+        listed = [{"instance_id": name, "address": address} for name, address in nodes]
+        start = {"attempt": attempt, "at": notices.iso(NOON), "roster": "v1", "nodes": listed}
+        last = {"resume_from": None, "resume_job": None, "seconds_left": None}
+        self.put(f"attempts/{attempt}/start.json", {**start, **last})
+
+    def ends(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
+        """The attempt ends, and so does what runs here."""
+        end = {"result": result, "reason": "so", "traceback": None, "node": 1, "rank": None, "exit_code": exit_code}
+        self.put(f"attempts/{attempt}/end.json", end)
+        self.unit("inactive")
+
+    def settle(self) -> None:
+        """Let a roster be read and tested, and a job be found and begun."""
+        self.pass_time(30)

@@ -1,0 +1,25 @@
+"""python3 -m trn_job LAUNCH_FILE"""
+
+from __future__ import annotations
+
+import sys
+
+from trn_node.objects import Objects
+
+from . import launch
+from .attempt import Attempt
+from .store import Store
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        (path,) = arguments
+        found = launch.read(path)
+    except (OSError, ValueError, TypeError) as error:
+        print(f"trn_job: no launch file: {error}", file=sys.stderr)
+        return 2
+    return Attempt(found, Store(Objects(), found.url)).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,357 @@
+"""One attempt on this node, from the source to what is left when it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+from trn_node.job_files import now
+
+from . import checkpoints, outputs, processes, source
+from .command import Command, variables
+from .end import End
+from .failure import Failure, Finder
+from .launch import Launch
+from .logs import Log
+from .notices import Notices
+from .peers import Listener, Neighbours
+from .progress import Progress
+from .repeating import Repeating
+from .store import Store
+
+FINAL_TRIES = 3
+
+
+class _OverError(Exception):
+    """The attempt has ended before its command did."""
+
+
+class Attempt:
+    """`run` does all of it."""
+
+    def __init__(self, launch: Launch, store: Store) -> None:
+        self._launch, self._store = launch, store
+        self._end = End(launch, store)
+        self._log = Log(lambda part, text: store.write_text(self._log_key(part), text))
+        self._notices = Notices(launch, store)
+        self._neighbours = Neighbours(launch, store)
+        self._progress = Progress()
+        self._finder = Finder()
+        self._last_line = time.monotonic()
+        self._phases: dict[str, float] = {}
+        self._state = "source"
+        self._exit_code: int | None = None
+        self._command: Command | None = None
+        self._terminated = False
+        self._checkpoints: checkpoints.Checkpoints | None = None
+        self._peer_port = 0
+        self._started = time.monotonic()
+
+    def run(self) -> int:
+        """The exit code for whoever started it: 0 if the attempt succeeded."""
+        launch, timing = self._launch, self._launch.timing
+        processes.adopt_orphans()
+        signal.signal(signal.SIGTERM, self._terminate)
+        self._peer_port = Listener(launch.nodes[launch.rank]["address"]).port
+        self._log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
+        seconds = timing.log_others if launch.rank else timing.log
+        every = int(launch.spec.get("checkpoint_seconds") or 30)
+        threads = [
+            Repeating("other nodes", self._look, lambda: timing.poll),
+            Repeating("record", self._report, lambda: timing.report),
+            Repeating("log", self._log.send, lambda: seconds),
+        ]
+        if len(launch.nodes) > 1:
+            threads.append(Repeating("neighbours", self._test_neighbours, self._neighbour_seconds))
+        for thread in threads:
+            thread.start()
+        try:
+            with contextlib.suppress(_OverError):
+                self._prepare()
+                self._checkpoints = checkpoints.Checkpoints(launch, self._store, launch.place / "checkpoints")
+                uploading = Repeating("checkpoints", self._checkpoints.upload, lambda: every)
+                uploading.start()
+                threads.append(uploading)
+                self._compute()
+        except (OSError, source.SourceError, checkpoints.CheckpointError) as error:
+            self._end.declare("failed", f"{launch.name}: {error}")
+        self._wind_up(threads)
+        return 0 if self._end.content["result"] == "succeeded" else 1
+
+    # What goes on beside the command.
+
+    def _look(self) -> None:
+        """What the other nodes and the people in charge have said."""
+        self._end.look()
+        if self._end.over.is_set():
+            return
+        stop = self._store.read(f"{self._launch.job}/stop.json")
+        if stop is not None:
+            self._end.declare("stopped", str(stop.get("reason") or "trn stop"))
+        self._notices.look()
+
+    def _test_neighbours(self) -> None:
+        complaint = None if self._end.over.is_set() else self._neighbours.test()
+        if complaint:
+            self._end.declare("node-lost", f"{complaint}, says {self._launch.name}")
+
+    def _neighbour_seconds(self) -> float:
+        return self._launch.timing.peers_again if self._neighbours.any_missed else self._launch.timing.peers
+
+    def _report(self) -> None:
+        launch = self._launch
+        phases = dict(self._phases)
+        if self._checkpoints:
+            phases["checkpoints"] = self._checkpoints.seconds
+        record: dict[str, Any] = {
+            "instance_id": launch.nodes[launch.rank]["instance_id"],
+            "state": self._state,
+            "at": now(),
+            "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
+            "progress": self._progress.told(),
+            "exit_code": self._exit_code,
+            "peer_port": self._peer_port,
+            "log_parts": self._log.parts,
+        }
+        self._store.write(f"{launch.key}/nodes/{launch.rank}.json", record)
+
+    def _take(self, rank: int | None, line: str) -> None:
+        self._last_line = time.monotonic()
+        self._log.add(rank, line)
+        self._finder.feed(rank, line)
+        if not rank:
+            self._progress.feed(rank, line)
+            if self._progress.first is not None and "first_step" not in self._phases:
+                self._phases["first_step"] = self._progress.first - self._started
+
+    def _terminate(self, *_: object) -> None:
+        self._terminated = True
+
+    # One after the other.
+
+    @contextlib.contextmanager
+    def _phase(self, name: str) -> Generator[None, None, None]:
+        self._state = name
+        self._report_soon()
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases[name] = time.monotonic() - start
+
+    def _report_soon(self) -> None:
+        try:
+            self._report()
+        except OSError as error:
+            print(f"record: {error}", flush=True)
+
+    def _prepare(self) -> None:
+        """Source, checkpoint and setup. Raises _OverError when the attempt has ended meanwhile."""
+        launch, place = self._launch, self._launch.place
+        for name in ("checkpoints", "outputs"):
+            (place / name).mkdir()
+        self._variables = variables(
+            spec_environment=launch.spec.get("environment") or {},
+            job=launch.job,
+            attempt=launch.attempt,
+            nodes=len(launch.nodes),
+            rank=launch.rank,
+            head=launch.nodes[0]["address"],
+            place=place,
+        )
+        with self._phase("source"):
+            archive = place / "source.tar.gz"
+            if not self._store.download(f"{launch.job}/source.tar.gz", archive):
+                raise source.SourceError("there is no packed source in S3")
+            promised = launch.spec.get("source_sha256")
+            if promised and hashlib.sha256(archive.read_bytes()).hexdigest() != promised:
+                raise source.SourceError("the packed source in S3 is not the one that was submitted")
+            source.unpack(archive, place / "source")
+            archive.unlink()
+            if launch.resume_from:
+                (place / "resume").mkdir()
+                resumed = checkpoints.download(launch, self._store, place / "resume")
+                self._variables["TRN_RESUME_FROM"] = str(resumed)
+                self._log.say(f"goes on from checkpoint {launch.resume_from}")
+        if launch.spec.get("setup"):
+            with self._phase("setup"):
+                setup = self._start("setup", launch.spec["setup"])
+                while setup.exit_code is None:
+                    self._check_over()
+                    setup.wait(self._end.over)
+                code = setup.exit_code
+                setup.end(0)
+                if code:
+                    failure = self._finder.failure(code)
+                    raise source.SourceError(f"the setup {failure.sentence}")
+        self._check_over()
+
+    def _check_over(self) -> None:
+        if self._terminated:
+            self._declare_termination()
+        if self._end.over.is_set():
+            raise _OverError
+
+    def _start(self, name: str, text: str) -> Command:
+        self._last_line = time.monotonic()
+        place = self._launch.place
+        self._command = Command(
+            text, script=place / f"{name}.sh", folder=place / "source", variables=self._variables, sink=self._take
+        )
+        return self._command
+
+    def _compute(self) -> None:
+        """Run the command, and return when the attempt is over."""
+        launch = self._launch
+        self._finder = Finder()
+        with self._phase("running"):
+            self._started = time.monotonic()
+            command = self._start("command", launch.spec["command"])
+            while command.exit_code is None:
+                self._check_over()
+                self._check_time()
+                command.wait(self._end.over)
+            self._check_over()
+            self._exit_code = command.exit_code
+            command.end(0)
+        self._log.say(f"the command ended with {self._exit_code} on {launch.name}")
+        if self._is_interrupted():
+            self._declare_interruption()
+        elif self._exit_code:
+            self._state = "failed"
+            self._declare_failure(self._finder.failure(self._exit_code))
+        else:
+            self._state = "succeeded"
+            self._upload_checkpoints()
+            self._report_soon()
+            self._await_the_others()
+
+    def _check_time(self) -> None:
+        """What node 0 decides for all: whether the job hangs, or has taken too long."""
+        launch = self._launch
+        if launch.rank:
+            return
+        limit, quiet = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
+        if limit and quiet > limit:
+            self._end.declare("hung", f"no line of output and no progress on node 0 for {limit} seconds")
+        left = launch.seconds_left
+        if left is not None and time.monotonic() - self._started > left:
+            limit = launch.spec.get("time_limit_seconds")
+            self._end.declare("time-limit", f"the job's time limit of {limit} seconds is over")
+
+    def _await_the_others(self) -> None:
+        """Node 0 says that the job succeeded when every node has; the others wait for it."""
+        pending = list(range(1, len(self._launch.nodes))) if self._launch.rank == 0 else [-1]
+        while not self._end.over.is_set():
+            if self._terminated:
+                self._declare_termination()
+            pending = [rank for rank in pending if not self._has_succeeded(rank)]
+            if not pending:
+                self._end.declare("succeeded", "", exit_code=0)
+            self._end.over.wait(self._launch.timing.poll)
+
+    def _has_succeeded(self, rank: int) -> bool:
+        if rank < 0 or self._end.over.is_set():
+            return False
+        try:
+            record = self._store.read(f"{self._launch.key}/nodes/{rank}.json")
+        except OSError:
+            return False
+        return bool(record) and record["state"] == "succeeded"
+
+    # How it ended.
+
+    def _is_interrupted(self) -> bool:
+        """Whether the command ended because the end of a node was announced."""
+        with contextlib.suppress(OSError):
+            self._notices.look()
+        if not self._notices.announced:
+            return False
+        if self._exit_code in (0, -signal.SIGTERM):
+            return True
+        return self._finder.failure(self._exit_code or 0).may_be_anothers
+
+    def _declare_interruption(self) -> None:
+        announced = self._notices.announced or {}
+        self._end.declare("interrupted", f"{announced.get('reason')}, {announced.get('at') or 'at any moment'}")
+
+    def _declare_termination(self) -> None:
+        if self._is_interrupted():
+            self._declare_interruption()
+        else:
+            self._end.declare("node-lost", f"{self._launch.name} ended the job's processes: does it shut down?")
+
+    def _declare_failure(self, failure: Failure) -> None:
+        launch = self._launch
+        with contextlib.suppress(OSError):
+            self._end.look()
+        for _ in range(2):
+            # What looks like an error of the script may be the loss of another node.
+            if len(launch.nodes) > 1 and not self._end.over.is_set():
+                self._test_neighbours()
+        if failure.may_be_anothers and len(launch.nodes) > 1:
+            self._end.over.wait(launch.timing.give_way)
+        where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
+        self._end.declare(
+            "failed",
+            f"{where}: {failure.sentence}",
+            rank=failure.rank,
+            exit_code=failure.exit_code,
+            traceback=failure.traceback,
+        )
+
+    def _wind_up(self, threads: list[Repeating]) -> None:
+        """End what still runs, and store what is left: checkpoints first."""
+        result = self._end.content["result"]
+        self._log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
+        if self._command:
+            if self._command.exit_code is None:
+                if result == "hung":
+                    self._print_stacks()
+                self._state = "ended"
+            self._command.end(self._launch.timing.grace)
+        if self._state not in ("failed", "succeeded"):
+            self._state = "ended"
+        if self._end.content["node"] == self._launch.rank and result == "failed":
+            self._state = "failed"
+        for thread in threads:
+            thread.stop()
+        self._upload_checkpoints()
+        start = time.monotonic()
+        self._finally("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
+        self._phases["outputs"] = time.monotonic() - start
+        self._finally("log", self._log.send)
+        self._finally("record", self._report)
+
+    def _print_stacks(self) -> None:
+        """faulthandler prints them on SIGABRT; a process that was stopped has to go on for that."""
+        self._log.say("stacks of the processes:")
+        for process in processes.ranks():
+            for number in (signal.SIGABRT, signal.SIGCONT):
+                with contextlib.suppress(OSError):
+                    os.kill(process, number)
+        end = time.monotonic() + self._launch.timing.stacks
+        while self._command and self._command.exit_code is None and time.monotonic() < end:
+            time.sleep(0.05)
+
+    def _upload_checkpoints(self) -> None:
+        if self._checkpoints:
+            if self._checkpoints.unwanted:
+                self._log.say("checkpoints of this node are not kept, only node 0's: see checkpoint_nodes")
+            self._finally("checkpoints", self._checkpoints.upload)
+
+    def _finally(self, what: str, work: Callable[[], object]) -> None:
+        for _ in range(FINAL_TRIES):
+            try:
+                work()
+                return
+            except Exception as error:
+                self._log.say(f"{what}: {error}")
+
+    def _log_key(self, part: int) -> str:
+        return f"{self._launch.key}/logs/node-{self._launch.rank}/{part:06d}.log"

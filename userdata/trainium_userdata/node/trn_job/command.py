@@ -1,0 +1,125 @@
+"""A command line of a job, run by a login shell, and its output line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from . import processes
+from .failure import RANK
+
+LONGEST_LINE = 16384
+KEPT = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
+"""Of this process's environment; all else is the login shell's business."""
+CLOSE_SECONDS = 5
+"""How long output is waited for when nothing is left that could write any."""
+
+
+class Command:
+    """Starts at once, in a process group of its own.
+
+    sink: takes the rank that a line begins with and the rest of the line, in a thread.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        script: Path,
+        folder: Path,
+        variables: Mapping[str, str],
+        sink: Callable[[int | None, str], None],
+    ) -> None:
+        # After the profile, which may set some of them.
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+        script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))} || exit", text, ""]))
+        kept: dict[str, str] = {name: os.environ[name] for name in KEPT if name in os.environ}
+        self._process = subprocess.Popen(
+            ["bash", "-l", str(script)],
+            env={"PATH": os.defpath, **kept},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._sink = sink
+        self._reader = threading.Thread(target=self._read, name="output", daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Negative: the signal that ended it. None while it runs."""
+        code = self._process.poll()
+        # bash's own way to tell the signal that ended a program.
+        return 128 - code if code is not None and 128 < code <= 128 + signal.SIGRTMAX else code
+
+    def wait(self, until: threading.Event, seconds: float = 0.2) -> None:
+        """Return when it has ended, the event is set, or the seconds are over."""
+        end = time.monotonic() + seconds
+        while self.exit_code is None and not until.is_set() and time.monotonic() < end:
+            until.wait(0.05)
+
+    def end(self, grace: float) -> None:
+        """SIGTERM to its group, so many seconds later SIGKILL to all that is left; then the output's rest is read."""
+        if self.exit_code is None:
+            self._signal(signal.SIGTERM)
+            deadline = time.monotonic() + grace
+            while (self.exit_code is None or processes.descendants()) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        processes.kill_all()
+        self._process.wait()
+        self._reader.join(CLOSE_SECONDS)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, number)
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        descriptor, left = self._process.stdout.fileno(), b""
+        while True:
+            block = os.read(descriptor, 65536)
+            if not block:
+                break
+            *lines, left = (left + block).split(b"\n")
+            while len(left) > LONGEST_LINE:
+                lines.append(left[:LONGEST_LINE])
+                left = left[LONGEST_LINE:]
+            for line in lines:
+                self._pass_on(line)
+        if left:
+            self._pass_on(left)
+
+    def _pass_on(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        found = RANK.match(text)
+        self._sink(int(found[1]) if found else None, found[2] if found else text)
+
+
+def variables(
+    *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
+) -> dict[str, str]:
+    """What a job finds in its environment besides the profile's. place: the folder of the attempt."""
+    return {
+        "TRN_JOB": job,
+        "TRN_ATTEMPT": str(attempt),
+        "TRN_NODES": str(nodes),
+        "TRN_NODE_RANK": str(rank),
+        "HEAD_NODE": head,
+        "TRN_CHECKPOINT_DIR": str(place / "checkpoints"),
+        "TRN_OUTPUT_DIR": str(place / "outputs"),
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONUNBUFFERED": "1",
+        # torchrun: every line of a process begins with its rank.
+        "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank ${rank}] ",
+        "PET_TEE": "3",
+        "PET_LOG_DIR": str(place / "torchrun"),
+        **spec_environment,
+    }

@@ -1,0 +1,64 @@
+"""How an attempt ended: one object that every node may write and only the first does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from trn_node.job_files import end_of_attempt
+
+from .launch import Launch
+from .store import Store
+
+RETRY_SECONDS = 2
+
+
+class End:
+    """over: is set when the attempt has ended on any node; then `content` says how."""
+
+    def __init__(self, launch: Launch, store: Store) -> None:
+        self._launch, self._store = launch, store
+        self._key = f"{launch.key}/end.json"
+        self.over = threading.Event()
+        self.content: dict[str, Any] = {}
+
+    def look(self) -> None:
+        """Raises OSError when S3 does not answer."""
+        found = None if self.over.is_set() else self._store.read(self._key)
+        if found is not None:
+            self._set(found)
+
+    def declare(
+        self,
+        result: str,
+        reason: str,
+        *,
+        rank: int | None = None,
+        exit_code: int | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        """Say so, unless another node has said something before. Tries until S3 answers."""
+        mine = {
+            **end_of_attempt(result, reason, self._launch.nodes[self._launch.rank]["instance_id"], self._launch.rank),
+            "rank": rank,
+            "exit_code": exit_code,
+            "traceback": traceback,
+        }
+        trouble = ""
+        while not self.over.is_set():
+            try:
+                if self._store.create(self._key, mine):
+                    self._set(mine)
+                else:
+                    self.look()
+            except OSError as error:
+                if str(error) != trouble:
+                    print(f"{self._key}: {error}", flush=True)
+                trouble = str(error)
+            if not self.over.is_set():
+                time.sleep(RETRY_SECONDS)
+
+    def _set(self, content: dict[str, Any]) -> None:
+        self.content = {"result": "failed", "reason": "", "node": None, **content}
+        self.over.set()

@@ -1,0 +1,114 @@
+"""Why a command failed, as its own output tells: the first traceback, and not those that follow from it."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import NamedTuple
+
+RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
+BEGIN = "Traceback (most recent call last):"
+CHAINED = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+ROOT_CAUSE = "Root Cause (first observed failure):"
+OF_TORCHRUN = (
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
+    "torch.distributed.elastic.multiprocessing.api.SignalException",
+)
+MOST_LINES = 200
+LONGEST_LINE = 500
+
+CONSEQUENCE = re.compile(
+    r"connection (was )?(reset|closed|refused|aborted)|broken pipe|closed by peer|reset by peer|socket timeout"
+    r"|DistNetworkError|DistBackendError|DistStoreError|heartbeat|SIGTERM|SignalException|timed out waiting",
+    re.IGNORECASE,
+)
+"""What a process says that lost the others: the cause is elsewhere, if another node has failed."""
+
+
+class Failure(NamedTuple):
+    """rank: of the whole job; None when the output names none. sentence: what was wrong, without where it was."""
+
+    rank: int | None
+    exit_code: int
+    sentence: str
+    traceback: str | None
+
+    @property
+    def may_be_anothers(self) -> bool:
+        return self.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM) or bool(CONSEQUENCE.search(self.sentence))
+
+
+class Finder:
+    """Is fed with every line of the output."""
+
+    def __init__(self) -> None:
+        self._open: dict[int | None, list[str]] = {}
+        self._chained: dict[int | None, str] = {}
+        self._last: dict[int | None, tuple[int, list[str]]] = {}
+        self._count = 0
+        self._said = ""
+        self._in_summary = False
+        self._root: dict[str, int] = {}
+
+    def feed(self, rank: int | None, line: str) -> None:
+        line = line.rstrip()[:LONGEST_LINE]
+        if rank is None:
+            self._summary(line)
+        if line.strip():
+            self._said = line.strip()
+        block = self._open.get(rank)
+        if line == BEGIN:
+            words = self._chained.pop(rank, "")
+            self._open[rank] = [*self._last[rank][1], "", words, "", line] if words else [line]
+        elif block is None:
+            if line in CHAINED and rank in self._last:
+                self._chained[rank] = line
+            elif line:
+                self._chained.pop(rank, None)
+        elif line.startswith(" ") or not line:
+            if len(block) < MOST_LINES:
+                block.append(line)
+        else:
+            del self._open[rank]
+            if not line.startswith(OF_TORCHRUN):
+                self._last[rank] = (self._count, [*block, line])
+                self._count += 1
+
+    def _summary(self, line: str) -> None:
+        """torchrun's own summary names who failed first."""
+        if line.strip() == ROOT_CAUSE:
+            self._in_summary, self._root = True, {}
+        elif self._in_summary:
+            for name, pattern in (("rank", r"^\s*rank\s*:\s*(\d+)"), ("exitcode", r"^\s*exitcode\s*:\s*(-?\d+)")):
+                found = re.match(pattern, line)
+                if found:
+                    self._root[name] = int(found[1])
+
+    def failure(self, exit_code: int) -> Failure:
+        """exit_code: of the command as a whole."""
+        rank, code = self._root.get("rank"), exit_code
+        lines: list[str] | None = None
+        if rank is not None:
+            code = self._root.get("exitcode", exit_code)
+            if code > 0 and rank in self._last:
+                lines = self._last[rank][1]
+        elif self._last:
+            # Of each rank the last one, which ended it: it may have caught others.
+            rank, (_, lines) = min(self._last.items(), key=lambda item: item[1][0])
+        if lines:
+            return Failure(rank, code, lines[-1], "\n".join(lines))
+        if code < 0:
+            return Failure(rank, code, f"ended by signal {_signal(-code)}", None)
+        last = f"; it said last: {self._said}" if self._said and rank is None else ""
+        return Failure(rank, code, f"ended with exit code {code}{last}", None)
+
+
+def _signal(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return str(number)
+    return f"{number} ({name})" + (": out of memory?" if number == signal.SIGKILL else "")

@@ -1,0 +1,79 @@
+"""The launch file: what a node needs to know of its part of a job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trn_node.job_files import attempt_folder
+
+
+class Timing(NamedTuple):
+    """Seconds. `poll`: between looks at what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
+
+    `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
+    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a failure
+    that another node may have caused waits for that node to say so. `stacks`: for processes that hang to print theirs.
+    """
+
+    poll: float = 2.5
+    grace: float = 10
+    peers: float = 15
+    peers_again: float = 3
+    log: float = 3
+    log_others: float = 15
+    report: float = 15
+    give_way: float = 20
+    stacks: float = 3
+
+
+class Launch(NamedTuple):
+    """url: S3 URL of the folder of all jobs. folder: an empty folder of the user that the job runs as.
+
+    spec: the job as it was submitted. rank: this node's among `nodes`, which have `instance_id` and `address`.
+    resume_from: a checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: where the
+    end of this node is announced, if it is; it counts when it comes within notice_seconds.
+    """
+
+    url: str
+    spec: dict[str, Any]
+    attempt: int
+    rank: int
+    nodes: list[dict[str, str]]
+    folder: str
+    resume_from: str | None = None
+    resume_job: str | None = None
+    seconds_left: float | None = None
+    notice_file: str = ""
+    notice_seconds: float = 900
+    timing: Timing = Timing()
+
+    @property
+    def job(self) -> str:
+        return str(self.spec["id"])
+
+    @property
+    def name(self) -> str:
+        """This node, in a sentence."""
+        return f"node {self.rank} ({self.nodes[self.rank]['instance_id']})"
+
+    @property
+    def place(self) -> Path:
+        return Path(self.folder)
+
+    @property
+    def world_size(self) -> int:
+        return len(self.nodes) * int(self.spec["processes_per_node"])
+
+    @property
+    def key(self) -> str:
+        """The folder of this attempt below `url`."""
+        return attempt_folder(self.job, self.attempt)
+
+
+def read(path: str) -> Launch:
+    """Raises OSError, ValueError or TypeError when it is no launch file."""
+    told: dict[str, Any] = json.loads(Path(path).read_text())
+    timing = Timing(**told.pop("timing", {}))
+    return Launch(**told, timing=timing)

@@ -1,0 +1,62 @@
+"""The log of a job on its way to S3, in parts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+PART_BYTES = 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024
+"""Kept while S3 does not take them; what comes then is counted and dropped."""
+
+
+class Log:
+    """send: stores the part of a number. It raises OSError when it could not, and is called again later."""
+
+    def __init__(self, send: Callable[[int, bytes], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._lines: list[bytes] = []
+        self._bytes = self._dropped = 0
+        self.parts = 0
+
+    def add(self, rank: int | None, line: str) -> None:
+        text = (line if rank is None else f"[rank {rank}] {line}").encode(errors="replace") + b"\n"
+        with self._lock:
+            if self._bytes + len(text) > MOST_BYTES:
+                self._dropped += 1
+                return
+            if self._dropped:
+                self._append(f"[trn] {self._dropped} lines were dropped\n".encode())
+                self._dropped = 0
+            self._append(text)
+
+    def say(self, text: str) -> None:
+        """A line of ours."""
+        print(text, flush=True)
+        self.add(None, f"[trn] {text}")
+
+    def send(self) -> None:
+        """All that is there."""
+        with self._sending:
+            while True:
+                with self._lock:
+                    lines: list[bytes] = []
+                    size = 0
+                    for line in self._lines:
+                        if lines and size + len(line) > PART_BYTES:
+                            break
+                        lines.append(line)
+                        size += len(line)
+                if not lines:
+                    return
+                self._send(self.parts, b"".join(lines))
+                self.parts += 1
+                with self._lock:
+                    del self._lines[: len(lines)]
+                    self._bytes -= size
+
+    def _append(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._bytes += len(line)

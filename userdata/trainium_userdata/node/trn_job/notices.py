@@ -1,0 +1,57 @@
+"""That the end of this node, or of another one of the job, was announced."""
+
+from __future__ import annotations
+
+import calendar
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from . import processes
+from .launch import Launch
+from .store import Store
+
+SIGNAL = signal.SIGUSR1
+"""What training frameworks take as the sign to save and stop."""
+
+
+class Notices:
+    """`announced`: what will end a node of the job soon; None while nothing will."""
+
+    def __init__(self, launch: Launch, store: Store) -> None:
+        self._launch, self._store = launch, store
+        self._key = f"{launch.key}/notice.json"
+        self._told = False
+        self.announced: dict[str, Any] | None = None
+
+    def look(self) -> None:
+        """Tell the other nodes what is announced here, and the processes here what is announced elsewhere.
+
+        Whoever wrote the file here has signalled this node's processes already. Raises OSError without S3.
+        """
+        mine = self._mine()
+        if mine:
+            self.announced = self.announced or mine
+            if not self._told:
+                self._store.create(self._key, mine)
+                self._told = True
+            return
+        found = None if self._told else self._store.read(self._key)
+        if found:
+            self.announced, self._told = found, True
+            processes.signal_those_that_handle(SIGNAL)
+
+    def _mine(self) -> dict[str, Any] | None:
+        """What is announced to this node itself, if it comes soon."""
+        try:
+            notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None
+            if not notice:
+                return None
+            at = calendar.timegm(time.strptime(notice["at"], "%Y-%m-%dT%H:%M:%SZ")) if notice["at"] else 0
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        if at - time.time() > self._launch.notice_seconds:
+            return None
+        return {"node": self._launch.rank, "kind": notice["kind"], "reason": notice["reason"], "at": notice["at"]}

@@ -1,0 +1,82 @@
+"""Whether the neighbours of a node are there. Each node tests the next two, never all of them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+from .launch import Launch
+from .store import Store
+
+CONNECT_SECONDS = 3
+SSH_PORT = 22
+NEIGHBOURS = 2
+
+
+def answers(address: str, port: int, *, refused: bool = True) -> bool:
+    """refused: whether a refused connection is an answer."""
+    try:
+        socket.create_connection((address, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        return refused and isinstance(error, ConnectionRefusedError)
+    return True
+
+
+class Listener:
+    """A port on which others see that this process runs: after a reboot the node answers, and this port does not."""
+
+    def __init__(self, address: str) -> None:
+        self._socket = socket.create_server((address, 0), backlog=128)
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, name="listener", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                self._socket.accept()[0].close()
+            except OSError:
+                return
+
+
+class Neighbours:
+    """The next nodes in the order of ranks."""
+
+    def __init__(self, launch: Launch, store: Store) -> None:
+        self._launch, self._store = launch, store
+        count = len(launch.nodes)
+        self._ranks = [(launch.rank + step) % count for step in range(1, min(NEIGHBOURS, count - 1) + 1)]
+        self._ports: dict[int, int] = {}
+        self._misses: dict[int, int] = {}
+
+    @property
+    def any_missed(self) -> bool:
+        return any(self._misses.values())
+
+    def test(self) -> str | None:
+        """A sentence on the first of them that did not answer twice in a row."""
+        for rank in self._ranks:
+            node = self._launch.nodes[rank]
+            if rank not in self._ports:
+                self._ports.update(self._port(rank))
+            port = self._ports.get(rank)
+            name = f"node {rank} ({node['instance_id']}, {node['address']})"
+            if port and not answers(node["address"], port, refused=False):
+                there = answers(node["address"], SSH_PORT)
+                sentence = f"{name} {'is there, but its part of the job is gone' if there else 'does not answer'}"
+            elif not port and not answers(node["address"], SSH_PORT):
+                sentence = f"{name} does not answer"
+            else:
+                self._misses[rank] = 0
+                continue
+            self._misses[rank] = self._misses.get(rank, 0) + 1
+            if self._misses[rank] > 1:
+                return sentence
+        return None
+
+    def _port(self, rank: int) -> dict[int, int]:
+        """Nothing before that node's first record."""
+        try:
+            record = self._store.read(f"{self._launch.key}/nodes/{rank}.json")
+        except OSError:
+            return {}
+        return {rank: int(record["peer_port"])} if record and record.get("peer_port") else {}

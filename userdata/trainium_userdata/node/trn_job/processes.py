@@ -1,0 +1,86 @@
+"""The processes of a job: everything that descends from this one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+"""prctl(2): processes whose parent has ended become this process's children, and stay within reach."""
+
+KILL_SECONDS = 10
+
+
+def adopt_orphans() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> list[int]:
+    """Those that run, in no order."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(folder.name))
+    found: list[int] = []
+    left = [os.getpid()]
+    while left:
+        mine = children.get(left.pop(), [])
+        found += mine
+        left += mine
+    return found
+
+
+def ranks() -> list[int]:
+    """The processes that compute: those with a RANK in their environment, else those without children."""
+    all_of_them = descendants()
+    found = [process for process in all_of_them if "RANK" in _environment(process)]
+    parents = {_parent(process) for process in all_of_them}
+    return found or [process for process in all_of_them if process not in parents]
+
+
+def signal_those_that_handle(number: signal.Signals) -> None:
+    """It would kill the others."""
+    for process in descendants():
+        with contextlib.suppress(OSError):
+            if handles(process, number):
+                os.kill(process, number)
+
+
+def handles(process: int, number: signal.Signals) -> bool:
+    """SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1. Raises OSError when the process has ended."""
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{process}/status").read_text())
+    return bool(caught) and bool(int(caught[1], 16) >> (number - 1) & 1)
+
+
+def kill_all() -> None:
+    """End what runs now and what it starts meanwhile, but for what the kernel does not let go of."""
+    end = time.monotonic() + KILL_SECONDS
+    while time.monotonic() < end:
+        left = descendants()
+        if not left:
+            return
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _environment(process: int) -> list[str]:
+    try:
+        text = Path(f"/proc/{process}/environ").read_text(errors="replace")
+    except OSError:
+        return []
+    return [variable.split("=", 1)[0] for variable in text.split("\0")]
+
+
+def _parent(process: int) -> int:
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0

@@ -1,0 +1,74 @@
+"""What a script prints of its progress: lines such as `TRN step=120 loss=2.31 tokens=8192`."""
+
+from __future__ import annotations
+
+import collections
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from trn_node.job_files import now
+
+LINE = re.compile(r"(?:^|\s)TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
+WINDOW = 50
+"""Steps that rates are computed over: a few seconds or minutes of most scripts."""
+LONGEST_TEXT = 200
+MOST_KEYS = 20
+
+
+class Progress:
+    """Of the first rank that prints any: the others' lines say the same of the same steps."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._rank: int | None = None
+        self._steps: collections.deque[tuple[float, int, float]] = collections.deque(maxlen=WINDOW + 1)
+        self._tokens = 0.0
+        self._told: dict[str, Any] = {}
+        self.first: float | None = None
+        """When the first line came, by the clock."""
+
+    def feed(self, rank: int | None, line: str) -> None:
+        found = LINE.search(line)
+        if not found or (self._told and rank != self._rank):
+            return
+        values = dict(pair.split("=", 1) for pair in found[1].split())
+        at = self._clock()
+        if self.first is None:
+            self.first = at
+        self._rank = rank
+        step, tokens = number(values.pop("step", "")), number(values.pop("tokens", ""))
+        self._tokens += tokens or 0
+        if step is not None:
+            if self._steps and step < self._steps[-1][1]:
+                self._steps.clear()
+            self._steps.append((at, int(step), self._tokens))
+            self._told["step"] = int(step)
+        loss = number(values.get("loss", ""))
+        if loss is not None:
+            self._told["loss"] = loss
+            del values["loss"]
+        for name in list(values)[: max(0, MOST_KEYS - len(self._told))]:
+            self._told[name] = values[name][:LONGEST_TEXT]
+        self._told["last_at"] = now()
+
+    def told(self) -> dict[str, Any]:
+        """steps_per_second and tokens_per_second once two steps were told; loss and other values as last told."""
+        rates: dict[str, float] = {}
+        if len(self._steps) > 1:
+            (first_at, first_step, first_tokens), (last_at, last_step, last_tokens) = self._steps[0], self._steps[-1]
+            if last_at > first_at:
+                rates["steps_per_second"] = round((last_step - first_step) / (last_at - first_at), 4)
+                if last_tokens > first_tokens:
+                    rates["tokens_per_second"] = round((last_tokens - first_tokens) / (last_at - first_at), 1)
+        return {**self._told, **rates}
+
+
+def number(text: str) -> float | None:
+    """None for what is none, or no finite one: JSON has no word for those."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if found - found == 0 else None

@@ -1,0 +1,49 @@
+"""The packed source of a job, unpacked into a folder and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+from pathlib import Path, PurePosixPath
+
+
+class SourceError(Exception):
+    """What is wrong with the source, in a sentence."""
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Raises SourceError, and OSError when the disk does not take it."""
+    folder.mkdir()
+    links: list[tuple[Path, str]] = []
+    try:
+        with tarfile.open(archive, "r:gz") as packed:
+            for member in packed:
+                name = PurePosixPath(member.name)
+                if name.is_absolute() or ".." in name.parts:
+                    raise SourceError(f"the packed source holds {member.name}, which is outside its folder")
+                path = folder / name
+                if member.isdir():
+                    path.mkdir(parents=True, exist_ok=True)
+                elif member.isfile():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    content = packed.extractfile(member)
+                    assert content is not None
+                    with content, path.open("wb") as out:
+                        shutil.copyfileobj(content, out)
+                    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+                elif member.issym():
+                    links.append((path, member.linkname))
+                else:
+                    raise SourceError(f"the packed source holds {member.name}, which is no file, folder or link")
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise SourceError(f"the packed source cannot be read: {error}") from None
+    # Last: nothing is written through a link.
+    for path, target in links:
+        inside = os.path.normpath(os.path.join(path.parent, target))  # noqa: PTH118
+        if os.path.isabs(target) or not inside.startswith(f"{folder}{os.sep}"):  # noqa: PTH117
+            raise SourceError(
+                f"the packed source holds a link {path.relative_to(folder)} to {target}, outside its folder"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)

@@ -1,0 +1,41 @@
+"""Where the nodes of a job find what they tell each other: a folder in S3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trn_node.objects import Objects
+
+
+class Store:
+    """Keys are relative to the folder of all jobs. Each method raises OSError when S3 does not answer, or refuses."""
+
+    def __init__(self, s3: Objects, url: str) -> None:
+        self._s3, self._url = s3, url
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """A JSON object; None while there is none."""
+        found = self._s3.get(f"{self._url}/{key}")
+        return json.loads(found[0]) if found else None
+
+    def write(self, key: str, content: Mapping[str, Any]) -> None:
+        self._s3.put(f"{self._url}/{key}", json.dumps(content).encode())
+
+    def create(self, key: str, content: Mapping[str, Any]) -> bool:
+        """Write it unless there is one: then False."""
+        return self._s3.create(f"{self._url}/{key}", json.dumps(content).encode())
+
+    def write_text(self, key: str, text: bytes) -> None:
+        self._s3.put(f"{self._url}/{key}", text, "text/plain; charset=utf-8")
+
+    def upload(self, key: str, file: Path, digest: str = "") -> None:
+        """digest: SHA-256 of the file, where it is known."""
+        self._s3.put_file(f"{self._url}/{key}", file, digest)
+
+    def download(self, key: str, file: Path) -> bool:
+        """False when there is none."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return self._s3.get_file(f"{self._url}/{key}", file)

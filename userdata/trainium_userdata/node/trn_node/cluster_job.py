@@ -1,0 +1,242 @@
+"""The cluster's job: what this node does for it, and what it decides for all as the first of the roster."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from . import files, job_files
+from .cluster import Cluster, folder, silent_of
+from .job_unit import JobUnit
+from .notices import moment
+from .objects import Objects
+
+FORMAT = 1
+CLOSE_SECONDS = 60
+"""How long a job whose last attempt has ended waits for the first node to say so; then another one does."""
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+"""Of a job: it becomes part of paths."""
+
+
+class ClusterJob:
+    """`look` does whatever is due. now: the time in seconds since 1970."""
+
+    def __init__(self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str) -> None:
+        self._s3, self._log, self._now, self._notice = s3, log, now, notice
+        self._unit = JobUnit()
+        self._etag = ""
+        self._forget({})
+
+    def _forget(self, spec: dict[str, Any]) -> None:
+        self._spec = spec
+        self._over = False
+        self._attempt = 0
+        self._start: dict[str, Any] = {}
+        self._first_at = 0.0
+        self._end: dict[str, Any] | None = None
+        self._end_seen = 0.0
+        self._said = ""
+
+    def look(self, mine: dict[str, Any], cluster: Cluster) -> None:
+        """mine: the record of this node. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
+        self._read_spec()
+        if not self._spec or self._over:
+            return
+        active = self._unit.is_active()
+        # While it runs here, the unit itself looks for the end.
+        if not active:
+            if self._read("end.json") is not None:
+                self._over = True
+                self._log(f"job {self._job}: over")
+                return
+            self._follow()
+            self._join(mine)
+        # A node that was lost may be replaced by another one, which only a newer roster names.
+        cluster.is_awaited = bool(self._end) and not self._over
+        if cluster.nodes and next(iter(cluster.nodes)) == mine["instance_id"]:
+            self._lead(mine, cluster, active)
+        elif not active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
+            self._close(self._end)
+
+    @property
+    def _job(self) -> str:
+        return str(self._spec["id"])
+
+    def _read_spec(self) -> None:
+        found = self._s3.get(f"{folder()}/job.json", self._etag)
+        if not found:
+            return
+        spec = json.loads(found[0])
+        if spec["format"] != FORMAT or not NAME.fullmatch(spec["id"]) or int(spec["nodes"]) < 1:
+            raise ValueError(f"job.json is no job of format {FORMAT}")
+        self._etag = found[1]
+        if spec["id"] != self._spec.get("id"):
+            self._forget(spec)
+            self._log(f"job {self._job}: found")
+
+    def _follow(self) -> None:
+        """Find the newest attempt, and how it ended."""
+        while True:
+            start = self._read(f"attempts/{self._attempt + 1}/start.json")
+            if not start:
+                break
+            self._attempt, self._start, self._end = self._attempt + 1, start, None
+            self._first_at = self._first_at or moment(start["at"])
+        if self._attempt and not self._end:
+            self._look_for_end()
+
+    def _look_for_end(self) -> None:
+        self._end = self._read(f"attempts/{self._attempt}/end.json")
+        self._end_seen = self._now()
+
+    def _join(self, mine: dict[str, Any]) -> None:
+        """Start this node's part of the attempt, or say why it cannot, or that it is gone."""
+        names = [node["instance_id"] for node in self._start.get("nodes", [])]
+        if self._end or mine["instance_id"] not in names:
+            return
+        rank = names.index(mine["instance_id"])
+        name = f"node {rank} ({mine['instance_id']})"
+        job, attempt, this_boot = self._unit.begun()
+        if (job, attempt) == (self._job, self._attempt):
+            why = "the job's processes were ended" if this_boot else "it was started anew"
+            self._declare("node-lost", f"{name} is out of the job: {why}", mine, rank)
+        elif mine["state"] != "proven":
+            self._declare("failed", f"{name} is not proven: {mine['state']} {mine['reason']}".strip(), mine, rank)
+        else:
+            self._log(f"job {self._job}: starts attempt {self._attempt} as node {rank}")
+            try:
+                self._unit.start(self._job, self._attempt, self._launch(rank))
+            except (OSError, ValueError, LookupError) as error:
+                self._declare("failed", f"{name} cannot start the job: {error}", mine, rank)
+
+    def _launch(self, rank: int) -> dict[str, Any]:
+        return {
+            "url": f"{folder()}/jobs",
+            "spec": self._spec,
+            "attempt": self._attempt,
+            "rank": rank,
+            "nodes": self._start["nodes"],
+            "resume_from": self._start["resume_from"],
+            "resume_job": self._start["resume_job"],
+            "seconds_left": self._start["seconds_left"],
+            "notice_file": str(files.path(self._notice)),
+        }
+
+    def _lead(self, mine: dict[str, Any], cluster: Cluster, active: bool) -> None:
+        """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
+        if active and self._attempt and not self._end:
+            self._look_for_end()
+        if self._attempt and not self._end:
+            lost = [node for node in self._start["nodes"] if cluster.nodes.get(node["instance_id"]) != node["address"]]
+            if lost:
+                names = ", ".join(node["instance_id"] for node in lost)
+                self._declare("node-lost", f"no longer in the cluster: {names}", mine, None)
+            return
+        if active:
+            return
+        if self._end and not self._is_retried():
+            self._close(self._end)
+            return
+        stop = self._read("stop.json")
+        if stop is not None:
+            self._close(job_files.end_of_attempt("stopped", str(stop.get("reason") or ""), mine["instance_id"], 0))
+        elif self._seconds_left() == 0:
+            limit = self._spec.get("time_limit_seconds")
+            why = f"the job's time limit of {limit} seconds is over"
+            self._close(job_files.end_of_attempt("time-limit", why, mine["instance_id"], 0))
+        elif mine["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
+            self._begin(cluster)
+
+    def _begin(self, cluster: Cluster) -> None:
+        """Write the start of the next attempt, once all its nodes are there."""
+        wanted = int(self._spec["nodes"])
+        nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]
+        if len(nodes) < wanted:
+            self._say(f"waits: {len(nodes)} of {wanted} nodes are in the roster")
+            return
+        silent = silent_of([node["address"] for node in nodes[1:]]) if self._attempt else set[str]()
+        if silent:
+            self._say(f"waits: {', '.join(sorted(silent))} does not answer")
+            return
+        earlier = self._spec.get("resume_from")
+        checkpoint, job = self._newest_checkpoint(self._job), self._job
+        if earlier and not checkpoint:
+            checkpoint, job = self._newest_checkpoint(earlier), earlier
+            if not checkpoint:
+                why = f"job {earlier} has no complete checkpoint to go on from"
+                self._close(job_files.end_of_attempt("failed", why, nodes[0]["instance_id"], 0))
+                return
+        start = {
+            "attempt": self._attempt + 1,
+            "at": job_files.now(),
+            "roster": cluster.version,
+            "nodes": nodes,
+            "resume_from": checkpoint,
+            "resume_job": job if checkpoint else None,
+            "seconds_left": self._seconds_left(),
+        }
+        self._s3.create(f"{self._folder}/attempts/{self._attempt + 1}/start.json", json.dumps(start).encode())
+        self._log(
+            f"job {self._job}: attempt {self._attempt + 1} on {wanted} nodes, from {checkpoint or 'the beginning'}"
+        )
+
+    def _newest_checkpoint(self, job: str) -> str | None:
+        """A manifest is written last: what has one is complete."""
+        if not NAME.fullmatch(job):
+            raise ValueError(f"{job!r} is no job")
+        found = self._s3.list(f"{folder()}/jobs/{job}/checkpoints/")
+        manifests = [each for each in found if each.key.endswith(".json")]
+        if not manifests:
+            return None
+        newest = max(manifests, key=lambda each: (each.modified, _natural(each.key)))
+        return newest.key.rpartition("/")[2][: -len(".json")]
+
+    def _seconds_left(self) -> float | None:
+        limit = self._spec.get("time_limit_seconds")
+        if limit is None or not self._first_at:
+            return limit
+        return max(0, self._first_at + limit - self._now())
+
+    def _is_retried(self) -> bool:
+        """Whether another attempt follows the one that has ended."""
+        spec, end = self._spec, self._end or {}
+        if self._attempt > int(spec.get("retries") or 0):
+            return False
+        return (
+            end["result"] == "node-lost"
+            or (end["result"] == "hung" and bool(spec.get("retry_on_hang")))
+            or (end["result"] == "failed" and end["exit_code"] in (spec.get("retry_on_exit_codes") or []))
+        )
+
+    def _close(self, end: dict[str, Any]) -> None:
+        self._s3.create(f"{self._folder}/end.json", json.dumps({**end, "attempts": self._attempt}).encode())
+        self._over = True
+        self._log(f"job {self._job}: {end['result']} {end['reason']}".rstrip())
+
+    def _declare(self, result: str, reason: str, mine: dict[str, Any], rank: int | None) -> None:
+        """End the attempt for all nodes, unless one has before."""
+        end = job_files.end_of_attempt(result, reason, mine["instance_id"], rank)
+        self._s3.create(f"{self._folder}/attempts/{self._attempt}/end.json", json.dumps(end).encode())
+        self._log(f"job {self._job}, attempt {self._attempt}: {result}: {reason}")
+        self._look_for_end()
+
+    @property
+    def _folder(self) -> str:
+        return f"{folder()}/jobs/{self._job}"
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        found = self._s3.get(f"{self._folder}/{name}")
+        return json.loads(found[0]) if found else None
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._log(f"job {self._job}: {text}")
+        self._said = text
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Numbers in it count as numbers: step-1000 comes after step-200."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]

@@ -1,0 +1,94 @@
+"""The part of a job that runs on this node: one transient unit of systemd, as the image's user."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+from pathlib import Path
+from typing import Any
+
+from . import files, limits
+from .programs import run
+
+UNIT = "trn-job.service"
+MEMORY = "var/lib/trn/job.json"
+"""Outlives a reboot: what was begun before one is not begun again."""
+LAUNCH = "run/trn/launch.json"
+FOLDER = "trn-jobs"
+SECONDS = 30
+PROPERTIES = (
+    # Neither sudo nor anything else makes root of it.
+    "NoNewPrivileges=yes",
+    "KillMode=control-group",
+    "TimeoutStopSec=30",
+    "LimitMEMLOCK=infinity",
+    # A process that the kernel ends for want of memory is reported by the others.
+    "OOMPolicy=continue",
+)
+
+
+class JobUnit:
+    """What this node has begun, and whether it still runs."""
+
+    def begun(self) -> tuple[str, int, bool]:
+        """The job and attempt that were begun last, and whether in this boot."""
+        try:
+            memory = json.loads(files.read(MEMORY))
+            return str(memory["job"]), int(memory["attempt"]), memory["boot"] == _boot()
+        except (ValueError, LookupError, TypeError):
+            return "", 0, True
+
+    def is_active(self) -> bool:
+        """Also while it stores what is left."""
+        state = run("systemctl", "show", "--property=ActiveState", "--value", UNIT, seconds=SECONDS)
+        return state.out.strip() in ("active", "activating", "deactivating", "reloading")
+
+    def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
+        """launch: the launch file, but for its folder. Raises OSError with a sentence."""
+        user = limits.login_user()
+        if user == "root":
+            raise OSError(f"there is no user with the id {limits.LOGIN_UID}, and jobs do not run as root")
+        # Before it starts: a watch that is ended in between must not start it twice.
+        files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
+        folder = _new_folder(f"{job}-{attempt}", user)
+        files.write(LAUNCH, json.dumps({**launch, "folder": str(folder)}))
+        started = run(
+            *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={user}"),
+            *(f"--property={each}" for each in PROPERTIES),
+            *("env", f"PYTHONPATH={files.path('opt/trn')}", "python3", "-m", "trn_job", str(files.path(LAUNCH))),
+            seconds=SECONDS,
+        )
+        if started.trouble:
+            raise OSError(started.trouble)
+
+
+def _new_folder(name: str, user: str) -> Path:
+    """An empty folder of that user, on the local disks if there are any. Those of all that ran before are deleted."""
+    parent = _disk() / FOLDER
+    parent.mkdir(mode=0o755, exist_ok=True)
+    # On the local disks every user may make folders.
+    if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
+        raise OSError(f"{parent} is not root's own folder: remove it")
+    for old in parent.iterdir():
+        shutil.rmtree(old, ignore_errors=True)
+    folder = parent / name
+    folder.mkdir(mode=0o700)
+    if not os.geteuid():
+        known = pwd.getpwnam(user)
+        os.chown(folder, known.pw_uid, known.pw_gid)
+    return folder
+
+
+def _disk() -> Path:
+    scratch = files.plan().get("scratch")
+    if scratch:
+        path = files.path(scratch.lstrip("/"))
+        if path.exists() and os.path.ismount(path.resolve()):
+            return path
+    return files.path("var/lib")
+
+
+def _boot() -> str:
+    return files.read("proc/sys/kernel/random/boot_id").strip()
