@@ -53,6 +53,18 @@ COMMANDS = {
         attribute="nodes",
         summary="Show every node of the deployed cluster, and what is wrong.",
     ),
+    "run": LazyCommand(
+        module="trainium_cli.run_command",
+        attribute="run",
+        summary="Run a training script on every node, and follow it to its result.",
+    ),
+    "jobs": LazyCommand(
+        module="trainium_cli.jobs_command",
+        attribute="jobs",
+        summary="List the jobs of the cluster, or show where the time of one went.",
+    ),
+    "logs": LazyCommand(module="trainium_cli.logs_command", attribute="logs", summary="Show what a job has printed."),
+    "stop": LazyCommand(module="trainium_cli.stop_command", attribute="stop", summary="End a job on all its nodes."),
     "sleep": LazyCommand(
         module="trainium_cli.sleep_command",
         attribute="sleep",

@@ -23,8 +23,8 @@ from trainium_core.engines.sagemaker.jobs.locations import (
     locations_in_bucket,
     no_stack,
 )
-from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 from trainium_core.problems import PlanError

@@ -13,8 +13,8 @@ from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import checked_request
+from trainium_core.jobs.problems import JobError
 from trainium_core.preflight.finding import verdict
 from trainium_runtime.errors import UnavailableError
 

@@ -9,8 +9,8 @@ from typing import Any
 from trainium_core.costs.estimate import Estimate
 from trainium_core.engines.sagemaker.jobs.cost import cost_words
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine
+from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 _KIB = 1024

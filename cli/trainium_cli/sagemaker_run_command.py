@@ -23,10 +23,11 @@ from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTra
 from trainium_core.engines.sagemaker.jobs.cost import job_estimate
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import checked_request, packed_job
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, pack_source
+from trainium_core.engines.sagemaker.jobs.source_channel import channel_files
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobUnknownError
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -139,7 +140,7 @@ def _end_unready(findings: Sequence[Finding], *, as_json: bool) -> NoReturn:
 
 def _upload(plan: Plan, job: TrainingJob, package: SourcePackage) -> None:
     try:
-        AwsTrainingJobControl(plan.region).upload(job.source_url, package.files)
+        AwsTrainingJobControl(plan.region).upload(job.source_url, channel_files(package))
     except RequestRefusedError as error:
         click.echo(f"The source was not uploaded: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY) from error
@@ -150,7 +151,7 @@ def _start(
 ) -> None:
     control = AwsTrainingJobControl(plan.region)
     try:
-        control.upload(job.source_url, package.files)
+        control.upload(job.source_url, channel_files(package))
         control.start(request)
     except RequestRefusedError as error:
         if as_json:

@@ -12,7 +12,8 @@ from typing import Any
 from tests.layout.repository import ROOT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
+from trainium_core.engines.sagemaker.jobs.source_channel import channel_files
+from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
@@ -87,7 +88,7 @@ def container(
     code, config, programs = ml / "input" / "data" / "code", ml / "input" / "config", folder / "bin"
     for place in (code, config, programs):
         place.mkdir(parents=True)
-    for name, content in package.files.items():
+    for name, content in channel_files(package).items():
         (code / name).write_bytes(content)
     (config / "resourceconfig.json").write_text(json.dumps({"current_host": current, "hosts": [*hosts]}))
     (config / "hyperparameters.json").write_text(json.dumps(request.get("HyperParameters", {})))

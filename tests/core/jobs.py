@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.jobs.problems import JobError
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem
 

@@ -12,7 +12,7 @@ from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, Container, cont
 from tests.core.jobs import JOB, small_plan
 from tests.layout.repository import ROOT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.jobs.source_package import pack_source
+from trainium_core.jobs.source_package import pack_source
 
 EXAMPLE = ROOT / "examples" / "sagemaker" / "train.py"
 PLAN = small_plan()

@@ -9,10 +9,11 @@ from tests.core.jobs import JOB
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.jobs import follow
 from trainium_core.engines.sagemaker.jobs.follow import POLL_SECONDS, UNANSWERED, JobFollower
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.run import run_training_job
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, pack_source
+from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 PLAN = from_settings(nodes=2)
@@ -98,8 +99,8 @@ def test_python_runs_a_job_in_one_call(package: SourcePackage, monkeypatch: pyte
     assert told == [line("a"), STARTING, TRAINING, COMPLETED]
     (request,) = jobs.started
     folder = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
-    assert jobs.uploaded == {folder: package.files}
-    assert folder.endswith(f"/{package.digest}/")
+    assert jobs.uploaded == {folder: channel_files(package)}
+    assert folder.endswith(f"/{channel_digest(package)}/")
     assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "learn.py"
 
 

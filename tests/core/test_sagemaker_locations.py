@@ -13,7 +13,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.engines.sagemaker.jobs.cost import job_estimate
 from trainium_core.engines.sagemaker.jobs.images import image_tags, parsed_image, training_image
 from trainium_core.engines.sagemaker.jobs.locations import locations_from_outputs, locations_in_bucket
-from trainium_core.engines.sagemaker.jobs.problems import JobError
+from trainium_core.jobs.problems import JobError
 
 
 @pytest.mark.parametrize("region", builtin_catalog().regions)

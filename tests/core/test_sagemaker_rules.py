@@ -6,8 +6,8 @@ import pytest
 
 from tests.core.jobs import JOB, TRAINING_PLAN, job_in, job_problems, small_plan, the_job_problem
 from tests.core.plans import RESERVATION, from_settings
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
+from trainium_core.jobs.problems import JobError
 from trainium_core.problems import PlanError
 
 PLAN = from_settings(nodes=2)

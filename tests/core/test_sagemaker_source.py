@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.jobs.job import job_name
-from trainium_core.engines.sagemaker.jobs.problems import JobError
-from trainium_core.engines.sagemaker.jobs.source_files import LARGEST_SOURCE_MIB
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage, container_entry, pack_source
+from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files, container_entry
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.source_files import LARGEST_SOURCE_MIB
+from trainium_core.jobs.source_package import SourcePackage, pack_source
 
 
 @pytest.fixture
@@ -67,13 +68,13 @@ def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path)
         (copy / name).write_bytes((source / name).read_bytes())
         os.utime(copy / name, (1, 1))
     second = pack_source(copy / "train.py", copy)
-    assert (second.archive, second.digest) == (first.archive, first.digest)
+    assert (second.archive, channel_digest(second)) == (first.archive, channel_digest(first))
 
 
 def test_another_content_is_another_package(source: Path) -> None:
-    first = pack_source(source / "train.py", source).digest
+    first = channel_digest(pack_source(source / "train.py", source))
     (source / "models" / "net.py").write_text("changed")
-    assert pack_source(source / "train.py", source).digest != first
+    assert channel_digest(pack_source(source / "train.py", source)) != first
 
 
 def test_an_executable_file_stays_one(source: Path) -> None:
@@ -149,7 +150,7 @@ def test_a_script_that_would_not_be_packed_is_refused(source: Path) -> None:
 
 
 def test_the_entry_goes_with_the_source(source: Path) -> None:
-    files = pack_source(source / "train.py", source).files
+    files = channel_files(pack_source(source / "train.py", source))
     assert files.keys() == {"source.tar.gz", "container_entry.py"}
     assert files["container_entry.py"] == container_entry()
     assert b"torch.distributed.run" in container_entry()

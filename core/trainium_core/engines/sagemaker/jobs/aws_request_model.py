@@ -8,7 +8,7 @@ from typing import Any
 import botocore.session
 from botocore.validate import ParamValidator
 
-from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.problems import JobError, JobProblem
 
 
 def check_training_job_request(request: Mapping[str, Any]) -> None:

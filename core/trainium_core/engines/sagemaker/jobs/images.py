@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from trainium_core.engines.sagemaker.jobs.problems import JobError
 from trainium_core.facts import DATA
+from trainium_core.jobs.problems import JobError
 from trainium_core.problems import Problem
 
 _ECR_IMAGE = re.compile(

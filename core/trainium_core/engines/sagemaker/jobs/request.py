@@ -5,7 +5,7 @@ from typing import Any
 from trainium_core.engines.sagemaker.jobs.environment import CHECKPOINT_FOLDER, launch_environment
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
 from trainium_core.engines.sagemaker.jobs.rules import check_job
-from trainium_core.engines.sagemaker.jobs.source_package import ENTRY_FILE, SOURCE_CHANNEL
+from trainium_core.engines.sagemaker.jobs.source_channel import ENTRY_FILE, SOURCE_CHANNEL
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG

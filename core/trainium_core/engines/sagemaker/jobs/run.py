@@ -7,14 +7,15 @@ from typing import Any
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
-from trainium_core.engines.sagemaker.jobs.source_package import SourcePackage
+from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, TrainingJobControl
+from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 
 def packed_job(job: TrainingJob, package: SourcePackage) -> TrainingJob:
     """The job with the package's own folder below its source URL, and the script as the package names it."""
-    return replace(job, source_url=f"{job.source_url.rstrip('/')}/{package.digest}/", script=package.script)
+    return replace(job, source_url=f"{job.source_url.rstrip('/')}/{channel_digest(package)}/", script=package.script)
 
 
 def checked_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def start_training_job(plan: Plan, job: TrainingJob, package: SourcePackage, aws
     """
     started = packed_job(job, package)
     request = checked_request(plan, started)
-    aws.upload(started.source_url, package.files)
+    aws.upload(started.source_url, channel_files(package))
     aws.start(request)
     return started
 

@@ -1,27 +1,20 @@
-"""The source directory of a training job as one file: the same bytes, and the same name, for the same source."""
+"""The source directory of a training job as one file: the same bytes for the same source."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
-from trainium_core.engines.sagemaker.jobs.source_files import SourceFiles, read_file, source_files, source_problem
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.source_files import SourceFiles, read_file, source_files, source_problem
 from trainium_core.problems import nearest
 
-SOURCE_CHANNEL = "code"
-"""Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
-
 SOURCE_FILE = "source.tar.gz"
-ENTRY_FILE = "container_entry.py"
-
-_DIGEST_CHARACTERS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePackage:
-    """A packed source directory. `script`: path of the script in it; `names`: of the files in it, sorted.
+    """A packed source directory. `script`: path of the script in it, "" without one; `names`: of its files, sorted.
 
     left_out: what of the directory is not packed, though a training may miss it, each with the reason.
     """
@@ -31,24 +24,6 @@ class SourcePackage:
     archive: bytes
     unpacked_bytes: int
     left_out: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        """Begin of the SHA-256 digest of all files: names the folder, so that equal sources are uploaded once."""
-        digest = hashlib.sha256()
-        for name, content in self.files.items():
-            digest.update(f"{name} {len(content)}\n".encode() + content)
-        return digest.hexdigest()[:_DIGEST_CHARACTERS]
-
-    @property
-    def files(self) -> dict[str, bytes]:
-        """What the source channel holds, by name: the archive and our container entry."""
-        return {SOURCE_FILE: self.archive, ENTRY_FILE: container_entry()}
-
-
-def container_entry() -> bytes:
-    """The program that the container starts."""
-    return Path(__file__).with_name(ENTRY_FILE).read_bytes()
 
 
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
@@ -67,9 +42,22 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
         name, found = script.name, SourceFiles(files={script.name: script}, left_out={})
     else:
         name, found = _script_and_files(script, source)
+    return _packed(name, found)
+
+
+def pack_directory(source: Path | None) -> SourcePackage:
+    """Pack a source directory for a command that is no script in it; None: nothing. Raises JobError as pack_source."""
+    if source is None:
+        return SourcePackage(script="", names=(), archive=_archive({}, {}), unpacked_bytes=0)
+    if not source.is_dir():
+        raise JobError([source_problem(source, "a directory that exists", "give the directory of the command's files")])
+    return _packed("", source_files(source))
+
+
+def _packed(script: str, found: SourceFiles) -> SourcePackage:
     contents = {each: read_file(path) for each, path in found.files.items()}
     return SourcePackage(
-        script=name,
+        script=script,
         names=tuple(sorted(contents)),
         archive=_archive(contents, found.files),
         unpacked_bytes=sum(len(content) for content in contents.values()),

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from trainium_core.engines.sagemaker.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.problems import JobError, JobProblem
 
 LARGEST_SOURCE_MIB = 256
 """Packed in memory, and copied to every instance at every start: data belongs into a channel of its own."""

@@ -1,0 +1,87 @@
+"""The cluster that jobs run on: its stack, its nodes, and the bucket that commands and nodes share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
+from trainium_cli.sleep_switching import stack_option
+from trainium_cli.terminal import print_json
+from trainium_cli.waiting import waiting
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.progress import JobState
+from trainium_core.naming import RECORDS_OUTPUT
+from trainium_core.plan import Plan
+from trainium_core.problems import nearest
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_runtime.errors import UnavailableError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def job_cluster_options(command: Command) -> Command:
+    """The options of a plan, and --stack."""
+    return plan_options(stack_option(command))
+
+
+def read_cluster(
+    cdk_json: Path | None, overrides: tuple[str, ...], stack: str, *, as_json: bool
+) -> tuple[Plan, AwsJobs]:
+    """The plan, and the jobs of its deployed cluster; ends the command where there is none."""
+    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    try:
+        with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
+            jobs = cluster_jobs(plan, stack)
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+    if jobs is None:
+        end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
+    return plan, jobs
+
+
+def cluster_jobs(plan: Plan, stack: str) -> AwsJobs | None:
+    """The jobs of a stack; None when there is no such stack. Raises UnavailableError."""
+    outputs = AwsStacks(plan.region).stack_outputs(stack)
+    if outputs is None:
+        return None
+    if RECORDS_OUTPUT not in outputs:
+        raise UnavailableError(f"the stack {stack} has no output {RECORDS_OUTPUT}: it is not one of a cluster's nodes")
+    return AwsJobs(plan.region, outputs[RECORDS_OUTPUT])
+
+
+def no_stack(plan: Plan, stack: str) -> str:
+    return f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
+
+
+def known_job(jobs: AwsJobs, job_id: str | None, *, as_json: bool, every_node: bool = False) -> JobState:
+    """The job of that id, default the last one that was started; ends the command when there is none, or no answer."""
+    try:
+        with waiting("Asking S3 ..."):
+            if job_id is None:
+                current = jobs.current()
+                job_id = current.job.id if current else None
+            state = None if job_id is None else jobs.state(job_id, every_node=every_node)
+            known = () if state else jobs.job_ids()
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+    if state is None:
+        end(ExitCode.NOT_READY, _no_job(job_id, known), as_json=as_json)
+    return state
+
+
+def _no_job(job_id: str | None, known: Sequence[str]) -> str:
+    if job_id is None:
+        return "No job has been started on this cluster: `trn run` starts one."
+    close = nearest(job_id, known)
+    return f"There is no job {job_id}{f'; nearest: {close}' if close else ''}. `trn jobs` lists them."
+
+
+def end(code: ExitCode, message: str, *, as_json: bool) -> NoReturn:
+    """End the command with a sentence on standard error, and as JSON where that is wanted."""
+    if as_json:
+        print_json({"error": message})
+    click.echo(message, err=True)
+    raise click.exceptions.Exit(code)

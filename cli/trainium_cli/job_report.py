@@ -1,0 +1,177 @@
+"""Jobs as tables and bars for people, and as JSON for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from rich.table import Table
+
+from trainium_cli.sagemaker_report import size
+from trainium_cli.terminal import table
+from trainium_core.costs.estimate import Total, dollars
+from trainium_core.jobs.job import Job
+from trainium_core.jobs.progress import Attempt, JobState, Outcome, moment
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.plan import Plan
+
+_BAR = 30
+_MINUTE, _HOUR = 60, 3600
+_LONGEST_COMMAND = 400
+
+
+def submission_rows(plan: Plan, job: Job, package: SourcePackage, running_hour: Total) -> list[tuple[str, str]]:
+    """What is about to be started, and what the cluster costs meanwhile."""
+    files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
+    rows = [
+        ("job", job.id),
+        ("nodes", f"{job.nodes} x {plan.instance_type}, {job.processes_per_node} processes each"),
+        ("source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"),
+        ("command", job.command[:_LONGEST_COMMAND]),
+        ("retries", _retries(job)),
+        ("cluster", f"{running_hour} per hour, with or without a job"),
+    ]
+    if job.resume_from:
+        rows.insert(1, ("resumes", job.resume_from))
+    return rows
+
+
+def node_script(job: Job) -> str:
+    """What each node executes, as a script that a person can read."""
+    set_by_node = ("TRN_JOB", "TRN_ATTEMPT", "TRN_NODES", "TRN_NODE_RANK", "HEAD_NODE", "TRN_CHECKPOINT_DIR")
+    lines = [
+        f"# On each of {job.nodes} nodes, as the image's own user, in the unpacked source. The node sets",
+        f"# {', '.join(set_by_node)}, TRN_OUTPUT_DIR, and TRN_RESUME_FROM when there is a checkpoint.",
+        *(f"export {name}={_quoted(value)}" for name, value in job.environment.items()),
+        *([job.setup] if job.setup else []),
+        job.command,
+    ]
+    return "\n".join(lines)
+
+
+def jobs_table(states: Sequence[JobState]) -> Table:
+    rows = [
+        (
+            state.job.id,
+            state.status,
+            str(state.job.nodes),
+            str(len(state.attempts)),
+            state.job.submitted_at.replace("T", " ").removesuffix("Z"),
+            duration(_seconds(state)),
+        )
+        for state in states
+    ]
+    return table(
+        ["Job", "Status", "Nodes", "Attempts", "Submitted (UTC)", "Lasted"], rows, right=["Nodes", "Attempts", "Lasted"]
+    )
+
+
+def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, str]]:
+    """Where one job stands; what is not known is left out."""
+    progress: Mapping[str, str] = {}
+    if state.attempts and state.attempts[-1].nodes:
+        progress = state.attempts[-1].nodes[0].progress
+    rows = [
+        ("job", state.job.id),
+        ("status", state.status),
+        ("reason", state.outcome.reason if state.outcome else ""),
+        ("where", _where(state.outcome) if state.outcome else ""),
+        ("nodes", f"{state.job.nodes}, {state.job.processes_per_node} processes each"),
+        ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
+        ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
+        ("lasted", duration(_seconds(state))),
+        ("cost", _cost(state, running_hour)),
+        ("resumes", state.job.resume_from or ""),
+        ("command", state.job.command[:_LONGEST_COMMAND]),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def phases_table(state: JobState) -> Table | None:
+    """Where the time of each attempt went, the slowest node of each phase; None before any node has told."""
+    rows = list(_phase_rows(state))
+    if not rows:
+        return None
+    longest = max(seconds for _, _, seconds in rows) or 1
+    return table(
+        ["Attempt", "Phase", "Time", ""],
+        [
+            (str(attempt.number), name.replace("_", " "), duration(seconds), "█" * round(_BAR * seconds / longest))
+            for attempt, name, seconds in rows
+        ],
+        right=["Attempt", "Time"],
+    )
+
+
+def attempt_lines(state: JobState) -> Iterator[str]:
+    """How each attempt but a last successful one ended."""
+    for attempt in state.attempts:
+        if attempt.outcome and not (attempt.outcome.is_success and attempt is state.attempts[-1]):
+            yield f"attempt {attempt.number}: {attempt.outcome.result}: {attempt.outcome.reason}"
+
+
+def state_line(state: JobState) -> str:
+    """One line for a change of state, with the time since the job was submitted."""
+    attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
+    said = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
+    reason = f": {said.reason}" if said and said.reason else ""
+    return f"[{duration(_seconds(state))}] {state.status}{attempt}{reason}"
+
+
+def state_as_json(state: JobState) -> Mapping[str, Any]:
+    return {"status": state.status, "seconds": _seconds(state), **asdict(state)}
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
+
+
+def _retries(job: Job) -> str:
+    also = ["the loss of a node"]
+    if job.retry_on_hang and job.hang_seconds:
+        also.append("a hang")
+    if job.retry_on_exit_codes:
+        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
+    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"
+
+
+def _where(outcome: Outcome) -> str:
+    named = [
+        f"node {outcome.node}" if outcome.node is not None else "",
+        outcome.instance_id,
+        f"rank {outcome.rank}" if outcome.rank is not None else "",
+        f"exit code {outcome.exit_code}" if outcome.exit_code is not None else "",
+    ]
+    return ", ".join(part for part in named if part)
+
+
+def _phase_rows(state: JobState) -> Iterator[tuple[Attempt, str, float]]:
+    for attempt in state.attempts:
+        names = dict.fromkeys(name for node in attempt.nodes for name in node.phases)
+        for name in names:
+            yield attempt, name, max(node.phases.get(name, 0) for node in attempt.nodes)
+
+
+def _seconds(state: JobState) -> float:
+    begun = moment(state.job.submitted_at)
+    ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
+    return max(0.0, (ended - begun).total_seconds()) if begun else 0.0
+
+
+def _cost(state: JobState, running_hour: Total | None) -> str:
+    if running_hour is None:
+        return ""
+    if running_hour.unknown and not running_hour.usd:
+        return str(running_hour)
+    usd = running_hour.usd * Decimal(_seconds(state)) / _HOUR
+    return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the cluster's time"
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)

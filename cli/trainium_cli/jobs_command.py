@@ -1,0 +1,79 @@
+"""`trn jobs`: the jobs of the cluster, or where one of them stands and where its time went."""
+
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
+from trainium_cli.job_report import attempt_lines, jobs_table, phases_table, state_as_json, state_rows
+from trainium_cli.job_submission import fetch_outputs
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.costs.estimate import estimate
+from trainium_core.jobs.progress import JobState
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_runtime.errors import UnavailableError
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the outputs of JOB into.")
+@click.option(
+    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list, the newest first."
+)
+@job_cluster_options
+def jobs(
+    job: str | None,
+    outputs: Path | None,
+    most: int,
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    as_json: bool,
+    stack: str,
+) -> None:
+    """List the jobs of the cluster, or show where JOB stands and where its time went.
+
+    Exit code 0: shown. 1: there is no such job, or no cluster. 3: could not tell.
+    """
+    if outputs and job is None:
+        raise click.UsageError("--outputs fetches those of one job: name it")
+    plan, known = read_cluster(cdk_json, overrides, stack, as_json=as_json)
+    if job is None:
+        try:
+            with waiting("Asking S3 ..."):
+                newest = sorted(known.job_ids(), key=_submitted, reverse=True)[:most]
+                states = [state for one in newest if (state := known.state(one)) is not None]
+        except UnavailableError as error:
+            end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        _show_all(states, as_json=as_json)
+        return
+    state = known_job(known, job, as_json=as_json, every_node=True)
+    if as_json:
+        print_json(state_as_json(state))
+    else:
+        with waiting("Asking AWS for prices ..."):
+            hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+        console().print(pairs(state_rows(state, hourly), label_width=11))
+        for line in attempt_lines(state):
+            click.echo(f" {line}")
+        phases = phases_table(state)
+        if phases is not None:
+            console().print()
+            console().print(phases)
+    if outputs is not None:
+        fetch_outputs(plan, stack, job, outputs)
+
+
+def _submitted(job_id: str) -> str:
+    """The time that a job's id ends with."""
+    return job_id[-len("20261122-120000") :]
+
+
+def _show_all(states: list[JobState], *, as_json: bool) -> None:
+    if as_json:
+        print_json([state_as_json(state) for state in states])
+    elif states:
+        console().print(jobs_table(states))
+    else:
+        click.echo("No job has been started on this cluster: `trn run` starts one.")

@@ -1,0 +1,32 @@
+"""The channel by which a training job is given its packed source and the program that starts it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainium_core.jobs.source_package import SOURCE_FILE, SourcePackage
+
+SOURCE_CHANNEL = "code"
+"""Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
+
+ENTRY_FILE = "container_entry.py"
+
+_DIGEST_CHARACTERS = 16
+
+
+def channel_files(package: SourcePackage) -> Mapping[str, bytes]:
+    """What the source channel holds, by name: the archive and our container entry."""
+    return {SOURCE_FILE: package.archive, ENTRY_FILE: container_entry()}
+
+
+def channel_digest(package: SourcePackage) -> str:
+    """Begin of the SHA-256 digest of all files: names the folder, so that equal sources are uploaded once."""
+    digest = hashlib.sha256()
+    for name, content in channel_files(package).items():
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:_DIGEST_CHARACTERS]
+
+
+def container_entry() -> bytes:
+    """The program that the container starts."""
+    return Path(__file__).with_name(ENTRY_FILE).read_bytes()

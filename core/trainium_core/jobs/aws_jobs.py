@@ -1,0 +1,188 @@
+"""The jobs of a cluster in S3: the command line writes what is wanted there, the nodes what came of it."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trainium_core.jobs.job import Job
+from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, node_progress, outcome_of
+from trainium_core.jobs.source_package import SOURCE_FILE
+from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.errors import UnavailableError
+
+_ABSENT = ("NoSuchKey", "404", "NotFound")
+_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
+_READERS = 16
+_LARGEST_JSON = 262_144
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurrentJob:
+    """The job that the nodes are given now, or had last. etag: what S3 calls this version of it."""
+
+    job: Job
+    etag: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogChunk:
+    """Part of what the processes of one node of an attempt have printed."""
+
+    key: str
+    node: int
+    text: str
+
+
+class AwsJobs(AwsService):
+    """The jobs in one bucket of node records. Reading raises UnavailableError, writing RequestRefusedError."""
+
+    def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self.bucket = bucket
+        self._ended: dict[tuple[str, int], Attempt] = {}
+
+    def current(self) -> CurrentJob | None:
+        """None when there has been no job yet. Raises UnavailableError also for one that cannot be read."""
+        found = self._get(CURRENT_JOB_KEY)
+        if found is None:
+            return None
+        try:
+            return CurrentJob(job=Job.from_json(found[0]), etag=found[1])
+        except ValueError as error:
+            raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
+
+    def submit(self, job: Job, archive: bytes, *, over: CurrentJob | None) -> bool:
+        """Give the nodes a job. False, with nothing started, when they were given another one since `over` was read."""
+        body = job.to_json().encode()
+        self._put(f"{JOBS_PREFIX}/{job.id}/{SOURCE_FILE}", archive, "application/gzip")
+        self._put(f"{JOBS_PREFIX}/{job.id}/job.json", body)
+        unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
+        return self._put(CURRENT_JOB_KEY, body, **unchanged)
+
+    def stop(self, job_id: str, reason: str, at: str) -> None:
+        """Ask the nodes to end a job."""
+        self._put(f"{JOBS_PREFIX}/{job_id}/stop.json", json.dumps({"reason": reason, "at": at}).encode())
+
+    def job_ids(self) -> Sequence[str]:
+        """Every job that the bucket knows."""
+        prefix = f"{JOBS_PREFIX}/"
+        with read_errors(self._permission("s3:ListBucket")):
+            pages = self.client("s3").get_paginator("list_objects_v2")
+            found = pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
+            entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
+        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries]
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        """Where a job stands; None when there is no such job. every_node: read them all, and not the first alone."""
+        found = self._get(f"{JOBS_PREFIX}/{job_id}/job.json")
+        if found is None:
+            return None
+        try:
+            job = Job.from_json(found[0])
+        except ValueError as error:
+            raise UnavailableError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+        end = self._json(f"{JOBS_PREFIX}/{job_id}/end.json")
+        return JobState(
+            job=job,
+            attempts=tuple(self._attempts(job_id, every_node=every_node)),
+            outcome=None if end is None else outcome_of(end),
+            stopping=self._json(f"{JOBS_PREFIX}/{job_id}/stop.json") is not None,
+        )
+
+    def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
+        """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
+        prefix = f"{JOBS_PREFIX}/{job_id}/attempts/{attempt}/logs/node-{node}/"
+        for key in self._keys(prefix, after=after):
+            found = self._get(key)
+            if found is not None:
+                yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
+
+    def outputs(self, job_id: str) -> Mapping[str, int]:
+        """The files that a job has left, by their path, with their sizes in bytes."""
+        prefix = f"{JOBS_PREFIX}/{job_id}/outputs/"
+        return {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(prefix)}
+
+    def download_output(self, job_id: str, name: str, path: str) -> None:
+        with read_errors(self._permission("s3:GetObject")):
+            self.client("s3").download_file(self.bucket, f"{JOBS_PREFIX}/{job_id}/outputs/{name}", path)
+
+    def checkpoints(self, job_id: str) -> Sequence[str]:
+        """The names of the checkpoints that are whole, in their order."""
+        prefix = f"{JOBS_PREFIX}/{job_id}/checkpoints/"
+        names = [entry["Key"].removeprefix(prefix) for entry in self._entries(prefix)]
+        return [name.removesuffix(".json") for name in names if name.endswith(".json") and "/" not in name]
+
+    def _attempts(self, job_id: str, *, every_node: bool) -> Iterator[Attempt]:
+        number = 1
+        while True:
+            attempt = self._ended.get((job_id, number)) or self._attempt(job_id, number, every_node=every_node)
+            if attempt is None:
+                return
+            if attempt.outcome is not None and every_node:
+                self._ended[job_id, number] = attempt
+            yield attempt
+            number += 1
+
+    def _attempt(self, job_id: str, number: int, *, every_node: bool) -> Attempt | None:
+        folder = f"{JOBS_PREFIX}/{job_id}/attempts/{number}"
+        start = self._json(f"{folder}/start.json")
+        if start is None:
+            return None
+        reporting = {
+            int(match[1]): key for key in self._keys(f"{folder}/nodes/") if (match := re.search(r"/(\d+)\.json$", key))
+        }
+        wanted = sorted(reporting) if every_node else [0] if 0 in reporting else []
+        with ThreadPoolExecutor(_READERS) as readers:
+            read = list(readers.map(self._node, wanted, [reporting[node] for node in wanted]))
+        return attempt_of(
+            number,
+            start,
+            self._json(f"{folder}/end.json"),
+            nodes=[node for node in read if node is not None],
+            reporting=len(reporting),
+        )
+
+    def _node(self, node: int, key: str) -> NodeProgress | None:
+        raw = self._json(key)
+        return None if raw is None else node_progress(node, raw)
+
+    def _json(self, key: str) -> Mapping[str, Any] | None:
+        """An object that a node wrote; one that is no JSON object counts as empty."""
+        found = self._get(key, most=_LARGEST_JSON)
+        if found is None:
+            return None
+        try:
+            raw: Any = json.loads(found[0])
+        except ValueError:
+            return {}
+        return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
+
+    def _get(self, key: str, *, most: int | None = None) -> tuple[bytes, str] | None:
+        with read_errors(self._permission("s3:GetObject"), absent=_ABSENT):
+            answer = self.client("s3").get_object(Bucket=self.bucket, Key=key)
+            return answer["Body"].read(most), answer["ETag"]
+        return None
+
+    def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
+        """False when the condition does not hold."""
+        with write_errors(self._permission("s3:PutObject"), absent=_TAKEN):
+            self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
+            return True
+        return False
+
+    def _keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
+        return (entry["Key"] for entry in self._entries(prefix, after=after))
+
+    def _entries(self, prefix: str, *, after: str = "") -> Iterator[Mapping[str, Any]]:
+        with read_errors(self._permission("s3:ListBucket")):
+            pages = self.client("s3").get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self.bucket, Prefix=prefix, StartAfter=after):
+                yield from page.get("Contents", [])
+
+    def _permission(self, action: str) -> str:
+        return f"{action} on the bucket {self.bucket}"

@@ -1,0 +1,108 @@
+"""One job as the nodes are given it: a JSON object in the bucket of the node records."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from trainium_core.jobs.command import node_command
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.request import LONGEST_NAME, JobRequest
+from trainium_core.plan import Plan
+
+FORMAT = 1
+"""Raised when nodes of an earlier version would misunderstand the object."""
+
+_MINUTE = 60
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the roster.
+
+    command: the bash line that each node runs in the unpacked source, after `setup`.
+    resume_from: the earlier job whose last checkpoint it goes on from.
+    """
+
+    id: str
+    name: str
+    cluster: str
+    submitted_at: str
+    nodes: int
+    processes_per_node: int
+    command: str
+    submitted_by: str | None = None
+    stack: str | None = None
+    setup: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    checkpoint_seconds: int = 30
+    resume_from: str | None = None
+    retries: int = 0
+    retry_on_exit_codes: tuple[int, ...] = ()
+    retry_on_hang: bool = False
+    hang_seconds: int | None = None
+    time_limit_seconds: int | None = None
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Job":
+        """Raises ValueError with the reason when the text is no job of this format."""
+        try:
+            raw = cast("dict[str, Any]", json.loads(text))
+            if raw.pop("format") != FORMAT:
+                raise ValueError("it is of another version of trainium-cdk")
+            if not _ID.fullmatch(raw["id"]):
+                raise ValueError("its id is none")
+            raw["retry_on_exit_codes"] = tuple(raw["retry_on_exit_codes"])
+            return cls(**raw)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"not a job: {error}") from error
+
+
+def new_job(
+    plan: Plan, request: JobRequest, *, script: str | None, now: datetime, submitted_by: str | None = None
+) -> Job:
+    """The job that a request comes to on the plan's cluster. script: its path in the packed source.
+
+    Raises JobError for more nodes than the cluster has.
+    """
+    nodes = plan.nodes if request.nodes is None else request.nodes
+    if nodes > plan.nodes:
+        fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
+        raise JobError([JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix)])
+    name = request.name or _name_of(script or "job")
+    return Job(
+        id=f"{name}-{now.astimezone(UTC):%Y%m%d-%H%M%S}",
+        name=name,
+        cluster=plan.cluster_name,
+        submitted_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        submitted_by=submitted_by,
+        nodes=nodes,
+        processes_per_node=plan.neuron_cores_per_node,
+        stack=plan.framework.stack if plan.framework else None,
+        command=node_command(plan, request, script),
+        setup=request.setup,
+        environment=dict(request.environment),
+        checkpoint_seconds=request.checkpoint_seconds,
+        resume_from=request.resume,
+        retries=request.retries,
+        retry_on_exit_codes=request.retry_on_exit_codes,
+        retry_on_hang=request.retry_on_hang,
+        hang_seconds=_seconds(request.hang_minutes),
+        time_limit_seconds=_seconds(request.time_limit_minutes),
+    )
+
+
+def _name_of(script: str) -> str:
+    stem = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(script).stem.lower())[:LONGEST_NAME].strip("-")
+    return stem or "job"
+
+
+def _seconds(minutes: int | None) -> int | None:
+    return None if minutes is None else minutes * _MINUTE

@@ -1,0 +1,174 @@
+"""Where a job stands, by what its nodes have written. Any process of a node can write there: nothing is believed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeGuard, cast
+
+from trainium_core.jobs.job import Job
+from trainium_runtime.stored_record import one_line
+
+SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
+HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
+RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT)
+
+_LONGEST_REASON = 600
+_LONGEST_TRACEBACK = 8000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How an attempt or a job ended. node, rank: of the first failure; None where it is no single one's."""
+
+    result: str
+    reason: str = ""
+    traceback: str = ""
+    instance_id: str = ""
+    node: int | None = None
+    rank: int | None = None
+    exit_code: int | None = None
+    at: datetime | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.result == SUCCEEDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeProgress:
+    """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0."""
+
+    node: int
+    instance_id: str
+    state: str
+    at: datetime | None
+    phases: Mapping[str, float] = field(default_factory=dict[str, float])
+    progress: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One start of the job on all its nodes. instance_ids: in the order of their ranks. outcome: None while it runs.
+
+    reporting: how many nodes have written where they stand. nodes: those of them that were read.
+    """
+
+    number: int
+    started: datetime | None
+    instance_ids: tuple[str, ...]
+    resume_from: str | None
+    reporting: int = 0
+    nodes: tuple[NodeProgress, ...] = ()
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobState:
+    """A job with its attempts. outcome: None until it is over. stopping: `trn stop` has asked for its end."""
+
+    job: Job
+    attempts: tuple[Attempt, ...]
+    outcome: Outcome | None
+    stopping: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return self.outcome is not None
+
+    @property
+    def status(self) -> str:
+        """One word or two: how it ended, else what is waited for."""
+        if self.outcome is not None:
+            return self.outcome.result
+        if self.stopping:
+            return "stopping"
+        if not self.attempts:
+            return "waiting for the nodes"
+        last = self.attempts[-1]
+        if last.outcome is not None:
+            return f"{last.outcome.result}, waiting for the nodes"
+        states = {node.state for node in last.nodes}
+        if last.reporting < self.job.nodes or states <= {"source", "setup"}:
+            return "starting"
+        return "running"
+
+
+def outcome_of(raw: Mapping[str, Any]) -> Outcome:
+    """What a node wrote of an end, cut to what people can read; what is no result counts as failed."""
+    result = raw.get("result")
+    return Outcome(
+        result=cast(str, result) if result in RESULTS else FAILED,
+        reason=one_line(_text(raw.get("reason")), _LONGEST_REASON),
+        traceback=_printable(_text(raw.get("traceback")))[-_LONGEST_TRACEBACK:],
+        instance_id=one_line(_text(raw.get("instance_id")), 32),
+        node=_whole(raw.get("node")),
+        rank=_whole(raw.get("rank")),
+        exit_code=_whole(raw.get("exit_code")),
+        at=moment(raw.get("at")),
+    )
+
+
+def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
+    return NodeProgress(
+        node=node,
+        instance_id=one_line(_text(raw.get("instance_id")), 32),
+        state=one_line(_text(raw.get("state")), 16) or "unknown",
+        at=moment(raw.get("at")),
+        phases={one_line(str(key), 20): value for key, value in _items(raw.get("phases")) if _is_duration(value)},
+        progress={
+            one_line(str(key), 40): one_line(str(value), 40)
+            for key, value in _items(raw.get("progress"))
+            if value is not None
+        },
+    )
+
+
+def attempt_of(
+    number: int,
+    start: Mapping[str, Any],
+    end: Mapping[str, Any] | None,
+    *,
+    nodes: Sequence[NodeProgress],
+    reporting: int,
+) -> Attempt:
+    members = start.get("nodes")
+    named = cast("list[Any]", members) if isinstance(members, list) else []
+    ids = [_text(cast("Mapping[str, Any]", one).get("instance_id")) for one in named if isinstance(one, Mapping)]
+    checkpoint = start.get("resume_from")
+    return Attempt(
+        number=number,
+        started=moment(start.get("at")),
+        instance_ids=tuple(one_line(one, 32) for one in ids),
+        resume_from=one_line(checkpoint, 200) if isinstance(checkpoint, str) else None,
+        reporting=reporting,
+        nodes=tuple(sorted(nodes, key=lambda one: one.node)),
+        outcome=None if end is None else outcome_of(end),
+    )
+
+
+def moment(raw: object) -> datetime | None:
+    """A time as nodes write it; None for what is none."""
+    try:
+        return datetime.strptime(cast(str, raw), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        return None
+
+
+def _items(raw: object) -> list[tuple[object, object]]:
+    return list(cast("Mapping[object, object]", raw).items()) if isinstance(raw, Mapping) else []
+
+
+def _is_duration(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+
+
+def _text(raw: object) -> str:
+    return raw if isinstance(raw, str) else ""
+
+
+def _whole(raw: object) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) else None
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)

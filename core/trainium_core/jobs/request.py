@@ -1,0 +1,273 @@
+"""What somebody asks of one job: the options of `trn run`, or a file with the same names."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.problems import nearest
+from trainium_core.settings.forms import FilePath, Form, Pattern, UnreadableError, WholeNumber
+from trainium_core.settings.setting import METADATA_KEY, Setting, section, setting
+
+LONGEST_NAME = 40
+
+_MOST_MINUTES = 60 * 24 * 7
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A list of texts."""
+
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if not isinstance(raw, list | tuple):
+            raise UnreadableError(f"give {self.allowed}")
+        given = cast("list[object] | tuple[object, ...]", raw)
+        if not all(isinstance(one, str) and "\0" not in one for one in given):
+            raise UnreadableError(f"give {self.allowed}")
+        return tuple(cast("list[str]", list(given)))
+
+
+@dataclass(frozen=True)
+class ExitCodes:
+    """A list of exit codes of a process."""
+
+    allowed: str = "a list of exit codes from 1 to 255, such as [75, 137]"
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> tuple[int, ...]:
+        if not isinstance(raw, list | tuple):
+            raise UnreadableError(f"give {self.allowed}")
+        codes = [WholeNumber(1, 255).read(code) for code in cast("list[object] | tuple[object, ...]", raw)]
+        return tuple(dict.fromkeys(codes))
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Environment variables by their names; those that the nodes set themselves are refused."""
+
+    allowed: str = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> dict[str, str]:
+        if not isinstance(raw, Mapping):
+            raise UnreadableError(f"give {self.allowed}")
+        given = cast(Mapping[object, object], raw)
+        for name, value in given.items():
+            if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
+                raise UnreadableError(f"{name!r} is no name of an environment variable")
+            if not isinstance(value, str) or "\0" in value:
+                raise UnreadableError(f"give {name} a text, in quotation marks")
+            if name.startswith("TRN_") or name == "HEAD_NODE":
+                raise UnreadableError(f"leave {name} out: each node sets it")
+        return dict(cast(Mapping[str, str], given))
+
+
+@dataclass(frozen=True)
+class YesNo:
+    """true or false, as TOML has them."""
+
+    allowed: str = "true or false"
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> bool:
+        if not isinstance(raw, bool):
+            raise UnreadableError("write true or false, without quotation marks")
+        return raw
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any text that a shell can hold."""
+
+    allowed: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> str:
+        if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
+            raise UnreadableError(f"give {self.allowed}")
+        return raw
+
+
+@section
+class JobRequest:
+    """One job as it is asked for. Each field is an option of `trn run` and a key of a job file."""
+
+    script: Path | None = setting(
+        "script",
+        FilePath("the path of a Python script that exists"),
+        meaning="The training script; torchrun starts it with one process for each NeuronCore of each node.",
+        default=None,
+    )
+    command: str | None = setting(
+        "command",
+        Text("a bash command, such as 'python -m evaluate'"),
+        meaning="What each node runs in place of a script under torchrun.",
+        default=None,
+    )
+    arguments: tuple[str, ...] = setting(
+        "arguments", Texts("a list of texts"), meaning="Given to the script as they are.", default=()
+    )
+    source: str | None = setting(
+        "source",
+        Text("the path of a directory"),
+        meaning="Directory that is packed and unpacked on every node.",
+        default=None,
+        left_out="the script alone",
+    )
+    name: str | None = setting(
+        "name",
+        Pattern(
+            rf"[a-z0-9]([a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?",
+            f"up to {LONGEST_NAME} small letters, digits and hyphens, neither first nor last a hyphen",
+        ),
+        meaning="What the job's id begins with; its time follows.",
+        default=None,
+        left_out="the script's name",
+    )
+    nodes: int | None = setting(
+        "nodes",
+        WholeNumber(1),
+        meaning="How many of the cluster's nodes it runs on.",
+        default=None,
+        left_out="all of them",
+    )
+    setup: str | None = setting(
+        "setup",
+        Text("a bash command, such as 'pip install --no-index wheels/*.whl'"),
+        meaning="Run once on each node before the command, in the source directory.",
+        default=None,
+    )
+    environment: Mapping[str, str] = setting(
+        "environment",
+        Variables(),
+        meaning="Environment variables of the job. No secrets: whoever may read the bucket can read them.",
+        default_factory=dict[str, str],
+        left_out="none",
+    )
+    retries: int = setting(
+        "retries",
+        WholeNumber(0, 100),
+        meaning="How often the job is started again, from its last checkpoint, after the loss of a node.",
+        default=2,
+    )
+    retry_on_exit_codes: tuple[int, ...] = setting(
+        "retry_on_exit_codes",
+        ExitCodes(),
+        meaning="Exit codes of the script after which it is started again, too.",
+        default=(),
+        left_out="none",
+    )
+    retry_on_hang: bool = setting(
+        "retry_on_hang", YesNo(), meaning="Whether it is started again after a hang.", default=True, left_out="true"
+    )
+    hang_minutes: int | None = setting(
+        "hang_minutes",
+        WholeNumber(1, _MOST_MINUTES),
+        meaning="Minutes without a line from any process of the first node after which the job counts as hung.",
+        default=None,
+        left_out="never: a first compile may be silent for an hour",
+    )
+    time_limit_minutes: int | None = setting(
+        "time_limit_minutes",
+        WholeNumber(1, _MOST_MINUTES),
+        meaning="Minutes that one attempt may run.",
+        default=None,
+        left_out="no limit",
+    )
+    checkpoint_seconds: int = setting(
+        "checkpoint_seconds",
+        WholeNumber(1, 3600),
+        meaning="Seconds between two looks at the folder of checkpoints; a new one is copied to S3.",
+        default=30,
+    )
+    resume: str | None = setting(
+        "resume",
+        Text("the id of an earlier job of the cluster; `trn jobs` lists them"),
+        meaning="Go on from the last checkpoint of an earlier job.",
+        default=None,
+    )
+
+
+def job_settings() -> tuple[Setting, ...]:
+    """Every key of a job file, in the order in which problems are shown."""
+    return tuple(one.metadata[METADATA_KEY] for one in fields(JobRequest))
+
+
+def read_job_file(path: Path) -> dict[str, Any]:
+    """The keys and raw values of a job file. `script` and `source` are relative to the file. Raises JobError."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise JobError([_file_problem(path, "a file that can be read", f"it cannot be read: {error}")]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise JobError([_file_problem(path, "TOML", f"mend it: {error}")]) from error
+    for key in ("script", "source"):
+        if isinstance(raw.get(key), str):
+            raw[key] = str(path.parent / raw[key])
+    return raw
+
+
+def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:
+    """The request that the raw values come to. shown: how a key is called where it was given, such as --nodes.
+
+    Raises JobError with every problem.
+    """
+    known = {one.key: one for one in job_settings()}
+    names = {key: key for key in known} | dict(shown or {})
+    problems = [_unknown(key, value, known) for key, value in given.items() if key not in known]
+    values: dict[str, Any] = {}
+    for key, declared in known.items():
+        if given.get(key) is not None:
+            try:
+                values[key] = declared.form.read(given[key])
+            except UnreadableError as error:
+                problems.append(_unreadable(names[key], given[key], declared.form, str(error)))
+    if not problems:
+        problems += _contradictions(values, names)
+    if problems:
+        raise JobError(problems)
+    return JobRequest(**values)
+
+
+def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[JobProblem]:
+    if ("script" in values) == ("command" in values):
+        both = "script" in values
+        fix = f"leave {names['command']} out, or {names['script']}" if both else f"give {names['script']}"
+        yield JobProblem(
+            key=names["script"],
+            got=str(values["script"]) if both else None,
+            allowed=f"one of {names['script']} and {names['command']}",
+            fix=fix,
+        )
+    if "command" in values and values.get("arguments"):
+        yield JobProblem(
+            key=names["arguments"],
+            got=list(values["arguments"]),
+            allowed=f"nothing beside {names['command']}",
+            fix="write them into the command",
+        )
+    if "command" in values and not {"name", "script"} & {*values}:
+        fix = f"give {names['name']}: there is no script that it could be called after"
+        yield JobProblem(key=names["name"], got=None, allowed="the name of the job", fix=fix)
+
+
+def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProblem:
+    close = nearest(key, tuple(known))
+    fix = f"call it {close}" if close else "leave it out"
+    return JobProblem(key=key, got=value, allowed=", ".join(known), nearest=close, fix=fix)
+
+
+def _unreadable(key: str, raw: object, form: Form, fix: str) -> JobProblem:
+    close = nearest(raw, form.choices) if isinstance(raw, str) and form.choices else None
+    return JobProblem(key=key, got=raw, allowed=form.allowed, nearest=close, fix=fix)
+
+
+def _file_problem(path: Path, allowed: str, fix: str) -> JobProblem:
+    return JobProblem(key=str(path), got=path.name, allowed=allowed, fix=fix)

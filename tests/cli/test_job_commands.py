@@ -1,0 +1,233 @@
+"""`trn run`, `jobs`, `logs` and `stop` against S3 of moto, with nodes that write what nodes write."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.running import GOOD, run
+from tests.cli.test_nodes_command import BOOTING, PROVEN
+from tests.core.job_bucket import JOB, NodesOfAJob, job_bucket
+from trainium_cli import job_cluster, job_submission
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.jobs import follow
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.job import Job
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody", "prices_of_the_snapshot")
+
+TWO = (*GOOD, "-c", "trn:nodes=2")
+
+
+@dataclass
+class Cluster:
+    """A deployed cluster. nodes: None when there is no stack. while_paused: what the nodes do between two looks."""
+
+    jobs: AwsJobs
+    writes: NodesOfAJob
+    nodes: DeployedNodes | None = PROVEN
+    while_paused: Callable[[], None] = lambda: None
+
+
+@pytest.fixture
+def prices_of_the_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_region: str) -> None:
+        return None
+
+    monkeypatch.setattr(job_submission, "AwsPrices", nobody)
+    monkeypatch.setattr("trainium_cli.jobs_command.AwsPrices", nobody)
+
+
+@pytest.fixture
+def credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster]:
+    with job_bucket() as (jobs, writes):
+        made = Cluster(jobs, writes)
+
+        class Nodes:
+            def __init__(self, _region: str) -> None: ...
+
+            def nodes(self, _stack: str) -> DeployedNodes | None:
+                return made.nodes
+
+        def jobs_of(_plan: object, _stack: str) -> AwsJobs | None:
+            return made.jobs if made.nodes else None
+
+        monkeypatch.setattr(job_submission, "AwsNodes", Nodes)
+        for module in (job_submission, job_cluster):
+            monkeypatch.setattr(module, "cluster_jobs", jobs_of)
+        monkeypatch.setattr("trainium_cli.run_command.cluster_jobs", jobs_of)
+        monkeypatch.setattr(follow.time, "sleep", lambda _seconds: made.while_paused())
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "160")
+        Path("train.py").write_text("print('hello')\n")
+        yield made
+
+
+def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) -> tuple[Result, Job]:
+    """`trn run` with nodes that start the job, print two lines and end it so."""
+    started: list[Job] = []
+
+    def nodes_work() -> None:
+        current = cluster.jobs.current()
+        assert current
+        started.append(current.job)
+        writes = replace(cluster.writes, job=current.job)
+        writes.start()
+        writes.node(0, "running", phases={"setup": 2, "running": 40}, progress={"step": 12, "loss": 2.5})
+        writes.node(1, "running")
+        writes.log(1, "[rank 0] hello\n[rank 1] hello too\n")
+        writes.put("outputs/model/weights.bin", "weights")
+        writes.put("outputs/../../evil", "no")
+        writes.end_attempt(result, **more)
+        writes.end(result, **more)
+
+    cluster.while_paused = nodes_work
+    ended = run("run", *TWO, *arguments, "train.py")
+    return ended, started[0]
+
+
+def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "succeeded", "--env", "A=b", "--name", "first")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert job.id.startswith("first-20")
+    assert (job.nodes, job.processes_per_node, job.environment) == (2, 32, {"A": "b"})
+    assert "hello\n" in ended.stdout
+    assert "hello too" not in ended.stdout
+    assert "step 12, loss 2.5" in ended.stdout
+    assert "█" in ended.stdout
+    assert f"Started {job.id}." in ended.stderr
+
+
+def test_a_job_that_failed_shows_the_first_traceback_with_node_and_rank(cluster: Cluster) -> None:
+    failure = {"reason": "ValueError: no", "traceback": "Traceback ...\nValueError: no", "node": 1, "rank": 33}
+    ended, _ = run_to_the_end(cluster, "failed", **failure)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Traceback ...\nValueError: no\n" in ended.stdout
+    assert "node 1, rank 33" in ended.stdout
+
+
+def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_folder(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
+    assert (Path("results") / "model" / "weights.bin").read_text() == "weights"
+    assert not Path("../evil").exists()
+    assert f"1 files of {job.id} are in results." in ended.stderr
+
+
+def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "succeeded", "--json")
+    shown = json.loads(ended.stdout)
+    assert (shown["status"], shown["job"]["id"]) == ("succeeded", job.id)
+
+
+def test_a_dry_run_shows_what_each_node_executes_and_starts_nothing(cluster: Cluster) -> None:
+    ended = run("run", *TWO, "--dry-run", "--env", "A=b c", "--setup", "pip list", "train.py", "--", "--epochs", "3")
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stdout.splitlines()[-3:-1] == ["export A='b c'", "pip list"]
+    assert ended.stdout.endswith("train.py --epochs 3\n")
+    assert cluster.jobs.current() is None
+
+
+def test_a_file_holds_the_options_and_options_come_before_it(cluster: Cluster) -> None:
+    Path("job.toml").write_text('script = "train.py"\nretries = 7\nnodes = 2\n')
+    shown = json.loads(run("run", *TWO, "--json", "--dry-run", "--nodes", "1", "job.toml").stdout)
+    assert (shown["retries"], shown["nodes"]) == (7, 1)
+    assert cluster.jobs.current() is None
+
+
+def test_mistakes_are_told_all_at_once_by_the_names_that_were_given() -> None:
+    ended = run("run", *TWO, "--nodes", "none", "--hang-minutes", "0", "no.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert all(f"{key}: got" in ended.stderr for key in ("SCRIPT", "--nodes", "--hang-minutes"))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
+        (BOOTING, "not all nodes are proven"),
+        (DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster), "`trn run --wake` wakes it"),
+    ],
+    ids=["no cluster", "booting", "asleep"],
+)
+def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: DeployedNodes | None, said: str) -> None:
+    cluster.nodes = nodes
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert said in ended.stderr
+    assert cluster.jobs.current() is None
+
+
+def test_a_second_job_is_refused_with_the_name_of_the_first(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"{JOB.id} runs on this cluster" in ended.stderr
+    cluster.writes.end("failed")
+    assert run("run", *TWO, "--detach", "train.py").exit_code == ExitCode.OK
+
+
+def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.end("interrupted")
+    resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
+    ended = run(*resumed)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "has no whole checkpoint" in ended.stderr
+    cluster.writes.put("checkpoints/step-10.json", {})
+    assert run(*resumed).exit_code == ExitCode.OK
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id
+
+
+def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluster) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    cluster.while_paused = interrupt
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    current = cluster.jobs.current()
+    assert current
+    assert f"trn logs {current.job.id} --follow" in ended.stderr
+
+
+def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Cluster) -> None:
+    assert "No job has been started" in run("jobs", *TWO).stdout
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.start()
+    cluster.writes.node(0, "running", phases={"first_step": 75})
+    assert f"{JOB.id}  starting" in run("jobs", *TWO).stdout
+    shown = run("jobs", *TWO, JOB.id).stdout
+    assert "first step" in shown
+    assert "75 s" in shown
+    assert run("jobs", *TWO, "train-2026").exit_code == ExitCode.NOT_READY
+
+
+def test_logs_of_one_rank_are_those_of_its_node(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.start()
+    cluster.writes.log(1, "[rank 3] of three\n", node=1)
+    assert run("logs", *TWO, "--rank", "3").stdout == "[rank 3] of three\n"
+    assert json.loads(run("logs", *TWO, "--rank", "3", "--json").stdout)[0]["text"] == "of three"
+    assert "allowed: 0 to 3" in run("logs", *TWO, "--rank", "4").stderr
+
+
+def test_stop_asks_the_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.while_paused = lambda: cluster.writes.end("stopped")
+    ended = run("stop", *TWO)
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stdout == f"{JOB.id} is over: stopped.\n"
+    assert run("stop", *TWO).exit_code == ExitCode.OK

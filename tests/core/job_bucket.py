@@ -1,0 +1,63 @@
+"""A bucket of node records in moto, and what the nodes of a cluster write into it for a job."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from moto import mock_aws
+
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.job import Job
+
+REGION, BUCKET = "us-west-2", "trn-records"
+NOON = "2026-11-22T12:00:00Z"
+NODES = ("i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb")
+JOB = Job(
+    id="train-20261122-120000",
+    name="train",
+    cluster="trn-pilot",
+    submitted_at=NOON,
+    nodes=2,
+    processes_per_node=2,
+    command="torchrun train.py",
+)
+
+
+@dataclass(frozen=True)
+class NodesOfAJob:
+    """Writes as the nodes do, in the form of the page about jobs."""
+
+    s3: Any
+    job: Job = JOB
+
+    def put(self, path: str, content: Any) -> None:
+        body = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+        self.s3.put_object(Bucket=BUCKET, Key=f"jobs/{self.job.id}/{path}", Body=body)
+
+    def start(self, attempt: int = 1, **more: Any) -> None:
+        nodes = [{"instance_id": node, "address": f"10.0.0.{number}"} for number, node in enumerate(NODES)]
+        self.put(f"attempts/{attempt}/start.json", {"attempt": attempt, "at": NOON, "nodes": nodes, **more})
+
+    def node(self, number: int, state: str, attempt: int = 1, **more: Any) -> None:
+        told = {"instance_id": NODES[number], "state": state, "at": NOON, **more}
+        self.put(f"attempts/{attempt}/nodes/{number}.json", told)
+
+    def log(self, chunk: int, text: str, *, node: int = 0, attempt: int = 1) -> None:
+        self.put(f"attempts/{attempt}/logs/node-{node}/{chunk:06}.log", text)
+
+    def end_attempt(self, result: str, attempt: int = 1, **more: Any) -> None:
+        self.put(f"attempts/{attempt}/end.json", {"result": result, "at": NOON, **more})
+
+    def end(self, result: str, **more: Any) -> None:
+        self.put("end.json", {"result": result, "at": NOON, **more})
+
+
+@contextmanager
+def job_bucket() -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
+    with mock_aws():
+        s3 = boto3.client("s3", region_name=REGION)
+        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        yield AwsJobs(REGION, BUCKET), NodesOfAJob(s3)

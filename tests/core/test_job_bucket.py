@@ -1,0 +1,177 @@
+"""The jobs in S3: one at a time, and where each stands by what its nodes wrote."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.core.job_bucket import BUCKET, JOB, NODES, NodesOfAJob, job_bucket
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.follow import UNANSWERED, JobFollower, LogLine
+from trainium_core.jobs.progress import JobState
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+OTHER = replace(JOB, id="other-20261122-130000")
+
+
+@pytest.fixture
+def bucket() -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
+    with job_bucket() as both:
+        yield both
+
+
+@pytest.fixture
+def jobs(bucket: tuple[AwsJobs, NodesOfAJob]) -> AwsJobs:
+    return bucket[0]
+
+
+@pytest.fixture
+def nodes(bucket: tuple[AwsJobs, NodesOfAJob]) -> NodesOfAJob:
+    assert bucket[0].submit(JOB, b"source", over=None)
+    return bucket[1]
+
+
+def status(jobs: AwsJobs) -> str:
+    state = jobs.state(JOB.id)
+    assert state
+    return state.status
+
+
+def test_a_job_that_was_submitted_is_the_current_one(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    current = jobs.current()
+    assert current
+    assert current.job == JOB
+    stored = nodes.s3.get_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/source.tar.gz")
+    assert stored["Body"].read() == b"source"
+
+
+@pytest.mark.usefixtures("nodes")
+def test_of_two_that_are_submitted_at_the_same_time_one_is_refused(jobs: AwsJobs) -> None:
+    assert not jobs.submit(OTHER, b"", over=None)
+    before = jobs.current()
+    assert jobs.submit(OTHER, b"", over=before)
+    assert not jobs.submit(JOB, b"", over=before)
+
+
+def test_a_bucket_without_jobs_has_none(jobs: AwsJobs) -> None:
+    assert (jobs.current(), jobs.state(JOB.id), list(jobs.job_ids())) == (None, None, [])
+
+
+def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    seen = [status(jobs)]
+    nodes.start()
+    nodes.node(0, "running")
+    seen.append(status(jobs))
+    nodes.node(1, "running")
+    seen.append(status(jobs))
+    nodes.end_attempt("node-lost", reason="i-0b does not answer")
+    seen.append(status(jobs))
+    nodes.start(2, resume_from="step-10")
+    seen.append(status(jobs))
+    nodes.end("succeeded")
+    seen.append(status(jobs))
+    assert seen == [
+        "waiting for the nodes",
+        "starting",
+        "running",
+        "node-lost, waiting for the nodes",
+        "starting",
+        "succeeded",
+    ]
+
+
+def test_every_node_is_read_when_that_is_wanted(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.start()
+    for number in range(2):
+        nodes.node(number, "running", phases={"setup": number + 1.5}, progress={"step": 7} if not number else {})
+    state = jobs.state(JOB.id, every_node=True)
+    assert state
+    (attempt,) = state.attempts
+    assert attempt.instance_ids == NODES
+    assert [node.phases["setup"] for node in attempt.nodes] == [1.5, 2.5]
+    assert attempt.nodes[0].progress == {"step": "7"}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
+def test_what_a_node_writes_is_not_believed(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
+    nodes.put("attempts/1/start.json", content)
+    nodes.put("attempts/1/nodes/0.json", content)
+    nodes.put("end.json", content)
+    state = jobs.state(JOB.id, every_node=True)
+    assert state
+    assert state.outcome
+    assert (state.outcome.result, state.outcome.node) == ("failed", None)
+
+
+def test_a_stop_is_written_for_the_nodes(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.start()
+    jobs.stop(JOB.id, "trn stop", "2026-11-22T12:10:00Z")
+    assert status(jobs) == "stopping"
+
+
+def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.put("checkpoints/step-10/model.pt", "x")
+    nodes.put("checkpoints/step-10.json", {})
+    nodes.put("checkpoints/step-20/model.pt", "x")
+    nodes.put("checkpoints/step-20/a.json", {})
+    assert jobs.checkpoints(JOB.id) == ["step-10"]
+
+
+def test_s3_without_the_bucket_is_told(jobs: AwsJobs) -> None:
+    gone = AwsJobs(jobs.region, "no-such-bucket")
+    with pytest.raises(UnavailableError, match="NoSuchBucket"):
+        gone.current()
+    with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
+        gone.submit(JOB, b"", over=None)
+
+
+def followed(jobs: AwsJobs, **options: int) -> tuple[list[str], list[str]]:
+    """The lines and the states until the end."""
+    events = list(JobFollower(JOB.id, jobs, pause=lambda _: None, **options).events())
+    lines = [event.text for event in events if isinstance(event, LogLine)]
+    return lines, [event.status for event in events if isinstance(event, JobState)]
+
+
+def test_following_shows_the_first_rank_and_tracebacks_of_its_neighbours(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.start()
+    nodes.log(1, "[rank 0] one\n[rank 1] hidden\nfrom torchrun\n[rank 1] Traceback (most recent call last):\n[rank")
+    nodes.log(2, ' 1]   File "train.py"\n[rank 1] ValueError: no\n[rank 1] hidden too\n[rank 0] last')
+    nodes.end("failed", reason="ValueError: no")
+    lines, states = followed(jobs)
+    assert lines == [
+        "one",
+        "from torchrun",
+        "Traceback (most recent call last):",
+        '  File "train.py"',
+        "ValueError: no",
+        "last",
+    ]
+    assert states == ["failed"]
+
+
+def test_following_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.start()
+    nodes.log(1, "[rank 2] mine\n[rank 3] next\n", node=1)
+    nodes.log(1, "[rank 0] first\n", node=0)
+    nodes.end("succeeded")
+    assert followed(jobs, rank=2)[0] == ["mine"]
+
+
+def test_following_goes_through_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    for attempt in (1, 2):
+        nodes.start(attempt)
+        nodes.log(1, f"[rank 0] of {attempt}\n", attempt=attempt)
+        nodes.end_attempt("node-lost" if attempt == 1 else "succeeded", attempt)
+    nodes.end("succeeded")
+    assert followed(jobs)[0] == ["of 1", "of 2"]
+    assert followed(jobs, attempt=2)[0] == ["of 2"]
+
+
+def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
+    pauses: list[float] = []
+    follower = JobFollower(JOB.id, AwsJobs(jobs.region, "no-such-bucket"), pause=pauses.append)
+    with pytest.raises(UnavailableError):
+        list(follower.events())
+    assert len(pauses) == UNANSWERED - 1

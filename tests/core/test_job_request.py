@@ -1,0 +1,114 @@
+"""What is asked of a job: options and file mean the same, and everything wrong is told at once."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.plans import plans
+from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.request import JobRequest, job_request, job_settings, read_job_file
+from trainium_core.plan import Plan
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+PLAN = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=4)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text("print('hello')\n")
+    return path
+
+
+def problems_of(given: dict[str, Any]) -> list[str]:
+    with pytest.raises(JobError) as caught:
+        job_request(given)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_script_alone_is_a_request(script: Path) -> None:
+    assert job_request({"script": str(script)}) == JobRequest(script=script)
+
+
+def test_a_file_and_options_mean_the_same(script: Path) -> None:
+    file = script.with_name("job.toml")
+    file.write_text(
+        'script = "train.py"\nnodes = 2\nretries = 0\nretry_on_exit_codes = [75]\nenvironment = { A = "b" }\n'
+        'arguments = ["--epochs", "3"]\n'
+    )
+    options = {"nodes": "2", "retries": "0", "retry_on_exit_codes": ("75",), "environment": {"A": "b"}}
+    of_options = job_request({"script": str(script), **options, "arguments": ("--epochs", "3")})
+    assert job_request(read_job_file(file)) == of_options
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    wrong = {"script": "no.py", "nodes": 0, "retries": "many", "nodez": 3, "environment": {"TRN_X": "1"}}
+    found = problems_of(wrong)
+    assert len(found) == len(wrong)
+    assert any("nodez: got 3" in problem and "nearest: nodes" in problem for problem in found)
+    assert any("leave TRN_X out" in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ({}, "give script"),
+        ({"command": "true"}, "give name"),
+        ({"command": "true", "name": "x", "arguments": ["a"]}, "write them into the command"),
+        ({"command": "true", "name": "X"}, "small letters"),
+        ({"command": "true", "name": "x", "retry_on_hang": "no"}, "true or false"),
+        ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
+        ({"command": "true", "name": "x", "environment": {"A": 1}}, "give A a text"),
+        ({"command": " "}, "give a bash command"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_fix(given: dict[str, Any], fix: str) -> None:
+    assert any(fix in problem for problem in problems_of(given))
+
+
+def test_a_script_and_a_command_exclude_each_other(script: Path) -> None:
+    (problem,) = problems_of({"script": str(script), "command": "true"})
+    assert "leave command out, or script" in problem
+
+
+def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text("nodes = = 2\n")
+    with pytest.raises(JobError, match="line 1"):
+        read_job_file(file)
+
+
+def test_every_key_has_a_meaning_that_people_can_read() -> None:
+    for setting in job_settings():
+        assert setting.meaning.endswith(".")
+
+
+@given(plans())
+def test_every_node_is_given_the_same_line_with_the_ranks_of_the_roster(plan: Plan) -> None:
+    job = new_job(plan, JobRequest(script=Path("a/train me.py")), script="a/train me.py", now=NOON)
+    assert f"--nproc_per_node={plan.neuron_cores_per_node} " in job.command
+    assert "--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE " in job.command
+    assert job.command.endswith("'a/train me.py'")
+    assert job.nodes == plan.nodes
+
+
+@given(st.text("aZ09 ._-/é\n", max_size=60))
+def test_the_id_of_a_job_is_one_whatever_the_script_is_called(name: str) -> None:
+    job = new_job(PLAN, JobRequest(), script=f"{name}.py", now=NOON)
+    assert Job.from_json(job.to_json()) == job
+
+
+def test_more_nodes_than_the_cluster_has_are_refused() -> None:
+    with pytest.raises(JobError, match="nodes: got 5"):
+        new_job(PLAN, JobRequest(nodes=5), script="train.py", now=NOON)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "id": "../x"}'])
+def test_what_is_no_job_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a job"):
+        Job.from_json(text)
