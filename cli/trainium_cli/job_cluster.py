@@ -44,12 +44,12 @@ def read_cluster(
 
 def cluster_jobs(plan: Plan, stack: str) -> AwsJobs | None:
     """The jobs of a stack; None when there is no such stack. Raises UnavailableError."""
-    outputs = AwsStacks(plan.region).stack_outputs(stack)
-    if outputs is None:
+    deployed = AwsStacks(plan.region).deployed_stack(stack)
+    if deployed is None:
         return None
-    if RECORDS_OUTPUT not in outputs:
+    if RECORDS_OUTPUT not in deployed.outputs:
         raise UnavailableError(f"the stack {stack} has no output {RECORDS_OUTPUT}: it is not one of a cluster's nodes")
-    return AwsJobs(plan.region, outputs[RECORDS_OUTPUT])
+    return AwsJobs(plan.region, deployed.outputs[RECORDS_OUTPUT])
 
 
 def no_stack(plan: Plan, stack: str) -> str:

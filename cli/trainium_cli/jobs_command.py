@@ -32,7 +32,7 @@ def jobs(
     as_json: bool,
     stack: str,
 ) -> None:
-    """List the jobs of the cluster, or show where JOB stands and where its time went.
+    """List the jobs of the cluster, or show where the time of one went.
 
     Exit code 0: shown. 1: there is no such job, or no cluster. 3: could not tell.
     """

@@ -28,9 +28,10 @@ def logs(
     as_json: bool,
     stack: str,
 ) -> None:
-    """Show what JOB has printed; default the last one that was started.
+    """Show what a job has printed.
 
-    Without --rank: the lines of the first process, and the tracebacks of the others on its node.
+    Default: the last one that was started. Without --rank: the lines of the first process, and the tracebacks of the
+    others on its node.
 
     Exit code with --follow as with `trn run`; else 0: shown. 1: there is no such job. 3: could not tell.
     """

@@ -86,7 +86,7 @@ def run(
     yes: bool,
     **options: Any,
 ) -> None:
-    """Run a training script on every node of the cluster.
+    """Run a training script on every node, and follow it to its result.
 
     SCRIPT runs under torchrun with one process for each NeuronCore of each node; what follows -- is given to it:
 

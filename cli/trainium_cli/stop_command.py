@@ -20,10 +20,10 @@ from trainium_runtime.errors import RequestRefusedError
 def stop(
     job: str | None, detach: bool, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str
 ) -> None:
-    """End JOB on all its nodes; default the one that runs.
+    """End a job on all its nodes.
 
-    Its processes are told to end, and killed when they have not within seconds. Checkpoints and outputs that are whole
-    are kept: `trn run --resume JOB` goes on from them. A job that is over is left as it is.
+    Default: the one that runs. Its processes are told to end, and killed when they have not within seconds. Whole
+    checkpoints and outputs are kept: `trn run --resume JOB` goes on from them. A job that is over is left as it is.
 
     Exit code 0: it has ended. 1: there is no such job, or it was not stopped. 3: could not tell, or not waited for.
     """

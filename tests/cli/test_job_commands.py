@@ -63,11 +63,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster
         def jobs_of(_plan: object, _stack: str) -> AwsJobs | None:
             return made.jobs if made.nodes else None
 
+        def pause(_seconds: float) -> None:
+            made.while_paused()
+
         monkeypatch.setattr(job_submission, "AwsNodes", Nodes)
         for module in (job_submission, job_cluster):
             monkeypatch.setattr(module, "cluster_jobs", jobs_of)
         monkeypatch.setattr("trainium_cli.run_command.cluster_jobs", jobs_of)
-        monkeypatch.setattr(follow.time, "sleep", lambda _seconds: made.while_paused())
+        monkeypatch.setattr(follow.time, "sleep", pause)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("COLUMNS", "160")
         Path("train.py").write_text("print('hello')\n")

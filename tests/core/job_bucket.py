@@ -1,7 +1,7 @@
 """A bucket of node records in moto, and what the nodes of a cluster write into it for a job."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,9 +55,13 @@ class NodesOfAJob:
         self.put("end.json", {"result": result, "at": NOON, **more})
 
 
+def _s3() -> Any:
+    return boto3.client("s3", REGION)
+
+
 @contextmanager
-def job_bucket() -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
+def job_bucket() -> Generator[tuple[AwsJobs, NodesOfAJob]]:
     with mock_aws():
-        s3 = boto3.client("s3", region_name=REGION)
+        s3 = _s3()
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         yield AwsJobs(REGION, BUCKET), NodesOfAJob(s3)
