@@ -55,13 +55,13 @@ class NodesOfAJob:
         self.put("end.json", {"result": result, "at": NOON, **more})
 
 
-def _s3() -> Any:
-    return boto3.client("s3", REGION)
+def _client(service: str) -> Any:
+    return boto3.client(service, REGION)
 
 
 @contextmanager
 def job_bucket() -> Generator[tuple[AwsJobs, NodesOfAJob]]:
     with mock_aws():
-        s3 = _s3()
+        s3 = _client("s3")
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         yield AwsJobs(REGION, BUCKET), NodesOfAJob(s3)
