@@ -43,21 +43,23 @@ notice_received = False
 def main() -> None:
     options = read_options()
     signal.signal(signal.SIGUSR1, remember_notice)
-    device = find_device(options.device)
+    kind = find_kind_of_device(options.device)
     if PROCESSES > 1:
-        dist.init_process_group(BACKENDS[device.type])
+        dist.init_process_group(BACKENDS[kind])  # before the device: XLA's runtime learns its rank here
+    device = torch_xla.device() if kind == "xla" else torch.device(kind)
 
     data = read_data(options)
     torch.manual_seed(options.seed)  # the same first weights in every process
     shape = {name: getattr(options, name) for name in ("context", "width", "layers", "heads")}
     model = LanguageModel(**shape).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
-    settings = {**shape, "batch": options.batch * PROCESSES, "seed": options.seed}
+    settings = {**shape, "batch": options.batch * PROCESSES}
+    settings |= {"seed": options.seed, "learning_rate": options.learning_rate}
     first = resume(options, settings, model, optimizer)
-    check_same_step(first, device)
+    check_processes(first, device)
     if RANK == 0:
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        print(f"{parameters:,} parameters, {PROCESSES} process(es) on {device.type}, after step {first}", flush=True)
+        print(f"{device.type}, processes: {PROCESSES}, parameters: {parameters:,}, after step {first}", flush=True)
 
     stopping = False
     reported, report_time = first, time.monotonic()
@@ -98,7 +100,7 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    """Folders are those of `trn run`, else of a SageMaker training job, else of the current folder."""
+    """Folders are those of the job, on a cluster or in SageMaker, else in the current one."""
 
     def folder(*variables: str, default: str) -> Path:
         return Path(next((os.environ[name] for name in variables if name in os.environ), default))
@@ -118,9 +120,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--report-every", **number, default=1, help="steps")
     parser.add_argument("--checkpoint-every", **number, default=50, help="steps")
     parser.add_argument("--data", type=Path, default=Path(__file__).with_name("persuasion.txt"))
-    parser.add_argument(
-        "--checkpoints", type=Path, default=folder("TRN_CHECKPOINT_DIR", "TRN_CHECKPOINTS", default="checkpoints")
-    )
+    parser.add_argument("--checkpoints", type=Path, default=folder("TRN_CHECKPOINT_DIR", default="checkpoints"))
     parser.add_argument("--outputs", type=Path, default=folder("TRN_OUTPUT_DIR", "SM_MODEL_DIR", default="outputs"))
     options = parser.parse_args()
     if options.width % options.heads:
@@ -140,17 +140,18 @@ def remember_notice(_signal: int, _frame: FrameType | None) -> None:
     notice_received = True
 
 
-def find_device(wanted: str) -> torch.device:
-    """The one device of this process: the runtime gives each process its own NeuronCore."""
-    native = torch.accelerator.is_available() and torch.accelerator.current_accelerator().type == "neuron"
+def find_kind_of_device(wanted: str) -> str:
+    """The runtime gives each process its own NeuronCore: no index is needed."""
+    accelerator = torch.accelerator.current_accelerator()
+    native = accelerator is not None and accelerator.type == "neuron"
     found = {"neuron": native, "xla": torch_xla is not None, "cpu": True}
     if wanted == "auto":
-        wanted = next(name for name, is_there in found.items() if is_there)
+        wanted = next(kind for kind, is_there in found.items() if is_there)
         if wanted == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
             print("this machine has Neuron devices, but this Python has no PyTorch for them: on the CPU", flush=True)
     if not found[wanted]:
         sys.exit(f"train.py: there is no device {wanted} for this Python's PyTorch")
-    return torch_xla.device() if wanted == "xla" else torch.device(wanted)
+    return wanted
 
 
 def read_data(options: argparse.Namespace) -> Tensor:
@@ -187,7 +188,7 @@ def average(tensors: list[Tensor]) -> None:
         tensor.copy_(mean.view_as(tensor))
 
 
-def save_checkpoint(folder: Path, step: int, settings: dict[str, int], model: Any, optimizer: Any) -> None:
+def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: Any, optimizer: Any) -> None:
     """A folder of its own, renamed into place once it is whole and on the disk."""
     place = folder / CHECKPOINT_NAME.format(step)
     if place.exists():
@@ -220,7 +221,7 @@ def on_cpu(state: Any) -> Any:
     return state.cpu() if isinstance(state, Tensor) else state
 
 
-def resume(options: argparse.Namespace, settings: dict[str, int], model: Any, optimizer: Any) -> int:
+def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, optimizer: Any) -> int:
     """The step after which to go on: that of the checkpoint named by `trn run`, else of the newest one, else 0."""
     named = os.environ.get("TRN_RESUME_FROM")
     place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
@@ -238,10 +239,14 @@ def resume(options: argparse.Namespace, settings: dict[str, int], model: Any, op
     return state["step"]
 
 
-def check_same_step(step: int, device: torch.device) -> None:
-    """Nodes with different checkpoints would train different models and average their gradients without an error."""
+def check_processes(step: int, device: torch.device) -> None:
+    """All take part and go on from the same step. Gradients would be averaged without an error if not."""
     if PROCESSES == 1:
         return
+    present = torch.ones(1).to(device)
+    dist.all_reduce(present)
+    if present.item() != PROCESSES:
+        sys.exit(f"train.py: {present.item():.0f} of {PROCESSES} processes take part in an all-reduce on {device.type}")
     extremes = torch.tensor([step, -step], dtype=torch.float32).to(device)
     dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
     latest, earliest = (abs(int(extreme)) for extreme in extremes.tolist())

@@ -14,7 +14,8 @@ from tests.layout.repository import ROOT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.jobs.source_package import pack_source
 
-EXAMPLE = ROOT / "examples" / "sagemaker" / "train.py"
+EXAMPLE = ROOT / "examples" / "lm"
+TINY = ("--width", "32", "--layers", "1", "--heads", "2", "--context", "32")
 PLAN = small_plan()
 ONE_NODE = ("algo-1",)
 TWO_NODES = ("127.0.0.1", "127.0.0.2")
@@ -48,8 +49,9 @@ class Run:
 
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> Run:
-    job = replace(with_variables(JOB), arguments=("--epochs", "60"), hyperparameters={"report-every": "30"})
-    node = container(tmp_path_factory.mktemp("node"), PLAN, job, pack_source(EXAMPLE))
+    job = replace(with_variables(JOB), arguments=(*TINY, "--steps", "20"), hyperparameters={"report-every": "10"})
+    source = pack_source(Path("train.py"), EXAMPLE)
+    node = container(tmp_path_factory.mktemp("node"), PLAN, job, source)
     code, said = node.run(torch_python)
     return Run(node=node, code=code, said=said)
 
@@ -57,22 +59,23 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> R
 def test_the_example_trains_in_two_processes_and_leaves_model_and_checkpoint(first_run: Run) -> None:
     ml = first_run.node.ml
     assert first_run.code == 0, first_run.said
-    assert "epoch 60 of 60" in first_run.said
-    assert "2 processes" in first_run.said
-    assert "learned slope" in first_run.said
+    assert "processes: 2" in first_run.said
+    assert "TRN step=20 " in first_run.said
     assert (ml / "model" / "model.pt").stat().st_size > 0
-    assert (ml / "checkpoints" / "last.pt").stat().st_size > 0
+    assert (ml / "checkpoints" / "step-00000020" / "state.pt").stat().st_size > 0
     assert not (ml / "output" / "failure").exists()
 
 
 def test_a_second_job_goes_on_from_the_checkpoints_of_the_first(first_run: Run, torch_python: Path) -> None:
     request = dict(first_run.node.request)
-    request["AlgorithmSpecification"] = {**request["AlgorithmSpecification"], "ContainerArguments": ["--epochs", "90"]}
+    arguments = [*TINY, "--steps", "30"]
+    request["AlgorithmSpecification"] = {**request["AlgorithmSpecification"], "ContainerArguments": arguments}
     request["Environment"] = {**request["Environment"], "TRN_RENDEZVOUS_PORT": free_port()}
     code, said = replace(first_run.node, request=request).run(torch_python)
     assert code == 0, said
-    assert "goes on after epoch 60" in said
-    assert "epoch 30 of 90" not in said
+    assert "after step 20" in said
+    assert "TRN step=30 " in said
+    assert "TRN step=1 " not in said
 
 
 def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:

@@ -138,14 +138,14 @@ def test_a_variable_of_the_job_wins() -> None:
 
 def test_the_script_learns_where_its_checkpoints_go() -> None:
     made = request()
-    assert made["Environment"]["TRN_CHECKPOINTS"] == made["CheckpointConfig"]["LocalPath"] == "/opt/ml/checkpoints"
+    assert made["Environment"]["TRN_CHECKPOINT_DIR"] == made["CheckpointConfig"]["LocalPath"] == "/opt/ml/checkpoints"
     assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
 
 
 def test_without_checkpoints_there_is_no_word_of_them() -> None:
     made = request(checkpoint_url=None)
     assert "CheckpointConfig" not in made
-    assert "TRN_CHECKPOINTS" not in made["Environment"]
+    assert "TRN_CHECKPOINT_DIR" not in made["Environment"]
 
 
 def test_time_limits_are_in_seconds() -> None:

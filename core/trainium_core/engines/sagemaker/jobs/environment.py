@@ -11,8 +11,8 @@ EXPECTED_PROCESSES = "TRN_EXPECTED_PROCESSES"
 RENDEZVOUS_PORT = "TRN_RENDEZVOUS_PORT"
 """Variables that the container entry reads."""
 
-CHECKPOINTS = "TRN_CHECKPOINTS"
-"""Variable by which the training script finds the folder that SageMaker keeps in S3."""
+CHECKPOINTS = "TRN_CHECKPOINT_DIR"
+"""Variable by which the training script finds the folder that SageMaker keeps in S3; of the same name on a cluster."""
 
 
 def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
