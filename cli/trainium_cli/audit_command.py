@@ -51,16 +51,16 @@ def audit_command(
             print_json({"error": str(error)})
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
-    told = audit_as_json(found)
+    document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:
-        report = str(_write(found, told, folder))
+        report = str(_write(found, document, folder))
     except OSError as error:
         report = None
         click.echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
         code = code or ExitCode.COULD_NOT_TELL
     if as_json:
-        print_json({**told, "report": report})
+        print_json({**document, "report": report})
     else:
         _show(found, report)
     raise click.exceptions.Exit(code)
@@ -74,13 +74,13 @@ def _ask(plan: Plan, stacks: Sequence[str]) -> Audit:
             AwsAuditedAccount(plan.region),
             stack_names=stacks,
             now=datetime.now(UTC),
-            tell=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+            on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
         )
 
 
-def _write(found: Audit, told: object, folder: Path) -> Path:
+def _write(found: Audit, document: object, folder: Path) -> Path:
     name = f"audit-{found.cluster}-{found.time.strftime('%Y%m%dT%H%M%SZ')}"
-    (folder / f"{name}.json").write_text(json.dumps(told, default=str, indent=2) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(document, default=str, indent=2) + "\n", encoding="utf-8")
     page = folder / f"{name}.md"
     page.write_text(audit_as_page(found), encoding="utf-8")
     return page

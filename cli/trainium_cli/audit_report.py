@@ -50,13 +50,13 @@ def resources_table(resources: Sequence[Audited]) -> Table:
 
 
 def _in_words(one: Audited) -> str:
-    told = (one.resource.name, one.resource.detail, one.resource.state.lower())
-    return ", ".join(part for part in told if part)
+    parts = (one.resource.name, one.resource.detail, one.resource.state.lower())
+    return ", ".join(part for part in parts if part)
 
 
 def _row(one: Audited) -> tuple[str, ...]:
-    told = [one.resource.name, *([one.resource.detail] if one.resource.detail else [])]
-    return (one.kind, ": ".join(told), one.resource.state, ", ".join(one.found_by), _price(one))
+    parts = [one.resource.name, *([one.resource.detail] if one.resource.detail else [])]
+    return (one.kind, ": ".join(parts), one.resource.state, ", ".join(one.found_by), _price(one))
 
 
 def _price(one: Audited) -> str:

@@ -68,13 +68,13 @@ def capacity(
         return
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=WAYS_TO_GET_CAPACITY)
     places, clients = chosen_regions(plan, regions), Clients()
-    wish = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
+    request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
     with waiting(f"Asking AWS in {len(places)} regions ..."):
-        found = search_capacity(wish, places, lambda region: AwsAccount(region, clients=clients))
+        found = search_capacity(request, places, lambda region: AwsAccount(region, clients=clients))
     if as_json:
-        print_json(found_as_json(wish, found, overrides))
+        print_json(found_as_json(request, found, overrides))
     else:
-        show_found(wish, found, overrides)
+        show_found(request, found, overrides)
     raise click.exceptions.Exit(_EXIT_CODES[outlook(found.options)])
 
 

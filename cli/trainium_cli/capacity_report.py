@@ -32,17 +32,17 @@ _TOLD = {
 }
 
 
-def found_as_json(wish: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
+def found_as_json(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
     """Amounts are US dollars, None where they are not known."""
     return {
         "outlook": outlook(found.options),
-        "instance_type": wish.plan.instance_type,
-        "nodes": wish.plan.nodes,
-        "hours": wish.hours,
+        "instance_type": request.plan.instance_type,
+        "nodes": request.plan.nodes,
+        "hours": request.hours,
         "options": [
             {
                 **{key: float(value) if isinstance(value, Decimal) else value for key, value in asdict(option).items()},
-                "next": next_command(wish, option, overrides),
+                "next": next_command(request, option, overrides),
             }
             for option in found.options
         ],
@@ -51,10 +51,10 @@ def found_as_json(wish: CapacityRequest, found: Found, overrides: Sequence[str])
     }
 
 
-def show_found(wish: CapacityRequest, found: Found, overrides: Sequence[str]) -> None:
-    out, plan = console(), wish.plan
+def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> None:
+    out, plan = console(), request.plan
     nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
-    out.print(f"{nodes} of {plan.instance_type} for {wish.hours} h, US dollars\n", style="bold")
+    out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
     ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
     if ways:
         numbers = ["Hours", "In all", "Node-hour", "Score"]
@@ -70,7 +70,7 @@ def show_found(wish: CapacityRequest, found: Found, overrides: Sequence[str]) ->
     if best:
         out.print("What to type next, for the best of each way:")
         for number, option in best:
-            out.print(f"  {number:>2}  {next_command(wish, option, overrides)}", soft_wrap=True)
+            out.print(f"  {number:>2}  {next_command(request, option, overrides)}", soft_wrap=True)
         out.print()
     for note in _notes(found):
         out.print(note)
@@ -91,7 +91,7 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
         yield Text(prospect, _STYLES[prospect]), "\n".join(whats), why, ", ".join(places)
 
 
-def next_command(wish: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
+def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
     """What to type to go on with an option; None where it is none. `overrides`: the -c that were given."""
     if option.prospect in ("unknown", "no"):
         return None
@@ -100,7 +100,7 @@ def next_command(wish: CapacityRequest, option: CapacityOption, overrides: Seque
     given = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
     start = ["trn", "preflight"]
     if option.buys_from:
-        start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(wish.hours)]
+        start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(request.hours)]
         # A plan for a Capacity Block needs the id that buying it will give.
         given = [setting for setting in given if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
     return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])

@@ -49,9 +49,9 @@ class CdkRun:
 
             def hear(line: str) -> None:
                 self.said.append(line)
-                _tell(reporter, line)
+                _report(reporter, line)
 
-            reporter.tell("cdk", "making the template")
+            reporter.report("cdk", "making the template")
             return run_cdk(self._command, self._folder, hear)
 
     @property
@@ -64,11 +64,11 @@ class CdkRun:
         return [line for line in self.said if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
 
 
-def _tell(reporter: ProgressReporter, line: str) -> None:
+def _report(reporter: ProgressReporter, line: str) -> None:
     event = cdk_event(line)
     if event is None:
         return
     if event.failed:
-        reporter.tell("failed", event.what, ended=True)
+        reporter.report("failed", event.what, ended=True)
     else:
-        reporter.tell("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")
+        reporter.report("resources", f"{event.counted}; {event.verb} {event.kind} {event.what}")

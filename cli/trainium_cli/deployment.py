@@ -49,7 +49,7 @@ def deploy_stacks(stacks: Sequence[str], *, region: str, overrides: Sequence[str
     if code == 0:
         click.echo("\n".join(["Deployed.", *run.outputs]))
         return ExitCode.OK
-    _tell_why(account, stacks, before, run)
+    _explain_failures(account, stacks, before, run)
     return ExitCode.NOT_READY
 
 
@@ -61,8 +61,10 @@ def _last_events(account: AwsStackEvents, stacks: Sequence[str]) -> Mapping[str,
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
 
 
-def _tell_why(account: AwsStackEvents, stacks: Sequence[str], before: Mapping[str, str | None], run: CdkRun) -> None:
-    told = False
+def _explain_failures(
+    account: AwsStackEvents, stacks: Sequence[str], before: Mapping[str, str | None], run: CdkRun
+) -> None:
+    explained = False
     for stack in stacks:
         try:
             failure = deployment_failure(account.stack_events(stack, after=before[stack]))
@@ -70,9 +72,9 @@ def _tell_why(account: AwsStackEvents, stacks: Sequence[str], before: Mapping[st
             click.echo(f"\nWhy {stack} failed could not be asked: {error}", err=True)
             continue
         if failure is not None:
-            told = True
+            explained = True
             reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
             click.echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
             click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
-    if not told:
+    if not explained:
         click.echo(f"\nThe CDK CLI ended without having deployed.\n{run.last_words}".rstrip(), err=True)

@@ -15,7 +15,7 @@ from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.teardown import Outcome, Scope, scope_of, take_down, verdict
+from trainium_core.teardown import Outcome, Scope, find_scope, take_down, verdict
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, inventory
 from trainium_core.teardown.step import Progress
@@ -45,7 +45,7 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
     account = AwsTeardown(plan.region)
     try:
         with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
-            scope = scope_of(account, plan.cluster_name)
+            scope = find_scope(account, plan.cluster_name)
             found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
     except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
@@ -62,8 +62,8 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
     try:
         outcomes = _take_down(account, scope, grace)
     except KeyboardInterrupt:
-        told = "\nInterrupted. What is deleted is gone; run `trn destroy` again, it goes on."
-        _end(ExitCode.NOT_READY, told, as_json=as_json)
+        message = "\nInterrupted. What is deleted is gone; run `trn destroy` again, it goes on."
+        _end(ExitCode.NOT_READY, message, as_json=as_json)
     if as_json:
         print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
     else:
@@ -74,10 +74,10 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
 def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Outcome, ...]:
     with ProgressReporter() as reporter:
 
-        def tell(step: str, progress: Progress) -> None:
-            reporter.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+        def on_progress(step: str, progress: Progress) -> None:
+            reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
-        return take_down(account, scope, tell=tell, pause=time.sleep, grace=grace)
+        return take_down(account, scope, on_progress=on_progress, pause=time.sleep, grace=grace)
 
 
 def _nothing(found: Inventory, scope: Scope, region: str, *, as_json: bool) -> NoReturn:

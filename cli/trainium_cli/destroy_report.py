@@ -26,8 +26,8 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
         rows = [(one.what, one.name, one.detail) for one in found.going]
         screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
     show_kept(found.kept, region)
-    for told in found.unknown:
-        screen.print(f"\nunknown: {told}", style="magenta")
+    for reason in found.unknown:
+        screen.print(f"\nunknown: {reason}", style="magenta")
     for stack in scope.foreign:
         screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
 
@@ -45,14 +45,14 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
     screen = console()
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
-            screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.told}", style="red")
+            screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
     but = " but what was told to stay" if kept else ""
-    told = {
+    sentences = {
         "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
         "left": f"Something of {cluster} is left in {region}, see above. Then run `trn destroy` again: it goes on.",
         "could not tell": f"Not all of {cluster} in {region} could be looked at, see above. `trn destroy` goes on.",
     }
-    screen.print(f"\n{told[verdict(outcomes)]}", style="bold")
+    screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")
 
 
 def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
@@ -73,7 +73,11 @@ def kept_as_json(kept: Kept) -> dict[str, Any]:
 
 
 def outcomes_as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    return {"verdict": verdict(outcomes), "steps": [asdict(outcome) for outcome in outcomes]}
+    return {"verdict": verdict(outcomes), "steps": [_outcome_as_json(outcome) for outcome in outcomes]}
+
+
+def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    return {"step": outcome.step, "state": outcome.state, "told": outcome.message, "counts": outcome.counts}
 
 
 def _kind(kept: Kept) -> str:

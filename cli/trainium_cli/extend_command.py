@@ -114,11 +114,11 @@ def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]
 def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
     """The stacks, each with its end as it is deployed."""
     now = datetime.now(UTC)
-    told: list[str] = []
+    stack_ends: list[str] = []
     for name, stack in stacks.items():
         end = read_pilot_end(ends).instant(stack.created)
-        told.append(f"{name} {'ended' if end <= now else 'ends'} at {utc_text(end)}")
-    return ", ".join(told)
+        stack_ends.append(f"{name} {'ended' if end <= now else 'ends'} at {utc_text(end)}")
+    return ", ".join(stack_ends)
 
 
 def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, DeployedStack]) -> str:

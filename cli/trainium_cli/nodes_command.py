@@ -50,7 +50,7 @@ def nodes(
             report = _watch_on_screen(account, plan, stack)
         else:
             with waiting(f"Asking AWS for the nodes of {stack}"):
-                report = _watch(account, plan, stack, aloud=not as_json) if watch else _look(account, plan, stack)
+                report = _watch(account, plan, stack, verbose=not as_json) if watch else _report(account, plan, stack)
             _show(report, instance_id, as_json=as_json, stack=stack)
     except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, str(error), as_json=as_json)
@@ -63,21 +63,21 @@ class NotDeployedError(Exception):
     """There is no such stack; the message is for the user."""
 
 
-def _look(account: Nodes, plan: Plan, stack: str) -> NodesReport:
+def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     deployed = account.nodes(stack)
     if deployed is None:
         raise NotDeployedError(f"there is no stack {stack} in {plan.region}: deploy it with cdk deploy {stack}")
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
-def _watch(account: Nodes, plan: Plan, stack: str, *, aloud: bool) -> NodesReport:
+def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesReport:
     """Look until the end. aloud: tell on standard error whenever something changed."""
-    told = ""
+    message = ""
     while True:
-        report = _look(account, plan, stack)
-        if aloud and report.verdict.reason != told:
-            told = report.verdict.reason
-            click.echo(f"{report.verdict.state}: {told}", err=True)
+        report = _report(account, plan, stack)
+        if verbose and report.verdict.reason != message:
+            message = report.verdict.reason
+            click.echo(f"{report.verdict.state}: {message}", err=True)
         if report.final:
             return report
         time.sleep(_PAUSE_S)
@@ -85,11 +85,11 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, aloud: bool) -> NodesRepor
 
 def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     with waiting(f"Asking AWS for the nodes of {stack}"):
-        report = _look(account, plan, stack)
+        report = _report(account, plan, stack)
     with Live(nodes_table(report), console=console(), auto_refresh=False) as screen:
         while not report.final:
             time.sleep(_PAUSE_S)
-            report = _look(account, plan, stack)
+            report = _report(account, plan, stack)
             screen.update(nodes_table(report), refresh=True)
     return report
 

@@ -24,8 +24,8 @@ def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool =
     console().print(findings_table(findings))
     if overridden and any(finding.fix for finding in findings if finding.outcome != "pass"):
         _remind("What -c says holds for one command: give it again with what you type next.")
-    told = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
-    console().print(f"\n{told}", style="bold")
+    message = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
+    console().print(f"\n{message}", style="bold")
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
@@ -40,8 +40,8 @@ def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
     ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
     if any(region != plan.region for region in regions):
         _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to what you type.")
-    told = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
-    console().print("\n" + ": ".join([told, ", ".join(ready)] if ready else [told]), style="bold")
+    message = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
+    console().print("\n" + ": ".join([message, ", ".join(ready)] if ready else [message]), style="bold")
 
 
 def _remind(sentence: str) -> None:
@@ -70,8 +70,8 @@ def _counts(findings: Sequence[Finding]) -> str:
 
 
 def _verdict(findings: Sequence[Finding]) -> Text:
-    told = verdict(findings)
-    return Text(told, _VERDICT_STYLES[told])
+    message = verdict(findings)
+    return Text(message, _VERDICT_STYLES[message])
 
 
 def _obstacles(findings: Sequence[Finding]) -> str:

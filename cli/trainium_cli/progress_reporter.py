@@ -11,17 +11,17 @@ from rich.markup import escape
 _SECONDS_A_LINE = 30
 """How long a step may go on without a new line where a line cannot be overwritten."""
 
-_PATIENCE_SECONDS = 2
-"""How long a step may take before anything is told of it but its end."""
+_QUIET_SECONDS = 2
+"""How long a step may take before a line is printed of it besides its end."""
 
 
 class ProgressReporter:
-    """Shows how far a command is, on standard error. A new step is told at once, and so is its end."""
+    """Shows how far a command is, on standard error. A new step is shown at once, and so is its end."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
         self._status = self._console.status("") if sys.stderr.isatty() else None
-        self._step, self._step_begun, self._tell_at = "", 0.0, 0.0
+        self._step, self._step_begun, self._next_line_at = "", 0.0, 0.0
 
     def __enter__(self) -> "ProgressReporter":
         if self._status:
@@ -34,18 +34,18 @@ class ProgressReporter:
         if self._status:
             self._status.stop()
 
-    def tell(self, step: str, told: str, *, ended: bool = False) -> None:
+    def report(self, step: str, message: str, *, ended: bool = False) -> None:
         """What a step is at, or how it ended."""
         now = time.monotonic()
         if step != self._step:
-            self._step, self._step_begun, self._tell_at = step, now, now + _PATIENCE_SECONDS
+            self._step, self._step_begun, self._next_line_at = step, now, now + _QUIET_SECONDS
         if ended:
-            self._line(f"  {step}: {told}")
+            self._line(f"  {step}: {message}")
         elif self._status:
-            self._status.update(escape(f"{step}: {told} ({round(now - self._step_begun)} s)"))
-        elif now >= self._tell_at:
-            self._line(f"  {step}: {told}")
-            self._tell_at = now + _SECONDS_A_LINE
+            self._status.update(escape(f"{step}: {message} ({round(now - self._step_begun)} s)"))
+        elif now >= self._next_line_at:
+            self._line(f"  {step}: {message}")
+            self._next_line_at = now + _SECONDS_A_LINE
 
     def _line(self, text: str) -> None:
         if self._status:

@@ -89,7 +89,7 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
 def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
     need = state.need
     try:
-        made = AwsQuotaRequests(need.region).ask(SERVICE, need.code, desired=state.sufficient_limit)
+        made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)
     except AlreadyRequestedError:
         # Made since it was looked for, by somebody else or by a first attempt whose answer got lost.
         _end_with_open(_look_again(state), as_json=as_json)

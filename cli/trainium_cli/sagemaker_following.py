@@ -23,11 +23,11 @@ def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, qui
         try:
             return _show_events(follower, quiet=quiet)
         except KeyboardInterrupt:
-            wish = _ask(follower.name)
-            if wish == "leave":
+            choice = _prompt(follower.name)
+            if choice == "leave":
                 _say_that_it_runs(follower.name)
                 return None
-            if wish == "stop":
+            if choice == "stop":
                 _stop(follower.name, control)
         except UnavailableError as error:
             click.echo(f"Could not tell how the job goes on: {error}", err=True)
@@ -44,17 +44,17 @@ def exit_code(state: JobState | None) -> ExitCode:
 
 def _show_events(follower: JobFollower, *, quiet: bool) -> JobState:
     nodes, last = 1, None
-    for told in follower.events():
-        if isinstance(told, LogLine):
-            click.echo(log_text(told, nodes=nodes), err=quiet)
+    for event in follower.events():
+        if isinstance(event, LogLine):
+            click.echo(log_text(event, nodes=nodes), err=quiet)
         else:
-            nodes, last = told.instances, told
-            click.secho(state_line(told), err=True, dim=True)
+            nodes, last = event.instances, event
+            click.secho(state_line(event), err=True, dim=True)
     assert last is not None, "following ends with the state of a job that is over"
     return last
 
 
-def _ask(name: str) -> Wish:
+def _prompt(name: str) -> Wish:
     if not _person_is_there():
         return "leave"
     try:

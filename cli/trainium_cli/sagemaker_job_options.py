@@ -166,17 +166,17 @@ def job_of(
 
     Raises JobError, UnavailableError.
     """
-    places = _places(plan, options, account)
+    locations = _locations(plan, options, account)
     name = options.name or job_name(plan, script, datetime.now(UTC))
     return TrainingJob(
         name=name,
         script=script,
         image=_image(plan, options.image),
-        role_arn=places.role_arn,
-        source_url=places.source_url,
-        output_url=places.output_url,
-        cache_url=places.cache_url,
-        checkpoint_url=_checkpoint_url(options, places, name),
+        role_arn=locations.role_arn,
+        source_url=locations.source_url,
+        output_url=locations.output_url,
+        cache_url=locations.cache_url,
+        checkpoint_url=_checkpoint_url(options, locations, name),
         arguments=arguments,
         hyperparameters=options.hyperparameters,
         environment=options.environment,
@@ -187,10 +187,10 @@ def job_of(
         warm_pool_minutes=options.warm_pool_minutes,
         spot=options.spot,
         training_plan_arn=options.training_plan,
-        subnet_ids=options.subnets or places.subnet_ids,
-        security_group_ids=options.security_groups or places.security_group_ids,
+        subnet_ids=options.subnets or locations.subnet_ids,
+        security_group_ids=options.security_groups or locations.security_group_ids,
         # Without a key SageMaker encrypts with one of AWS's own, whatever the bucket's default is.
-        kms_key=plan.section(SageMakerSettings).kms_key or places.kms_key,
+        kms_key=plan.section(SageMakerSettings).kms_key or locations.kms_key,
     )
 
 
@@ -207,20 +207,20 @@ def _image(plan: Plan, given: str | None) -> str:
     return training_image(plan.region, chosen) if chosen is None or chosen in image_tags() else chosen
 
 
-def _places(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobLocations:
+def _locations(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobLocations:
     if options.role and options.bucket:
         return locations_in_bucket(options.bucket, role_arn=options.role)
     deployed = account.deployed_stack(options.stack)
     if deployed is None:
         raise no_stack(options.stack, plan.region)
-    places = locations_from_outputs(deployed.outputs, options.stack)
+    locations = locations_from_outputs(deployed.outputs, options.stack)
     if options.bucket:
-        own = locations_in_bucket(options.bucket, role_arn=places.role_arn)
-        return replace(own, subnet_ids=places.subnet_ids, security_group_ids=places.security_group_ids)
-    return replace(places, role_arn=options.role) if options.role else places
+        own = locations_in_bucket(options.bucket, role_arn=locations.role_arn)
+        return replace(own, subnet_ids=locations.subnet_ids, security_group_ids=locations.security_group_ids)
+    return replace(locations, role_arn=options.role) if options.role else locations
 
 
-def _checkpoint_url(options: JobOptions, places: JobLocations, name: str) -> str | None:
+def _checkpoint_url(options: JobOptions, locations: JobLocations, name: str) -> str | None:
     given = options.checkpoints
     if options.no_checkpoints and given:
         fix = "leave one of the two out"
@@ -232,4 +232,4 @@ def _checkpoint_url(options: JobOptions, places: JobLocations, name: str) -> str
     if given and not re.fullmatch("[A-Za-z0-9-]+", given):
         fix = "write s3://, the bucket and the folder, or the name of a job"
         raise JobError([JobProblem(key="--checkpoints", got=given, allowed="an S3 URL, or the name of a job", fix=fix)])
-    return f"{places.checkpoint_url}/{given or name}"
+    return f"{locations.checkpoint_url}/{given or name}"

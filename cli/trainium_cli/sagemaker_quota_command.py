@@ -42,28 +42,28 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
         found = dict(zip(wanted, threads.map(look, wanted), strict=True))
     names = {usage: sagemaker_quota_name(plan.instance_type, usage) for usage in wanted}
     if as_json:
-        print_json({usage: {"name": names[usage], **_as_json(told)} for usage, told in found.items()})
+        print_json({usage: {"name": names[usage], **_as_json(quota)} for usage, quota in found.items()})
     else:
-        rows = [[names[usage], *_as_row(told)] for usage, told in found.items()]
+        rows = [[names[usage], *_as_row(quota)] for usage, quota in found.items()]
         console().print(
             table(["Quota", "Limit", "Code", "Note"], rows, right=["Limit"], wrapping=["Note"]),
         )
         console().print(f"\nInstances in {plan.region}; the plan has {plan.nodes}.")
-    if not all(isinstance(told, Quota) for told in found.values()):
+    if not all(isinstance(quota, Quota) for quota in found.values()):
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
 
 
-def _as_row(told: Quota | UnavailableError | None) -> list[str]:
-    match told:
+def _as_row(quota: Quota | UnavailableError | None) -> list[str]:
+    match quota:
         case Quota():
-            return [f"{told.limit:g}", told.code, "AWS's default" if told.is_default else ""]
+            return [f"{quota.limit:g}", quota.code, "AWS's default" if quota.is_default else ""]
         case None:
             return ["unknown", "", "SageMaker lists no such quota here"]
         case UnavailableError():
-            return ["unknown", "", str(told)]
+            return ["unknown", "", str(quota)]
 
 
-def _as_json(told: Quota | UnavailableError | None) -> dict[str, object]:
-    if isinstance(told, Quota):
-        return {"limit": told.limit, "code": told.code, "is_default": told.is_default}
-    return {"limit": None, "reason": str(told) if told else "SageMaker lists no such quota here"}
+def _as_json(quota: Quota | UnavailableError | None) -> dict[str, object]:
+    if isinstance(quota, Quota):
+        return {"limit": quota.limit, "code": quota.code, "is_default": quota.is_default}
+    return {"limit": None, "reason": str(quota) if quota else "SageMaker lists no such quota here"}

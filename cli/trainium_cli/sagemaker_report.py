@@ -55,12 +55,12 @@ def _bought(plan: Plan, job: TrainingJob) -> str:
 
 
 def _time(plan: Plan, job: TrainingJob) -> str:
-    told = f"stopped after {job.max_hours:g} h"
+    message = f"stopped after {job.max_hours:g} h"
     if job.on_spot(plan):
-        told += f", after {job.effective_max_wait_hours:g} h with waiting"
+        message += f", after {job.effective_max_wait_hours:g} h with waiting"
     if job.warm_pool_minutes:
-        told += f"; the instances stay {job.warm_pool_minutes} min for a next job"
-    return told
+        message += f"; the instances stay {job.warm_pool_minutes} min for a next job"
+    return message
 
 
 def _files(package: SourcePackage) -> str:

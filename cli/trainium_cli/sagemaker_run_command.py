@@ -129,12 +129,12 @@ def _end_unready(findings: Sequence[Finding], *, as_json: bool) -> NoReturn:
     if as_json:
         print_json({"started": False, **findings_as_json(findings)})
     unknown = [finding.check for finding in findings if finding.outcome == "unknown" and not finding.suppressed]
-    told = f"{outcome}: nothing was started."
+    message = f"{outcome}: nothing was started."
     if unknown and outcome == "could not tell":
-        told += f" To start all the same: {' '.join(f'--suppress {check}' for check in unknown)}"
+        message += f" To start all the same: {' '.join(f'--suppress {check}' for check in unknown)}"
     elif outcome == "could not tell":
-        told += " Every check was suppressed: leave one."
-    click.secho(f"\n{told}", err=True, bold=True)
+        message += " Every check was suppressed: leave one."
+    click.secho(f"\n{message}", err=True, bold=True)
     raise click.exceptions.Exit(EXIT_CODES[outcome])
 
 

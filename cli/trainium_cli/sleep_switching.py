@@ -75,24 +75,26 @@ def switch(
 
 def _refuse(plan: Plan, stack: str, state: SleepState | None) -> None:
     """End the command for a stack that cannot be updated now, or not at all."""
-    told = None
+    message = None
     if state is None:
-        told = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
+        message = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
     elif state.cluster != plan.cluster_name:
-        told = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
+        message = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
     elif state.asleep is None:
-        told = f"{stack} was deployed by an older version and knows no sleep: run `trn deploy` once."
+        message = f"{stack} was deployed by an older version and knows no sleep: run `trn deploy` once."
     elif state.status not in _STEADY:
-        told = f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`."
-    if told is not None:
-        _end(ExitCode.NOT_READY, told)
+        message = f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`."
+    if message is not None:
+        _end(ExitCode.NOT_READY, message)
 
 
 def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
     ends = read_pilot_end(plan.pilot.ends).instant(state.created) if plan.pilot.ends and state.created else None
     if ends and ends <= datetime.now(UTC):
-        told = f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
-        _end(ExitCode.NOT_READY, told)
+        message = (
+            f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
+        )
+        _end(ExitCode.NOT_READY, message)
 
 
 def _say_what(plan: Plan, *, asleep: bool) -> None:
@@ -118,10 +120,10 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
     try:
         with ProgressReporter() as reporter:
 
-            def tell(step: str, progress: Progress) -> None:
-                reporter.tell(step, progress.told, ended=progress.state in ("done", "stuck"))
+            def on_progress(step: str, progress: Progress) -> None:
+                reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
-            end(notice, tell, time.sleep)
+            end(notice, on_progress, time.sleep)
     except KeyboardInterrupt:
         notice.withdraw()
         _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are told so.")
@@ -147,8 +149,8 @@ def _update(account: SleepAccount, plan: Plan, stack: str, *, asleep: bool) -> N
         as_wanted = is_ready_with_nodes(fleet) or plan.capacity == CAPACITY_BLOCK
         _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")
     reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
-    told = f"{reasons}\nState: {failure.state}.\nNext:  {failure.advice}."
-    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be {'put to sleep' if asleep else 'woken'}:\n{told}")
+    message = f"{reasons}\nState: {failure.state}.\nNext:  {failure.advice}."
+    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be {'put to sleep' if asleep else 'woken'}:\n{message}")
 
 
 def _forget_notice(account: SleepAccount, stack: str) -> None:
@@ -160,10 +162,10 @@ def _forget_notice(account: SleepAccount, stack: str) -> None:
 def _followed(account: SleepAccount, stack: str, before: str | None) -> Sequence[StackEvent]:
     with ProgressReporter() as reporter:
 
-        def tell(told: str) -> None:
-            reporter.tell(stack, told)
+        def on_progress(message: str) -> None:
+            reporter.report(stack, message)
 
-        return follow(account, stack, after=before, tell=tell, pause=time.sleep)
+        return follow(account, stack, after=before, on_progress=on_progress, pause=time.sleep)
 
 
 def _end(code: ExitCode, message: str) -> NoReturn:

@@ -40,7 +40,7 @@ def cost(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     try:
-        found = _ask(plan, stacks, ask_cost_explorer=not no_cost_explorer)
+        found = _read_spending(plan, stacks, ask_cost_explorer=not no_cost_explorer)
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
@@ -53,7 +53,7 @@ def cost(
     raise click.exceptions.Exit(ExitCode.OK if found.could_tell else ExitCode.COULD_NOT_TELL)
 
 
-def _ask(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
+def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
     if ask_cost_explorer:
         price = facts()["cost_explorer"]["usd_per_request"]
         click.echo(f"Asks Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer does without.", err=True)
@@ -65,7 +65,7 @@ def _ask(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spend
             stack_names=stacks,
             now=datetime.now(UTC),
             ask_cost_explorer=ask_cost_explorer,
-            tell=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+            on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
         )
 
 

@@ -36,8 +36,8 @@ def summary(spending: Spending) -> list[tuple[str, str]]:
     forecast = spending.forecast
     if forecast is None:
         return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack stands")]
-    told = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are as now"
-    return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", told)]
+    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are as now"
+    return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", message)]
 
 
 def spending_as_json(spending: Spending) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from threading import Timer
 
 from rich.console import Console
 
-PATIENCE_SECONDS = 2
+DELAY_SECONDS = 2
 
 
 @contextmanager
 def waiting(message: str) -> Generator[Callable[[str], None]]:
-    """Show the message on standard error after PATIENCE_SECONDS, and take it away at the end; on a terminal only.
+    """Show the message on standard error after DELAY_SECONDS, and take it away at the end; on a terminal only.
 
     What it gives changes the message.
     """
@@ -20,7 +20,7 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
         yield lambda _: None
         return
     status = Console(stderr=True, highlight=False).status(message)
-    timer = Timer(PATIENCE_SECONDS, status.start)
+    timer = Timer(DELAY_SECONDS, status.start)
     timer.daemon = True
     timer.start()
     try:

@@ -89,9 +89,13 @@ def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest
 
 def test_the_report_tells_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     ask(monkeypatch, LEFT)
-    told = json.loads(report(folder, "json"))
-    assert (told["account"], told["region"], told["calls"]) == ("123456789012", "us-west-2", {"ec2:DescribeVolumes": 1})
-    assert abs((datetime.now(UTC) - datetime.fromisoformat(told["time"])).total_seconds()) < 60
+    printed = json.loads(report(folder, "json"))
+    assert (printed["account"], printed["region"], printed["calls"]) == (
+        "123456789012",
+        "us-west-2",
+        {"ec2:DescribeVolumes": 1},
+    )
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(printed["time"])).total_seconds()) < 60
     page = report(folder, "md")
     expected = ("123456789012", "us-west-2", "ec2:DescribeVolumes", "vol-1", "snap-1", "unknown: snapshot storage")
     assert [word for word in expected if word not in page] == []
@@ -99,12 +103,12 @@ def test_the_report_tells_time_account_region_and_calls(monkeypatch: pytest.Monk
 
 def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     ended = ask(monkeypatch, LEFT, "--json")
-    told: dict[str, Any] = json.loads(ended.stdout)
+    printed: dict[str, Any] = json.loads(ended.stdout)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert Path(told.pop("report")).name.endswith(".md")
-    assert told == json.loads(report(folder, "json"))
-    assert [one["usd_per_month"] for one in told["resources"]] == [8.0, None]
-    assert told["usd_per_month"]["left"] == {"at_least": 8.0, "unknown_prices": 1}
+    assert Path(printed.pop("report")).name.endswith(".md")
+    assert printed == json.loads(report(folder, "json"))
+    assert [one["usd_per_month"] for one in printed["resources"]] == [8.0, None]
+    assert printed["usd_per_month"]["left"] == {"at_least": 8.0, "unknown_prices": 1}
 
 
 def test_the_report_goes_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -17,10 +17,10 @@ from tests.layout.repository import ROOT, python_files
 from trainium_cli import capacity_buy_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.capacity.aws_purchase import Bought, SaleUnknownError
+from trainium_core.capacity.aws_purchase import PurchasedBlock, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
 
-BOUGHT = Bought(reservation_id="cr-0123456789abcdef0", state="payment-pending")
+BOUGHT = PurchasedBlock(reservation_id="cr-0123456789abcdef0", state="payment-pending")
 OFFERING = replace(BLOCK, upfront_fee=Decimal("858.26"))
 
 
@@ -42,7 +42,7 @@ class Purchase:
     def __init__(self, shop: Shop, region: str) -> None:
         self.shop, self.region = shop, region
 
-    def buy(self, offering_id: str) -> Bought:
+    def buy(self, offering_id: str) -> PurchasedBlock:
         self.shop.bought.append((self.region, offering_id))
         if self.shop.fails_with:
             raise self.shop.fails_with
@@ -162,7 +162,7 @@ def test_a_type_that_is_not_sold_in_blocks_is_not_bought(shop: Shop) -> None:
 
 @pytest.mark.parametrize("question", ["identity", "blocks"])
 def test_an_offering_that_cannot_be_read_again_is_not_bought(shop: Shop, question: str) -> None:
-    shop.account = FakeAccount(blocks=[OFFERING], silent={question})
+    shop.account = FakeAccount(blocks=[OFFERING], unavailable={question})
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.COULD_NOT_TELL, [])
     assert f"Nothing was bought: no answer about {question}" in ended.stdout
@@ -190,15 +190,15 @@ def test_no_answer_of_aws_says_that_it_may_have_been_bought(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "told"),
+    ("start", "message"),
     [
         (datetime.now(UTC) - timedelta(hours=1), "Nodes can launch now."),
         (datetime(2099, 1, 2, tzinfo=UTC), "2099-01-02"),
     ],
 )
-def test_from_when_nodes_can_launch_is_said(shop: Shop, start: datetime, told: str) -> None:
+def test_from_when_nodes_can_launch_is_said(shop: Shop, start: datetime, message: str) -> None:
     shop.account = FakeAccount(blocks=[replace(OFFERING, start=start, end=start + timedelta(days=1))])
-    assert told in shop.buy("y", "858.26").stdout
+    assert message in shop.buy("y", "858.26").stdout
 
 
 def test_the_help_tells_that_it_asks_twice() -> None:

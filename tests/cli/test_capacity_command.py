@@ -57,20 +57,20 @@ HERE = ("--regions", "us-west-2")
 
 
 @pytest.mark.parametrize(
-    ("account", "code", "told"),
+    ("account", "code", "message"),
     [
         (FakeAccount(), ExitCode.OK, "something could run"),
         (FakeAccount(zones=(), blocks=[FOR_SALE]), ExitCode.OK, "something could run"),
         (NOTHING, ExitCode.NOT_READY, "nothing, or nothing that is likely to run"),
-        (FakeAccount(silent=EVERYTHING), ExitCode.COULD_NOT_TELL, "could not tell"),
-        (FakeAccount(zones=(), silent={"blocks"}), ExitCode.COULD_NOT_TELL, "could not tell"),
+        (FakeAccount(unavailable=EVERYTHING), ExitCode.COULD_NOT_TELL, "could not tell"),
+        (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.COULD_NOT_TELL, "could not tell"),
     ],
 )
 def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
-    ask: Ask, account: FakeAccount, code: ExitCode, told: str
+    ask: Ask, account: FakeAccount, code: ExitCode, message: str
 ) -> None:
     ended = ask(account, *HERE)
-    assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, told)
+    assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
 
 
 def test_every_region_that_offers_the_type_is_asked(ask: Ask) -> None:
@@ -114,7 +114,7 @@ def test_a_reservation_is_paid_for_and_has_its_id(ask: Ask) -> None:
 
 
 def test_a_region_that_gives_no_answer_is_a_row_that_says_why(ask: Ask) -> None:
-    dark = FakeAccount(silent={"blocks"})
+    dark = FakeAccount(unavailable={"blocks"})
     shown = ask({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
     assert ["unknown", "Capacity", "Block", "no", "answer", "about", "blocks", "us-east-1"] in rows(shown)
 
@@ -145,18 +145,18 @@ def test_what_to_type_next_is_a_good_plan(ask: Ask) -> None:
 
 
 def test_json_says_the_same_with_every_source(ask: Ask) -> None:
-    ended = ask(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], silent={"price"}), *HERE, "--json")
-    told = json.loads(ended.stdout)
-    assert (told["outlook"], told["hours"], told["nodes"]) == ("something", 24, 1)
-    (block,) = [option for option in told["options"] if option["capacity"] == "capacity-block"]
+    ended = ask(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
+    printed = json.loads(ended.stdout)
+    assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)
+    (block,) = [option for option in printed["options"] if option["capacity"] == "capacity-block"]
     assert (block["total"], block["hourly"], block["buys_from"]) == (360.0, 15.0, FOR_SALE.offering_id)
     assert block["next"].startswith("trn capacity buy ")
-    assert all(source.startswith("snapshot, 20") for source in told["prices"])
-    assert told["aws_not_heard_about_prices"] == ["no answer about price"]
+    assert all(source.startswith("snapshot, 20") for source in printed["prices"])
+    assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
 
 
 def test_that_prices_are_those_of_a_snapshot_is_said_with_its_days(ask: Ask) -> None:
-    shown = ask(FakeAccount(silent={"price"}), *HERE).stdout
+    shown = ask(FakeAccount(unavailable={"price"}), *HERE).stdout
     assert "snapshot in this package, 20" in shown
     assert "AWS was not heard about prices: no answer about price" in shown
 
@@ -183,7 +183,7 @@ def test_only_what_starts_in_time_counts(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--hours", "25"), "nearest: 48"),
         (("--hours", "0"), "nearest: 24"),
@@ -196,9 +196,9 @@ def test_only_what_starts_in_time_counts(ask: Ask) -> None:
         (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
     ],
 )
-def test_bad_usage_asks_nobody(ask: Ask, arguments: Collection[str], told: str) -> None:
+def test_bad_usage_asks_nobody(ask: Ask, arguments: Collection[str], message: str) -> None:
     ended = ask(FakeAccount(), *arguments)
-    assert (ended.exit_code, told in ended.stderr, ask.regions) == (ExitCode.BAD_INPUT, True, [])
+    assert (ended.exit_code, message in ended.stderr, ask.regions) == (ExitCode.BAD_INPUT, True, [])
 
 
 def test_amounts_are_shown_to_the_cent(ask: Ask) -> None:

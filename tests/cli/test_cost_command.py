@@ -69,7 +69,7 @@ def test_what_aws_says_is_shown_as_that(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_why_aws_was_not_heard_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakePrices(silent={"price"}))
+    ended = ask(monkeypatch, FakePrices(unavailable={"price"}))
     assert "AWS was not heard: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
 
@@ -124,21 +124,21 @@ def test_what_lies_in_a_vpc_of_ones_own_is_said_to_be_left_out() -> None:
 
 
 def test_json_holds_each_line_with_its_price_and_source() -> None:
-    told = json.loads(run("estimate", *GOOD, "-c", "trn:nodes=2", "--offline", "--json").stdout)
-    (instances, volumes, _throughput, storage, *_) = told["lines"]
+    printed = json.loads(run("estimate", *GOOD, "-c", "trn:nodes=2", "--offline", "--json").stdout)
+    (instances, volumes, _throughput, storage, *_) = printed["lines"]
     assert (instances["product"], instances["quantity"], instances["running_hour"]) == ("on-demand", 2, 43.0)
     assert instances["price"]["usd"] == 21.5
     assert instances["price"]["origin"] == "snapshot"
     assert volumes["asleep_month"] == 0
     assert (storage["billed"], storage["running_hour"], storage["pilot"]) == ("by use", None, None)
-    assert told["totals"]["asleep_month"] == {"usd_at_least": 0.0, "unknown_prices": 0}
+    assert printed["totals"]["asleep_month"] == {"usd_at_least": 0.0, "unknown_prices": 0}
 
 
 def test_an_unknown_price_is_null_in_json_and_never_zero() -> None:
-    told = json.loads(run("estimate", *TRN2, "--offline", "--json").stdout)
-    assert told["totals"]["running_hour"] == {"usd_at_least": 0.0, "unknown_prices": 4}
-    assert told["lines"][0]["running_hour"] is None
-    assert told["warning"]
+    printed = json.loads(run("estimate", *TRN2, "--offline", "--json").stdout)
+    assert printed["totals"]["running_hour"] == {"usd_at_least": 0.0, "unknown_prices": 4}
+    assert printed["lines"][0]["running_hour"] is None
+    assert printed["warning"]
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "1.5", "nan", "many"])

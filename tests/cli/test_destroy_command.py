@@ -87,7 +87,7 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("account", "code", "told"),
+    ("account", "code", "message"),
     [
         (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
         (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
@@ -96,11 +96,11 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
     ],
 )
 def test_what_is_left_or_unknown_is_told_and_decides_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, told: str
+    monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, message: str
 ) -> None:
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == code
-    assert told in ended.output
+    assert message in ended.output
 
 
 def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +115,11 @@ def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch)
 
 def test_json_tells_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
-    told = json.loads(ended.stdout)
-    assert told["verdict"] == "gone"
-    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in told["going"]
-    assert [kept["resource_id"] for kept in told["kept"]] == [CACHE]
-    assert {step["state"] for step in told["steps"]} == {"done"}
+    printed = json.loads(ended.stdout)
+    assert printed["verdict"] == "gone"
+    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in printed["going"]
+    assert [kept["resource_id"] for kept in printed["kept"]] == [CACHE]
+    assert {step["state"] for step in printed["steps"]} == {"done"}
 
 
 def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

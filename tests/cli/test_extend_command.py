@@ -34,12 +34,12 @@ class FakeStacks:
         default_factory=lambda: {"TrnClusterStack": deployed_stack(resolved={PARAMETER: OLD})}
     )
     image: str = OLD
-    silent: bool = False
+    unavailable: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        if self.silent:
+        if self.unavailable:
             raise UnavailableError(f"no answer about {name}")
         return self.stacks.get(name)
 
@@ -114,5 +114,5 @@ def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert extend(monkeypatch, tmp_path, FakeStacks(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]

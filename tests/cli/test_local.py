@@ -146,7 +146,7 @@ def test_without_a_server_nothing_is_saved_and_no_broken_file_loaded(idle: Trn, 
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (("--quota", "L-2C3B7625=1"), "nearest: L-2C3B7624"),
         (("--quota", "L-2C3B7624=many"), "whole number of vCPUs"),
@@ -156,10 +156,10 @@ def test_without_a_server_nothing_is_saved_and_no_broken_file_loaded(idle: Trn, 
         (("--fail-nodes", "-1"), "-1"),
     ],
 )
-def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], told: str) -> None:
+def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], message: str) -> None:
     started = idle("start", *given)
     assert started.returncode == 2
-    assert told in started.stderr
+    assert message in started.stderr
     assert idle("status").returncode == 3
 
 

@@ -108,11 +108,11 @@ def test_the_plan_says_whether_nodes_are_replaced(account: FakeNodes) -> None:
 
 def test_json_says_the_same(account: FakeNodes) -> None:
     account.answers = [LOST]
-    told = json.loads(run("nodes", *GOOD, "--json").stdout)
-    assert (told["stack"], told["state"], told["roster"]) == ("TrnClusterStack", "waiting", ROSTER.version)
-    assert [node["state"] for node in told["nodes"]] == ["proven", "failed"]
-    assert told["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
-    assert told["nodes"][1]["checks"] == [
+    printed = json.loads(run("nodes", *GOOD, "--json").stdout)
+    assert (printed["stack"], printed["state"], printed["roster"]) == ("TrnClusterStack", "waiting", ROSTER.version)
+    assert [node["state"] for node in printed["nodes"]] == ["proven", "failed"]
+    assert printed["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
+    assert printed["nodes"][1]["checks"] == [
         {"name": "neuron-devices", "expected": "16", "found": "15 (missing 7)", "ok": False, "warning": ""}
     ]
 
@@ -125,9 +125,9 @@ def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
 
 
 def test_one_node_as_json_is_that_one(account: FakeNodes) -> None:
-    told = json.loads(run("nodes", *GOOD, "--json", "--node", B).stdout)
+    printed = json.loads(run("nodes", *GOOD, "--json", "--node", B).stdout)
     assert account.asked
-    assert [node["instance_id"] for node in told["nodes"]] == [B]
+    assert [node["instance_id"] for node in printed["nodes"]] == [B]
 
 
 def test_a_node_that_is_not_there_is_refused_with_the_nearest(account: FakeNodes) -> None:

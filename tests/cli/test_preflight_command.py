@@ -17,8 +17,8 @@ from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECON
 
 READY = FakeAccount()
 NOT_READY = FakeAccount(limit=0)
-SILENT = FakeAccount(silent={"quota"})
-BOTH = FakeAccount(silent={"version"}, limit=0)
+UNAVAILABLE = FakeAccount(unavailable={"quota"})
+BOTH = FakeAccount(unavailable={"version"}, limit=0)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def ask_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount],
     [
         (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (8 pass)"),
         (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail)"),
-        (SILENT, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 unknown)"),
+        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 unknown)"),
         (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (6 pass, 1 fail, 1 unknown)"),
     ],
 )
@@ -73,17 +73,17 @@ def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) ->
     [
         (READY, ExitCode.OK, "ready"),
         (NOT_READY, ExitCode.NOT_READY, "not ready"),
-        (SILENT, ExitCode.COULD_NOT_TELL, "could not tell"),
+        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell"),
     ],
 )
 def test_json_says_the_same(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
 ) -> None:
     ended = ask(monkeypatch, account, "--json")
-    told = json.loads(ended.stdout)
-    assert (ended.exit_code, told["verdict"]) == (code, verdict)
+    printed = json.loads(ended.stdout)
+    assert (ended.exit_code, printed["verdict"]) == (code, verdict)
     assert all(
-        set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in told["findings"]
+        set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in printed["findings"]
     )
 
 
@@ -136,7 +136,7 @@ def test_regions_are_told_side_by_side_with_what_stands_in_the_way(monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (SILENT, ExitCode.COULD_NOT_TELL), (READY, ExitCode.OK)]
+    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (UNAVAILABLE, ExitCode.COULD_NOT_TELL), (READY, ExitCode.OK)]
 )
 def test_the_best_region_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
@@ -148,8 +148,8 @@ def test_the_best_region_decides_the_exit_code(
 def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {region: FakeAccount(zones=zones) for region, zones in builtin_catalog()["trn1.32xlarge"].zones.items()}
     ended = ask_in(monkeypatch, accounts, "--every-region", "--json")
-    told = json.loads(ended.stdout)["regions"]
-    assert {region: findings["verdict"] for region, findings in told.items()} == dict.fromkeys(accounts, "ready")
+    printed = json.loads(ended.stdout)["regions"]
+    assert {region: findings["verdict"] for region, findings in printed.items()} == dict.fromkeys(accounts, "ready")
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_regions_that_cannot_be_asked_are_refused(arguments: tuple[str, ...], sa
 
 
 def test_the_help_says_how_long_and_how_often_aws_is_asked() -> None:
-    told = " ".join(run("preflight", "--help").output.split())
-    assert f"{CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer" in told
-    assert f"asked {ATTEMPTS} times in all" in told
+    message = " ".join(run("preflight", "--help").output.split())
+    assert f"{CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer" in message
+    assert f"asked {ATTEMPTS} times in all" in message
 
 
 def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

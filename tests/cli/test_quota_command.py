@@ -36,7 +36,7 @@ class Aws:
     error: Exception | None = None
     asked: list[tuple[str, str, float]] = field(default_factory=list[tuple[str, str, float]])
 
-    def ask(self, service: str, code: str, *, desired: float) -> QuotaRequest:
+    def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
         self.asked.append((service, code, desired))
         if self.error:
             raise self.error
@@ -75,8 +75,8 @@ def run(
     [
         (FakeQuotas(), ExitCode.OK),
         (FakeQuotas(limit=127), ExitCode.NOT_READY),
-        (FakeQuotas(silent={"quota"}), ExitCode.COULD_NOT_TELL),
-        (FakeQuotas(limit=0, silent={"requests"}), ExitCode.COULD_NOT_TELL),
+        (FakeQuotas(unavailable={"quota"}), ExitCode.COULD_NOT_TELL),
+        (FakeQuotas(limit=0, unavailable={"requests"}), ExitCode.COULD_NOT_TELL),
     ],
 )
 def test_status_ends_with_what_preflight_would_say(
@@ -102,14 +102,14 @@ def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
-    told = json.loads(ended.stdout)
-    assert (told["outcome"], told["needed"]) == ("fail", "128 vCPUs")
-    assert [r["desired"] for r in told["requests"]] == [256]
+    printed = json.loads(ended.stdout)
+    assert (printed["outcome"], printed["needed"]) == ("fail", "128 vCPUs")
+    assert [r["desired"] for r in printed["requests"]] == [256]
 
 
 def test_status_of_a_reservation_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = FakeQuotas(silent={"quota", "instances", "requests"})
-    ended = run(monkeypatch, [silent], "status", *RESERVED)
+    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
+    ended = run(monkeypatch, [unavailable], "status", *RESERVED)
     assert ended.exit_code == ExitCode.OK
     assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
 
@@ -118,8 +118,8 @@ def test_status_of_a_reservation_asks_nobody(monkeypatch: pytest.MonkeyPatch) ->
 def test_stacks_without_instances_of_ec2_need_none_of_its_quotas(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, command: str
 ) -> None:
-    silent = FakeQuotas(silent={"quota", "instances", "requests"})
-    ended = run(monkeypatch, [silent], command, "-c", "trn:stacks=hyperpod")
+    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
+    ended = run(monkeypatch, [unavailable], command, "-c", "trn:stacks=hyperpod")
     assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
     assert "`trn quota sagemaker` shows SageMaker's" in ended.stdout
 
@@ -170,7 +170,7 @@ def test_a_reservation_has_nothing_to_ask_for(monkeypatch: pytest.MonkeyPatch, a
 
 @pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
 def test_what_is_not_known_is_not_asked_for(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0, silent={question})], "request", "--yes")
+    ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.asked) == (ExitCode.COULD_NOT_TELL, [])
     assert f"no answer about {question}" in ended.stdout
 
@@ -192,7 +192,7 @@ def test_a_request_that_somebody_made_meanwhile_is_told(monkeypatch: pytest.Monk
     assert "A request is open already: r-1" in ended.stdout
 
 
-@pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, silent={"requests"})])
+@pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
 def test_an_open_request_that_aws_does_not_show_is_unknown(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas
 ) -> None:
@@ -235,13 +235,16 @@ def test_sagemaker_quotas_are_those_of_the_plans_type(monkeypatch: pytest.Monkey
 
 
 def test_every_usage_is_shown_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = json.loads(run(monkeypatch, [FakeQuotas()], "sagemaker", "--json").stdout)
-    assert set(told) == {"training-job", "spot-training-job", "warm-pool", "cluster"}
+    printed = json.loads(run(monkeypatch, [FakeQuotas()], "sagemaker", "--json").stdout)
+    assert set(printed) == {"training-job", "spot-training-job", "warm-pool", "cluster"}
 
 
 @pytest.mark.parametrize(
     ("account", "says"),
-    [(FakeQuotas(), "SageMaker lists no such quota here"), (FakeQuotas(silent={"quota"}), "no answer about quota")],
+    [
+        (FakeQuotas(), "SageMaker lists no such quota here"),
+        (FakeQuotas(unavailable={"quota"}), "no answer about quota"),
+    ],
 )
 def test_a_sagemaker_quota_that_is_not_told_is_unknown(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, says: str

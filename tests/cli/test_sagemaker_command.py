@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from tests.cli.running import GOOD, run_program
 from tests.cli.sagemaker_account import NAME, Aws, aws_in_memory
-from tests.core.fake_jobs import COMPLETED, FAILED, SILENCE, STARTING, STOPPED, TRAINING, line
+from tests.core.fake_jobs import COMPLETED, FAILED, NO_ANSWER, STARTING, STOPPED, TRAINING, line
 from tests.core.fake_sagemaker_account import OUTPUTS
 from tests.core.jobs import ROLE
 from tests.layout.repository import ROOT, python_files
@@ -174,7 +174,7 @@ def test_without_the_stack_it_says_how_to_get_it(aws: Aws) -> None:
 
 
 def test_a_stack_that_cannot_be_asked_for_is_no_answer(aws: Aws) -> None:
-    aws.account.silent = {"stack"}
+    aws.account.unavailable = {"stack"}
     ended = aws.train("--yes")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert "Nothing was started: no answer about stack" in ended.stderr
@@ -227,7 +227,7 @@ def test_a_check_that_fails_starts_nothing(aws: Aws) -> None:
 
 @pytest.mark.parametrize("typed", [None, "y\n"], ids=["in a script", "by hand"])
 def test_a_check_without_an_answer_starts_nothing_until_it_is_accepted_by_name(aws: Aws, typed: str | None) -> None:
-    aws.account.silent = {"role"}
+    aws.account.unavailable = {"role"}
     yes = () if typed else ("--yes",)
     ended = aws.train(*yes, typed=typed)
     assert (ended.exit_code, aws.jobs.started) == (ExitCode.COULD_NOT_TELL, [])
@@ -242,9 +242,9 @@ def test_with_every_check_suppressed_nothing_is_started(aws: Aws) -> None:
 
 
 def test_a_check_without_an_answer_is_told_as_json_too(aws: Aws) -> None:
-    aws.account.silent = {"role"}
-    told = json.loads(aws.train("--yes", "--json").stdout)
-    assert (told["started"], told["verdict"]) == (False, "could not tell")
+    aws.account.unavailable = {"role"}
+    printed = json.loads(aws.train("--yes", "--json").stdout)
+    assert (printed["started"], printed["verdict"]) == (False, "could not tell")
 
 
 def test_a_check_that_is_suppressed_does_not_stand_in_the_way(aws: Aws) -> None:
@@ -272,7 +272,7 @@ def test_lines_of_several_nodes_say_whose_they_are(aws: Aws) -> None:
 
 
 def test_aws_that_answers_no_more_is_no_result_and_says_that_the_job_runs(aws: Aws) -> None:
-    aws.jobs.states = (TRAINING, *[SILENCE] * follow.UNANSWERED)
+    aws.jobs.states = (TRAINING, *[NO_ANSWER] * follow.UNANSWERED)
     ended = aws.train("--yes")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert f"`trn sagemaker stop {NAME}`" in ended.stderr
@@ -303,8 +303,8 @@ def test_detached_it_does_not_follow(aws: Aws) -> None:
 def test_json_has_the_end_of_the_job_and_nothing_else_on_standard_output(aws: Aws) -> None:
     aws.jobs.written = [[line("loss 1")]]
     ended = aws.train("--yes", "--json")
-    told = json.loads(ended.stdout)
-    assert (told["started"], told["state"]["status"]) == (True, "Completed")
+    printed = json.loads(ended.stdout)
+    assert (printed["started"], printed["state"]["status"]) == (True, "Completed")
     assert "loss 1" in ended.stderr
 
 

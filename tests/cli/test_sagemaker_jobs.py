@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.sagemaker_account import NAME, Aws, aws_in_memory
-from tests.core.fake_jobs import COMPLETED, FAILED, NOON, SILENCE, TRAINING, line
+from tests.core.fake_jobs import COMPLETED, FAILED, NO_ANSWER, NOON, TRAINING, line
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobSummary
 
@@ -20,11 +20,11 @@ def test_preflight_starts_nothing_and_tells_the_verdict(aws: Aws) -> None:
     assert "ready: 1 x trn1.32xlarge in us-west-2 (6 pass)" in ended.stdout
 
 
-@pytest.mark.parametrize(("silent", "code"), [("role", ExitCode.COULD_NOT_TELL), ("price", ExitCode.OK)])
+@pytest.mark.parametrize(("unavailable", "code"), [("role", ExitCode.COULD_NOT_TELL), ("price", ExitCode.OK)])
 def test_preflight_that_lacks_an_answer_is_not_ready_unless_it_is_a_price(
-    aws: Aws, silent: str, code: ExitCode
+    aws: Aws, unavailable: str, code: ExitCode
 ) -> None:
-    aws.account.silent = {silent}
+    aws.account.unavailable = {unavailable}
     assert aws.run("preflight").exit_code == code
 
 
@@ -58,7 +58,7 @@ def test_a_job_is_described_with_the_reason_of_its_failure(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("command", ["describe", "logs", "stop"])
-@pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (SILENCE, ExitCode.COULD_NOT_TELL)])
+@pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (NO_ANSWER, ExitCode.COULD_NOT_TELL)])
 def test_a_job_that_is_not_there_is_not_one_that_nobody_told_of(
     aws: Aws, command: str, answer: Any, code: ExitCode
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_job_that_is_not_there_is_not_one_that_nobody_told_of(
 
 @pytest.mark.parametrize("command", ["describe", "logs"])
 @pytest.mark.parametrize(
-    ("answer", "says"), [(None, f"There is no training job {NAME}"), (SILENCE, "Could not tell: no answer")]
+    ("answer", "says"), [(None, f"There is no training job {NAME}"), (NO_ANSWER, "Could not tell: no answer")]
 )
 def test_what_is_not_to_be_shown_is_json_too(aws: Aws, command: str, answer: Any, says: str) -> None:
     aws.jobs.states = (answer,)
@@ -82,7 +82,7 @@ def test_logs_show_every_page_to_the_last(aws: Aws) -> None:
 
 
 def test_logs_that_break_off_say_so(aws: Aws) -> None:
-    aws.jobs.written = [[line("loss 1")], SILENCE]
+    aws.jobs.written = [[line("loss 1")], NO_ANSWER]
     aws.jobs.pages = 2
     ended = aws.run("logs", NAME)
     assert (ended.exit_code, ended.stdout) == (ExitCode.COULD_NOT_TELL, "algo-1 | loss 1\n")

@@ -32,7 +32,7 @@ class FakeSleepAccount:
     )
     course: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
     refusal: str = ""
-    silent: bool = False
+    unavailable: bool = False
     reported: str | None = "2 of 2 nodes proven"
     orders: list[bool] = field(default_factory=list[bool])
     running: int = 0
@@ -55,7 +55,7 @@ class FakeSleepAccount:
         self.board = [notice for notice in self.board if notice.kind != kind]
 
     def sleep_state(self, stack: str) -> SleepState | None:
-        if self.silent:
+        if self.unavailable:
             raise UnavailableError(f"no answer about {stack}")
         return self.state
 
@@ -114,7 +114,7 @@ def test_it_says_the_price_and_asks(monkeypatch: pytest.MonkeyPatch, command: st
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "message"),
     [
         (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
         (SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="other"), "is one of other, and not of trn-pilot"),
@@ -123,12 +123,12 @@ def test_it_says_the_price_and_asks(monkeypatch: pytest.MonkeyPatch, command: st
     ],
 )
 def test_a_stack_that_cannot_be_put_to_sleep_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, state: SleepState | None, told: str
+    monkeypatch: pytest.MonkeyPatch, state: SleepState | None, message: str
 ) -> None:
     account = FakeSleepAccount(state=state)
     ended = run(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert told in ended.stderr
+    assert message in ended.stderr
     assert account.orders == []
 
 
@@ -163,11 +163,11 @@ def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waking_that_fails_tells_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "L-2C3B7624 allows 128 vCPUs"
-    failed = [event("UPDATE_FAILED", told, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
+    message = "L-2C3B7624 allows 128 vCPUs"
+    failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
     ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, course=[failed]), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert told in ended.stderr
+    assert message in ended.stderr
     assert "trn quota request" in ended.stderr
 
 
@@ -178,7 +178,7 @@ def test_a_refused_update_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
 
 
 def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "sleep", FakeSleepAccount(silent=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
 
 
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
@@ -187,7 +187,7 @@ AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", 
 def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = []
 
     class Leaving(FakeSleepAccount):
         """Nodes that end as soon as they are told."""
@@ -197,12 +197,12 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
             return super().announce(stack, notice)
 
         def set_asleep(self, stack: str, *, asleep: bool) -> None:
-            told.extend((one.kind, one.reason) for one in self.board)
+            messages.extend((one.kind, one.reason) for one in self.board)
             super().set_asleep(stack, asleep=asleep)
 
     account = Leaving(state=AWAKE, running=2)
     assert run(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
-    assert told == [("sleep", "the cluster trn-pilot goes to sleep")]
+    assert messages == [("sleep", "the cluster trn-pilot goes to sleep")]
     assert account.board == []
 
 

@@ -58,12 +58,12 @@ def test_what_is_not_known_ends_with_could_not_tell(monkeypatch: pytest.MonkeyPa
 
 def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = ask(monkeypatch, FakeSpendingAccount(**RAN), "--json", "-c", "trn:ends=40h")
-    told: dict[str, Any] = json.loads(ended.stdout)
-    assert told["billed_total"] is None
-    assert "cost allocation tag" in told["why_not_billed"]
-    assert [round(line["usd"], 2) for line in told["estimated"]] == [43.0, 0.11, 0.04]
-    assert told["per_hour_total"] == {"at_least": 0.0, "unknown_amounts": 0}
-    assert round(told["forecast"]["total"]["at_least"], 2) == 43.15
+    printed: dict[str, Any] = json.loads(ended.stdout)
+    assert printed["billed_total"] is None
+    assert "cost allocation tag" in printed["why_not_billed"]
+    assert [round(line["usd"], 2) for line in printed["estimated"]] == [43.0, 0.11, 0.04]
+    assert printed["per_hour_total"] == {"at_least": 0.0, "unknown_amounts": 0}
+    assert round(printed["forecast"]["total"]["at_least"], 2) == 43.15
 
 
 def test_without_credentials_it_could_not_tell() -> None:

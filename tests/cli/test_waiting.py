@@ -14,9 +14,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, patience: float, takes: float) -> str:
+def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, delay: float, takes: float) -> str:
     monkeypatch.setattr("sys.stderr", stderr)
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(module, "DELAY_SECONDS", delay)
     monkeypatch.setenv("TERM", "xterm")
     with waiting("Asking AWS ..."):
         time.sleep(takes)
@@ -24,15 +24,15 @@ def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, patience: flo
 
 
 def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Asking AWS ..." in shown(monkeypatch, Terminal(), patience=0.01, takes=0.4)
+    assert "Asking AWS ..." in shown(monkeypatch, Terminal(), delay=0.01, takes=0.4)
 
 
 def test_a_short_wait_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, Terminal(), patience=60, takes=0) == ""
+    assert shown(monkeypatch, Terminal(), delay=60, takes=0) == ""
 
 
 def test_a_pipe_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, io.StringIO(), patience=0.01, takes=0.1) == ""
+    assert shown(monkeypatch, io.StringIO(), delay=0.01, takes=0.1) == ""
 
 
 def test_a_mistake_while_waiting_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
-PATIENCE_SECONDS = 300  # torch takes its time to be imported on a busy machine
+TIMEOUT_SECONDS = 300  # torch takes its time to be imported on a busy machine
 NEURON_LS = """#!/bin/sh
 echo '[{"neuron_device": 0, "nc_count": %d, "memory_size": 34359738368, "connected_to": null}]'
 """
@@ -64,7 +64,7 @@ class Container:
     def run(self, python: Path = Path(sys.executable)) -> tuple[int, str]:
         """The exit code and all that was said."""
         child = self.start(python)
-        said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+        said, _ = child.communicate(timeout=TIMEOUT_SECONDS)
         return child.returncode, said
 
     @property

@@ -28,7 +28,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 @dataclass(kw_only=True)
 class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
-    """`silent` names the questions that get no answer."""
+    """`unavailable` names the questions that get no answer."""
 
     endpoint: str | None = None
     zones: Collection[str] = ("usw2-az1", "usw2-az4")
@@ -44,43 +44,43 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
 
     def identity(self) -> Identity:
-        self._listen("identity")
+        self._check_available("identity")
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/me", endpoint=self.endpoint)
 
     def zones_offering(self, instance_type: str) -> Collection[str]:
         assert instance_type
-        self._listen("offering")
+        self._check_available("offering")
         return self.zones
 
     def parameter(self, name: str) -> str | None:
         assert name.startswith("/")
         if name.startswith(SERVICES):
             return self.service_of_the_region(name)
-        self._listen("version" if name == VERSION_PARAMETER else "parameter")
+        self._check_available("version" if name == VERSION_PARAMETER else "parameter")
         return self.bootstrap_version if name == VERSION_PARAMETER else self.parameter_value
 
     def parameters_under(self, folder: str) -> Collection[str]:
-        self._listen("parameters")
+        self._check_available("parameters")
         return [f"{folder}/{qualifier}/version" for qualifier in self.qualifiers]
 
     def image(self, image_id: str) -> Image | None:
         assert image_id.startswith("ami-")
-        self._listen("image")
+        self._check_available("image")
         return self.other_images.get(image_id, self.found_image)
 
     def default_volume_key(self) -> str | None:
-        self._listen("volumes")
+        self._check_available("volumes")
         return self.volume_key
 
     def bucket_region(self, name: str) -> str | None:
-        self._listen("bucket")
+        self._check_available("bucket")
         return self.buckets.get(name)
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        self._listen("stack" if name == "TrnClusterStack" else "bootstrap")
+        self._check_available("stack" if name == "TrnClusterStack" else "bootstrap")
         status = self.stacks.get(name)
         return DeployedStack(stack_id=name, status=status, created=self.created) if status else None
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
-        self._listen("template")
+        self._check_available("template")
         return self.contents.get(stack.stack_id, StackContents(cluster="trn-pilot"))

@@ -24,12 +24,12 @@ def thing(
     charge: Charge = FREE,
 ) -> Resource:
     """A volume with an id, and a tag if there is a cluster."""
-    told = {"trn:cluster": cluster} if cluster else tags
+    message = {"trn:cluster": cluster} if cluster else tags
     return Resource(
         name=name,
         arn=f"arn:aws:ec2:us-west-2:123456789012:volume/{name}",
         ids=frozenset([name]),
-        tags=told,
+        tags=message,
         parents=frozenset(parents),
         charge=charge,
     )

@@ -46,17 +46,17 @@ SCHEDULED_BLOCK = replace(
 
 @dataclass(kw_only=True)
 class FakeCapacity:
-    """`silent` names the questions that get no answer. `blocks`: None where none of the type is sold."""
+    """`unavailable` names the questions that get no answer. `blocks`: None where none of the type is sold."""
 
-    silent: Collection[str] = ()
+    unavailable: Collection[str] = ()
     blocks: Sequence[BlockOffering] | None = ()
     scores: Mapping[str, int] = field(default_factory=lambda: {"usw2-az1": 9, "usw2-az4": 9})
     in_hand: Sequence[Reservation] = ()
     nodes_in_reservation: int = 0
     latest_end: datetime | None = None
 
-    def _listen(self, question: str) -> None:
-        if question in self.silent:
+    def _check_available(self, question: str) -> None:
+        if question in self.unavailable:
             raise UnavailableError(f"no answer about {question}")
 
     def block_offerings(
@@ -66,25 +66,25 @@ class FakeCapacity:
         assert instances
         assert hours
         self.latest_end = latest_end
-        self._listen("blocks")
+        self._check_available("blocks")
         return self.blocks
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
         assert instance_type
         assert instances
-        self._listen("scores")
+        self._check_available("scores")
         return self.scores
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
-        self._listen("reserved capacity")
+        self._check_available("reserved capacity")
         return [reservation for reservation in self.in_hand if reservation.instance_type == instance_type]
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        self._listen("reservation")
+        self._check_available("reservation")
         return next((entry for entry in self.in_hand if entry.reservation_id == reservation_id), None)
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
         assert reservation_id
         assert cluster
-        self._listen("nodes in reservation")
+        self._check_available("nodes in reservation")
         return self.nodes_in_reservation

@@ -34,16 +34,16 @@ class FakeFileSystems:
 
     def fsx_file_system(self, file_system_id: str) -> FsxFileSystem | None:
         assert file_system_id == LUSTRE.file_system_id
-        self._listen("lustre")
+        self._check_available("lustre")
         return self.found_lustre
 
     def efs_file_system(self, file_system_id: str) -> EfsFileSystem | None:
         assert file_system_id == EFS.file_system_id
-        self._listen("efs")
+        self._check_available("efs")
         return self.found_efs
 
     def service_of_the_region(self, parameter: str) -> str | None:
         region, _, service = parameter.removeprefix(SERVICES).partition("/services/")
         assert region == "us-west-2"
-        self._listen("services")
+        self._check_available("services")
         return service if service in self.services else None

@@ -91,4 +91,4 @@ class FakeJobs:
             raise RequestRefusedError(self.refuses)
 
 
-SILENCE = UnavailableError("no answer about the job")
+NO_ANSWER = UnavailableError("no answer about the job")

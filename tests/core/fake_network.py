@@ -31,34 +31,34 @@ class FakeNetwork:
     def quota(self, service: str, code: str) -> Quota | None:
         if service != "vpc":
             return super().quota(service, code)
-        self._listen("vpc quota")
+        self._check_available("vpc quota")
         return None if self.vpc_limit is None else Quota(code=code, name="VPCs per Region", limit=self.vpc_limit)
 
     def subnet(self, subnet_id: str) -> Subnet | None:
-        self._listen("subnet")
+        self._check_available("subnet")
         return self.other_subnets.get(subnet_id) if subnet_id != SUBNET.subnet_id else self.found_subnet
 
     def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
         assert (cluster, subnet_id) == ("trn-pilot", SUBNET.subnet_id)
-        self._listen("addresses")
+        self._check_available("addresses")
         return self.addresses_held
 
     def vpc(self, vpc_id: str) -> Vpc | None:
         assert vpc_id == VPC.vpc_id
-        self._listen("vpc")
+        self._check_available("vpc")
         return self.found_vpc
 
     def vpcs_but_of(self, cluster: str) -> int:
         assert cluster == "trn-pilot"
-        self._listen("vpcs")
+        self._check_available("vpcs")
         return self.other_vpcs
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
         assert (subnet_id, vpc_id) == (SUBNET.subnet_id, VPC.vpc_id)
-        self._listen("routes")
+        self._check_available("routes")
         return self.table
 
     def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]:
         assert vpc_id == VPC.vpc_id
-        self._listen("endpoints")
+        self._check_available("endpoints")
         return self.vpc_endpoints

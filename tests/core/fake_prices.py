@@ -12,12 +12,12 @@ TODAY = "2026-11-21"
 
 @dataclass(kw_only=True)
 class FakePrices:
-    """`usd` by product, None for one that AWS does not list. "price" among `silent`: no answer."""
+    """`usd` by product, None for one that AWS does not list. "price" among `unavailable`: no answer."""
 
-    silent: Collection[str] = ()
+    unavailable: Collection[str] = ()
     usd: Mapping[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])
 
     def price(self, item: PricedItem) -> Price:
-        if "price" in self.silent:
+        if "price" in self.unavailable:
             raise UnavailableError("no answer about price")
         return Price(usd=self.usd.get(item.product, Decimal(1)), source="AWS as faked", date=TODAY, origin="AWS")

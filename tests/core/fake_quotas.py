@@ -17,12 +17,12 @@ METRIC = UsageMetric(
 
 @dataclass(kw_only=True)
 class FakeQuotas:
-    """`silent` names the questions that get no answer. `limit`: of every quota of EC2, None where there is none.
+    """`unavailable` names the questions that get no answer. `limit`: of every quota of EC2, None where there is none.
 
     sagemaker: quotas by code; those without a code that is known have a name as their key.
     """
 
-    silent: Collection[str] = ()
+    unavailable: Collection[str] = ()
     limit: float | None = 256
     is_default: bool = False
     metered: float | None = None
@@ -32,13 +32,13 @@ class FakeQuotas:
     requests: Sequence[QuotaRequest] = ()
     sagemaker: Mapping[str, Quota] = field(default_factory=dict[str, Quota])
 
-    def _listen(self, question: str) -> None:
-        if question in self.silent:
+    def _check_available(self, question: str) -> None:
+        if question in self.unavailable:
             raise UnavailableError(f"no answer about {question}")
 
     def quota(self, service: str, code: str) -> Quota | None:
         assert code.startswith("L-")
-        self._listen("quota")
+        self._check_available("quota")
         if service == "sagemaker":
             return self.sagemaker.get(code)
         if self.limit is None:
@@ -47,30 +47,30 @@ class FakeQuotas:
 
     def quota_named(self, service: str, name: str) -> Quota | None:
         assert service == "sagemaker"
-        self._listen("names")
+        self._check_available("names")
         return self.sagemaker.get(name)
 
     def quota_requests(self, service: str, code: str) -> Sequence[QuotaRequest]:
         assert (service, code[:2]) == ("ec2", "L-")
-        self._listen("requests")
+        self._check_available("requests")
         return self.requests
 
     def metered_use(self, metric: UsageMetric) -> float | None:
         assert metric == METRIC
-        self._listen("metric")
+        self._check_available("metric")
         return self.metered
 
     def running_instances(self, family: str) -> Sequence[RunningInstance]:
         assert family == "trn"
-        self._listen("instances")
+        self._check_available("instances")
         return self.running
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
         assert family == "trn"
-        self._listen("ended")
+        self._check_available("ended")
         return self.ended
 
     def unused_reserved_vcpus(self, family: str) -> int:
         assert family == "trn"
-        self._listen("reservations")
+        self._check_available("reservations")
         return self.reserved

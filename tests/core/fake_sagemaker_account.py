@@ -40,9 +40,9 @@ OUTPUTS = {
 
 @dataclass(kw_only=True)
 class FakeSageMakerAccount(FakeQuotas, FakePrices):
-    """`silent` names the questions that get no answer. denied: actions that the role may not take, by resource."""
+    """`unavailable` names the questions that get no answer. denied: actions that the role may not take, by resource."""
 
-    silent: Collection[str] = ()
+    unavailable: Collection[str] = ()
     sagemaker: Mapping[str, Quota] = field(default_factory=lambda: quotas(instances(4), *OF_ALL_JOBS))
     found_role: Role | None = TRUSTED
     denied: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
@@ -53,30 +53,30 @@ class FakeSageMakerAccount(FakeQuotas, FakePrices):
     outputs: Mapping[str, str] | None = field(default_factory=lambda: OUTPUTS)
 
     def identity(self) -> Identity:
-        self._listen("identity")
+        self._check_available("identity")
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/me")
 
     def role(self, name: str) -> Role | None:
         assert "/" not in name
-        self._listen("role")
+        self._check_available("role")
         return self.found_role
 
     def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
         assert role_arn == ROLE
-        self._listen("simulation")
+        self._check_available("simulation")
         return [action for action in actions if action in self.denied.get(resource, ())]
 
     def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
         assert (len(account), region, bool(repository), len(reference)) == (12, "us-west-2", True, 1)
-        self._listen("image")
+        self._check_available("image")
         return self.image_is_there
 
     def bucket_region(self, name: str) -> str | None:
-        self._listen("buckets")
+        self._check_available("buckets")
         return self.buckets.get(name)
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        self._listen("stack")
+        self._check_available("stack")
         if self.outputs is None:
             return None
         created = datetime(2026, 11, 21, tzinfo=UTC)

@@ -8,7 +8,7 @@ from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
-from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Work
+from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice
@@ -37,7 +37,7 @@ class KilledError(BaseException):
 
 
 def cluster_stack(**changes: object) -> StackDescription:
-    look = StackDescription(
+    stack = StackDescription(
         name=STACK_NAME,
         stack_id="stack/cluster",
         status="CREATE_COMPLETE",
@@ -49,7 +49,7 @@ def cluster_stack(**changes: object) -> StackDescription:
             MadeResource(kind="AWS::Lambda::Function", resource_id=FUNCTION),
         ),
     )
-    return replace(look, **changes)  # pyright: ignore[reportArgumentType]
+    return replace(stack, **changes)  # pyright: ignore[reportArgumentType]
 
 
 def training_stack() -> StackDescription:
@@ -73,10 +73,10 @@ class FakeTeardown:
 
     stacks: list[StackDescription] = field(default_factory=lambda: [cluster_stack(), training_stack()])
     deleted: list[StackDescription] = field(default_factory=list[StackDescription])
-    work: list[Work] = field(
+    work: list[Workload] = field(
         default_factory=lambda: [
-            Work(kind="execution", work_id="run"),
-            Work(kind="training job", work_id="trn-pilot-job"),
+            Workload(kind="execution", work_id="run"),
+            Workload(kind="training job", work_id="trn-pilot-job"),
         ]
     )
     group: NodeGroup = field(default_factory=lambda: NodeGroup(name=GROUP, wanted=2, instances={"running": 2}))
@@ -124,33 +124,33 @@ class FakeTeardown:
 
     def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         self._look("living_stacks")
-        return [look for look in self.stacks if look.name in names]
+        return [stack for stack in self.stacks if stack.name in names]
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        return [look for look in self.deleted if look.name in names]
+        return [stack for stack in self.deleted if stack.name in names]
 
     def stack_progress(self, stack_id: str) -> StackProgress:
         self._look("stack_progress")
-        (look,) = [look for look in (*self.stacks, *self.deleted) if look.stack_id == stack_id]
-        if look.status != "DELETE_IN_PROGRESS":
-            failures = ("AWS::EC2::VPC vpc-1: it has dependencies",) if look.status == "DELETE_FAILED" else ()
-            return StackProgress(status=look.status, left=len(look.resources), failures=failures)
+        (stack,) = [stack for stack in (*self.stacks, *self.deleted) if stack.stack_id == stack_id]
+        if stack.status != "DELETE_IN_PROGRESS":
+            failures = ("AWS::EC2::VPC vpc-1: it has dependencies",) if stack.status == "DELETE_FAILED" else ()
+            return StackProgress(status=stack.status, left=len(stack.resources), failures=failures)
         if self.failing:
             self.failing -= 1
-            self._become(look, "DELETE_FAILED")
+            self._become(stack, "DELETE_FAILED")
         else:
-            self._become(look, "DELETE_COMPLETE")
-        return StackProgress(status="DELETE_IN_PROGRESS", left=len(look.resources))
+            self._become(stack, "DELETE_COMPLETE")
+        return StackProgress(status="DELETE_IN_PROGRESS", left=len(stack.resources))
 
-    def _become(self, look: StackDescription, status: str) -> None:
-        self.stacks.remove(look)
-        now = replace(look, status=status)
+    def _become(self, stack: StackDescription, status: str) -> None:
+        self.stacks.remove(stack)
+        now = replace(stack, status=status)
         if status != "DELETE_COMPLETE":
             self.stacks.append(now)
             return
         gone = tuple(made if made.kept else replace(made, gone=True) for made in now.resources)
         self.deleted.append(replace(now, resources=gone))
-        for bucket in look.ids("AWS::S3::Bucket"):
+        for bucket in stack.ids("AWS::S3::Bucket"):
             del self.objects[bucket], self.tags[bucket]
 
     def stack_that_has(self, resource_id: str) -> str | None:
@@ -158,19 +158,19 @@ class FakeTeardown:
 
     def delete_stack(self, stack_id: str) -> None:
         self._order(f"delete_stack {stack_id}")
-        (look,) = [look for look in self.stacks if look.stack_id == stack_id]
-        self.stacks[self.stacks.index(look)] = replace(look, status="DELETE_IN_PROGRESS")
+        (stack,) = [stack for stack in self.stacks if stack.stack_id == stack_id]
+        self.stacks[self.stacks.index(stack)] = replace(stack, status="DELETE_IN_PROGRESS")
         self._killed_now()
 
-    def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
+    def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         self._look("running_work")
         assert cluster == OURS
-        assert list(state_machines) == [MACHINE for look in self.stacks if look.name == SAGEMAKER.stack_name]
+        assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.stack_name]
         now = list(self.work)
         self.work = [one for one in self.work if not one.stopping]
         return now
 
-    def stop(self, work: Work) -> None:
+    def stop(self, work: Workload) -> None:
         self._order(f"stop {work.work_id}")
         self.work[self.work.index(work)] = replace(work, stopping=True)
         self._killed_now()

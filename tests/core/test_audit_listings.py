@@ -12,7 +12,7 @@ from botocore import xform_name
 from botocore.stub import Stubber
 
 from trainium_core.audit.aws_account import LISTINGS, AwsAuditedAccount
-from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Place
+from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location
 from trainium_core.audit.resource import Resource, ResourceLister, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
@@ -21,7 +21,7 @@ from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
-PLACE = Place(partition="aws", region="us-west-2", account="123456789012")
+PLACE = Location(partition="aws", region="us-west-2", account="123456789012")
 LISTING = {listing.kind: listing for listing in LISTINGS}
 
 
@@ -251,7 +251,7 @@ class Stacks:
 
 
 def test_a_stack_that_could_not_be_deleted_still_stands() -> None:
-    assert Stacks("DELETE_FAILED").record.stands
+    assert Stacks("DELETE_FAILED").record.exists
 
 
 def test_a_stack_without_tags_is_one_of_the_cluster_that_its_template_names() -> None:

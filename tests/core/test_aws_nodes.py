@@ -158,6 +158,6 @@ def test_what_is_denied_is_told_with_the_permission_that_is_missing(
     stubs[service].add_client_error(call, code)
     for stub in stubs.values():
         stub.activate()
-    with pytest.raises(UnavailableError) as told:
+    with pytest.raises(UnavailableError) as raised:
         account.nodes(STACK)
-    assert str(told.value) == f"not allowed to look: the permission {permission} is missing"
+    assert str(raised.value) == f"not allowed to look: the permission {permission} is missing"

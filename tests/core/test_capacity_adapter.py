@@ -131,7 +131,7 @@ def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: St
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "told"),
+    ("code", "message", "text"),
     [
         (
             "CapacityBlockDescribeLimitExceeded",
@@ -149,10 +149,10 @@ def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: St
     ],
 )
 def test_what_aws_refuses_about_blocks_is_told_in_plain_words(
-    account: AwsCapacity, ec2: Stubber, code: str, message: str, told: str
+    account: AwsCapacity, ec2: Stubber, code: str, message: str, text: str
 ) -> None:
     ec2.add_client_error("describe_capacity_block_offerings", code, message)
-    with pytest.raises(UnavailableError, match=told):
+    with pytest.raises(UnavailableError, match=text):
         offerings(account)
 
 
@@ -227,7 +227,7 @@ def test_a_block_is_told_apart_with_its_end(account: AwsCapacity, ec2: Stubber) 
 def test_the_size_of_a_block_that_has_not_begun_is_in_its_tag(account: AwsCapacity, ec2: Stubber) -> None:
     tag = {"Key": "aws:ec2capacityreservation:incrementalRequestedQuantity", "Value": "2"}
     found = reservation(account, ec2, State="scheduled", TotalInstanceCount=0, AvailableInstanceCount=0, Tags=[tag])
-    assert (found.total, found.available, found.room) == (2, 0, 2)
+    assert (found.total, found.available, found.launchable) == (2, 0, 2)
 
 
 def test_the_placement_group_is_told_by_name(account: AwsCapacity, ec2: Stubber) -> None:

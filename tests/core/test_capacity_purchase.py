@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
-from trainium_core.capacity.aws_purchase import ONCE, AwsCapacityPurchase, Bought, SaleUnknownError
+from trainium_core.capacity.aws_purchase import ONCE, AwsCapacityPurchase, PurchasedBlock, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -31,26 +31,26 @@ def ec2(client: Any) -> Iterator[Stubber]:
         stub.assert_no_pending_responses()
 
 
-def buy(client: Any) -> Bought:
+def buy(client: Any) -> PurchasedBlock:
     return AwsCapacityPurchase("us-west-2", client=client).buy(OFFERING)
 
 
 def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber) -> None:
     bought = {"CapacityReservationId": "cr-0123456789abcdef0", "State": "payment-pending"}
     ec2.add_response("purchase_capacity_block", {"CapacityReservation": bought}, ASKED)
-    assert buy(client) == Bought(reservation_id="cr-0123456789abcdef0", state="payment-pending")
+    assert buy(client) == PurchasedBlock(reservation_id="cr-0123456789abcdef0", state="payment-pending")
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         ("UnauthorizedOperation", "the permission ec2:PurchaseCapacityBlock is missing"),
         ("InvalidParameterValue", "AWS answered InvalidParameterValue: it is sold"),
     ],
 )
-def test_a_refusal_is_told(client: Any, ec2: Stubber, code: str, told: str) -> None:
+def test_a_refusal_is_told(client: Any, ec2: Stubber, code: str, message: str) -> None:
     ec2.add_client_error("purchase_capacity_block", code, "it is sold")
-    with pytest.raises(RequestRefusedError, match=told):
+    with pytest.raises(RequestRefusedError, match=message):
         buy(client)
 
 

@@ -20,12 +20,12 @@ from trainium_core.capacity.search import Found, search_capacity
 REGION = "us-west-2"
 
 
-def wish(*, start_by: datetime | None = None, **settings: Any) -> CapacityRequest:
+def request(*, start_by: datetime | None = None, **settings: Any) -> CapacityRequest:
     return CapacityRequest(plan=from_settings(**settings), hours=24, now=NOW, start_by=start_by)
 
 
 def search(account: FakeAccount, **settings: Any) -> Found:
-    return search_capacity(wish(**settings), [REGION], lambda _: account)
+    return search_capacity(request(**settings), [REGION], lambda _: account)
 
 
 def options(account: FakeAccount, capacity: str, **settings: Any) -> list[CapacityOption]:
@@ -154,13 +154,13 @@ def test_a_reservation_that_is_of_no_use_says_why(reservation: Any, prospect: st
     ],
 )
 def test_a_question_without_an_answer_is_unknown_with_the_reason(question: str, ways: set[str]) -> None:
-    unknown = [o for o in search(FakeAccount(silent={question})).options if o.prospect == "unknown"]
+    unknown = [o for o in search(FakeAccount(unavailable={question})).options if o.prospect == "unknown"]
     assert {option.capacity for option in unknown} == ways
     assert {option.note for option in unknown} == {f"no answer about {question}"}
 
 
 def test_a_price_without_an_answer_is_that_of_the_snapshot() -> None:
-    found = search(FakeAccount(silent={"price"}, zones=["usw2-az4"]))
+    found = search(FakeAccount(unavailable={"price"}, zones=["usw2-az4"]))
     (option,) = [o for o in found.options if o.capacity == "on-demand"]
     assert option.hourly == Decimal("21.5")
     assert {price.origin for price in found.prices} == {"snapshot"}
@@ -169,30 +169,30 @@ def test_a_price_without_an_answer_is_that_of_the_snapshot() -> None:
 
 def test_blocks_are_searched_no_later_than_the_latest_start_needs() -> None:
     account = FakeAccount()
-    search_capacity(wish(start_by=NOW), [REGION], lambda _: account)
+    search_capacity(request(start_by=NOW), [REGION], lambda _: account)
     assert account.latest_end == NOW + timedelta(hours=24, days=1)
 
 
 def test_every_region_is_asked_and_one_that_is_dark_hides_no_other() -> None:
-    dark = FakeAccount(silent={"offering", "scores", "blocks", "reserved capacity"})
+    dark = FakeAccount(unavailable={"offering", "scores", "blocks", "reserved capacity"})
     found = search_capacity(
-        wish(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()
+        request(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()
     )
-    told = {option.region: set[str]() for option in found.options}
+    message = {option.region: set[str]() for option in found.options}
     for option in found.options:
-        told[option.region].add(option.prospect)
-    assert told == {"us-east-1": {"unknown"}, "us-west-2": {"now", "no"}}
+        message[option.region].add(option.prospect)
+    assert message == {"us-east-1": {"unknown"}, "us-west-2": {"now", "no"}}
 
 
 @given(
-    silent=st.sets(st.sampled_from(["offering", "scores", "blocks", "reserved capacity", "price"])),
+    unavailable=st.sets(st.sampled_from(["offering", "scores", "blocks", "reserved capacity", "price"])),
     usd=st.none() | st.decimals("0.01", 100, places=4),
     nodes=st.integers(1, 100),
 )
 def test_no_total_is_less_than_its_parts_and_no_way_is_dropped(
-    silent: set[str], usd: Decimal | None, nodes: int
+    unavailable: set[str], usd: Decimal | None, nodes: int
 ) -> None:
-    account = FakeAccount(silent=silent, usd={"on-demand": usd, "spot": usd}, blocks=())
+    account = FakeAccount(unavailable=unavailable, usd={"on-demand": usd, "spot": usd}, blocks=())
     found = search(account, nodes=nodes).options
     assert {"on-demand", "spot", "capacity-block"} <= {option.capacity for option in found}
     assert all(

@@ -30,7 +30,7 @@ def test_known_prices_pass_with_both_totals() -> None:
 
 
 def test_prices_of_the_snapshot_pass_and_say_their_age_and_why() -> None:
-    answer = check(FakePrices(silent={"price"}))
+    answer = check(FakePrices(unavailable={"price"}))
     assert answer.outcome == "pass"
     assert answer.found.endswith("by a snapshot of list prices, the oldest of 2026-07-21, since no answer about price")
 
@@ -62,8 +62,10 @@ def test_a_type_that_is_sold_on_demand_only_leaves_a_price_of_ones_own(tmp_path:
     assert (answer.outcome, "trn:prices" in answer.fix) == ("warn", True)
 
 
-@pytest.mark.parametrize("silent", [(), ("price",)])
-def test_no_price_is_ever_a_failure(silent: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("unavailable", [(), ("price",)])
+def test_no_price_is_ever_a_failure(unavailable: tuple[str, ...]) -> None:
     plans = [{}, {"egress": "nat-gateway"}, {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}]
-    outcomes = {check(FakePrices(silent=silent, usd={"on-demand": None}), **settings).outcome for settings in plans}
+    outcomes = {
+        check(FakePrices(unavailable=unavailable, usd={"on-demand": None}), **settings).outcome for settings in plans
+    }
     assert outcomes <= {"pass", "warn"}

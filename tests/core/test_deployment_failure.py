@@ -73,7 +73,7 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "message"),
     [
         ("ROLLBACK_COMPLETE", "nothing runs"),
         ("UPDATE_ROLLBACK_COMPLETE", "as it was before"),
@@ -81,5 +81,5 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
         ("UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"),
     ],
 )
-def test_how_the_stack_was_left_is_told(status: str, told: str) -> None:
-    assert told in failed_with("x", status=status).state
+def test_how_the_stack_was_left_is_told(status: str, message: str) -> None:
+    assert message in failed_with("x", status=status).state

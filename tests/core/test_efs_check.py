@@ -94,4 +94,4 @@ def test_one_that_is_kept_in_a_single_zone_is_reached_from_there_alone(zone: str
 
 
 def test_without_an_answer_about_it_it_is_unknown() -> None:
-    assert found("efs", FakeAccount(silent=["efs"]), **OWN_VPC, **OWN_EFS).outcome == "unknown"
+    assert found("efs", FakeAccount(unavailable=["efs"]), **OWN_VPC, **OWN_EFS).outcome == "unknown"

@@ -26,10 +26,10 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
 
 
 def test_a_hyperpod_cluster_with_room_is_ready_and_nothing_is_asked_about_nodes_of_ec2() -> None:
-    told = findings(ROOM)
-    assert set(told) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
-    assert told["hyperpod"].outcome == "pass"
-    assert verdict(told.values()) == "ready"
+    printed = findings(ROOM)
+    assert set(printed) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
+    assert printed["hyperpod"].outcome == "pass"
+    assert verdict(printed.values()) == "ready"
 
 
 @pytest.mark.parametrize("name", ROOM)
@@ -73,5 +73,5 @@ def test_training_costs_nothing_until_a_job_runs_and_says_where_that_is_shown() 
 
 def test_every_stack_must_take_a_deployment() -> None:
     account = FakeAccount(stacks={"HyperPodStack": "UPDATE_ROLLBACK_FAILED"})
-    told = {f.check: f for f in preflight(from_settings(stacks=("cluster", "hyperpod")), account)}
-    assert (told["stack"].outcome, told["stack"].fix) == ("fail", "run: cdk rollback HyperPodStack")
+    printed = {f.check: f for f in preflight(from_settings(stacks=("cluster", "hyperpod")), account)}
+    assert (printed["stack"].outcome, printed["stack"].fix) == ("fail", "run: cdk rollback HyperPodStack")

@@ -126,7 +126,7 @@ def test_an_image_is_deprecated_from_its_day_on() -> None:
 
 
 def test_an_id_without_a_parameter_needs_none() -> None:
-    assert found("image", FakeAccount(silent={"parameter"}), ami=IMAGE.image_id).outcome == "pass"
+    assert found("image", FakeAccount(unavailable={"parameter"}), ami=IMAGE.image_id).outcome == "pass"
 
 
 def test_a_pin_that_is_up_to_date_passes() -> None:
@@ -150,7 +150,7 @@ def test_a_pin_whose_parameter_is_gone_warns() -> None:
 
 
 def test_whether_a_pin_is_behind_is_unknown_without_an_answer() -> None:
-    account = FakeAccount(silent={"parameter"})
+    account = FakeAccount(unavailable={"parameter"})
     assert found("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH).outcome == "unknown"
 
 

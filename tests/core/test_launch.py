@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, free_port
+from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.layout.repository import ROOT
 from trainium_core.facts import facts
 from trainium_core.nodes.torchrun import torchrun_command
@@ -41,7 +41,7 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
         )
         for rank in reversed(range(NODES))
     }
-    said = {rank: node.communicate(timeout=PATIENCE_SECONDS)[0] for rank, node in nodes.items()}
+    said = {rank: node.communicate(timeout=TIMEOUT_SECONDS)[0] for rank, node in nodes.items()}
     assert [node.returncode for node in nodes.values()] == [0] * NODES
     return {rank: [line.split() for line in text.splitlines()] for rank, text in said.items()}
 

@@ -37,7 +37,7 @@ def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
 
 
 def test_that_aws_does_not_say_which_services_there_are_is_unknown() -> None:
-    assert found("lustre", FakeAccount(silent=["services"]), fsx_lustre=1200).outcome == "unknown"
+    assert found("lustre", FakeAccount(unavailable=["services"]), fsx_lustre=1200).outcome == "unknown"
 
 
 def test_one_of_ones_own_that_is_available_in_the_nodes_subnet_passes() -> None:

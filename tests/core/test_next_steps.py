@@ -19,8 +19,8 @@ def steps(plan: Plan) -> dict[str, str]:
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_every_cluster_has_every_step_in_the_order_it_is_wanted(nodes: int) -> None:
-    told = steps(from_settings(nodes=nodes))
-    assert list(told) == ["Session", "Nodes", "Torchrun", "CompileCache", "Sleep", "Wake", "Destroy"]
+    message = steps(from_settings(nodes=nodes))
+    assert list(message) == ["Session", "Nodes", "Torchrun", "CompileCache", "Sleep", "Wake", "Destroy"]
 
 
 def test_without_a_way_out_no_session_is_promised() -> None:
@@ -29,11 +29,11 @@ def test_without_a_way_out_no_session_is_promised() -> None:
 
 def test_values_are_those_of_the_plan() -> None:
     plan = from_settings(nodes=3)
-    told = steps(plan)
-    assert told["Torchrun"] == torchrun_command(plan)
-    assert told["CompileCache"] == "s3://bucket/cache"
-    assert (told["Sleep"], told["Wake"]) == ("trn sleep", "trn wake")
-    assert told["Destroy"] == "cdk destroy TrnClusterStack"
+    printed = steps(plan)
+    assert printed["Torchrun"] == torchrun_command(plan)
+    assert printed["CompileCache"] == "s3://bucket/cache"
+    assert (printed["Sleep"], printed["Wake"]) == ("trn sleep", "trn wake")
+    assert printed["Destroy"] == "cdk destroy TrnClusterStack"
 
 
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])

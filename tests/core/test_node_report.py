@@ -32,44 +32,44 @@ def report(
     return nodes_report(deployed, replacements=limit)
 
 
-def told(shown: NodesReport) -> list[tuple[str, str]]:
+def message(shown: NodesReport) -> list[tuple[str, str]]:
     return [(node.state, node.problem) for node in shown.nodes]
 
 
 def test_proven_nodes_that_have_met_are_ready() -> None:
     shown = report(stored("i-a"), stored("i-b"))
-    assert told(shown) == [("proven", ""), ("proven", "")]
+    assert message(shown) == [("proven", ""), ("proven", "")]
     assert shown.verdict.state == "ready"
 
 
 def test_a_node_that_has_not_met_the_others_says_so() -> None:
-    assert told(report(stored("i-a"), stored("i-b", roster="")))[1] == ("proven", "has not yet reached all others")
+    assert message(report(stored("i-a"), stored("i-b", roster="")))[1] == ("proven", "has not yet reached all others")
 
 
 def test_a_node_without_a_word_is_booting() -> None:
-    assert told(report(stored("i-a")))[1] == ("booting", "")
+    assert message(report(stored("i-a")))[1] == ("booting", "")
 
 
 def test_an_instance_that_does_not_run_is_in_the_state_that_ec2_tells() -> None:
-    assert told(report(stored("i-a"), instances=(instance("i-a"), instance("i-b", "stopped"))))[1] == ("stopped", "")
+    assert message(report(stored("i-a"), instances=(instance("i-a"), instance("i-b", "stopped"))))[1] == ("stopped", "")
 
 
 def test_a_failed_node_tells_its_reason_and_what_becomes_of_it() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
-    assert told(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
+    assert message(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
     assert not shown.final
 
 
 def test_a_node_failed_beyond_replacement_is_the_end() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"))
-    assert told(shown)[1] == ("failed", "no driver")
+    assert message(shown)[1] == ("failed", "no driver")
     assert shown.verdict.state == "failed"
     assert shown.final
 
 
 def test_a_proven_node_that_auto_scaling_replaces_is_leaving() -> None:
     shown = report(stored("i-a"), stored("i-b"), instances=(instance("i-a"), instance("i-b", leaving=True)))
-    assert told(shown)[1] == ("leaving", "Auto Scaling replaces it")
+    assert message(shown)[1] == ("leaving", "Auto Scaling replaces it")
 
 
 def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:

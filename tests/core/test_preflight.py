@@ -23,9 +23,9 @@ def test_an_account_with_everything_in_place_is_ready() -> None:
 
 
 def test_findings_come_in_the_order_of_the_checks() -> None:
-    told = [finding.check for finding in preflight(PLAN, FakeAccount())]
-    assert told == [name for name in CHECKS if name in told]
-    assert told[:3] == ["identity", "quota", "offering"]
+    message = [finding.check for finding in preflight(PLAN, FakeAccount())]
+    assert message == [name for name in CHECKS if name in message]
+    assert message[:3] == ["identity", "quota", "offering"]
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_findings_come_in_the_order_of_the_checks() -> None:
 def test_a_question_without_an_answer_is_unknown_and_the_verdict_too(
     question: str, check: str, settings: dict[str, Any]
 ) -> None:
-    findings = preflight(from_settings(nodes=2, **settings), FakeAccount(silent={question}))
+    findings = preflight(from_settings(nodes=2, **settings), FakeAccount(unavailable={question}))
     unknown = [finding for finding in findings if finding.outcome != "pass"]
     assert unknown == [Finding(check=check, outcome="unknown", found=f"no answer about {question}")]
     assert verdict(findings) == "could not tell"
 
 
 def test_without_an_identity_the_rest_is_told_and_the_verdict_is_open() -> None:
-    findings = preflight(PLAN, FakeAccount(silent={"identity"}))
+    findings = preflight(PLAN, FakeAccount(unavailable={"identity"}))
     assert [finding.check for finding in findings if finding.outcome == "unknown"] == ["identity"]
     assert verdict(findings) == "could not tell"
 
@@ -86,16 +86,16 @@ outcomes = st.sampled_from(["pass", "warn", "fail", "unknown"])
 
 @given(kinds=st.lists(outcomes, max_size=6))
 def test_ready_needs_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
-    told = verdict([Finding(check="x", outcome=kind, found="") for kind in kinds])
-    assert (told == "ready") == (bool(kinds) and set(kinds) <= {"pass", "warn"})
-    assert (told == "not ready") == ("fail" in kinds)
+    results = verdict([Finding(check="x", outcome=kind, found="") for kind in kinds])
+    assert (results == "ready") == (bool(kinds) and set(kinds) <= {"pass", "warn"})
+    assert (results == "not ready") == ("fail" in kinds)
 
 
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
 def test_several_answers_are_as_bad_as_their_worst_and_hide_none_that_did_not_pass(kinds: list[Any]) -> None:
     answers = [Answer(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
-    told = worst_of(answers)
-    assert verdict([Finding(check="x", outcome=told.outcome, found="")]) == verdict(
+    results = worst_of(answers)
+    assert verdict([Finding(check="x", outcome=results.outcome, found="")]) == verdict(
         [Finding(check="x", outcome=kind, found="") for kind in kinds]
     )
-    assert all(answer.found in told.found.split("; ") for answer in answers if answer.outcome != "pass")
+    assert all(answer.found in results.found.split("; ") for answer in answers if answer.outcome != "pass")

@@ -24,8 +24,8 @@ def test_each_region_is_asked_of_its_own_account() -> None:
     def account_in(region: str) -> FakeAccount:
         return FakeAccount(zones=ZONES[region], limit=0 if region == "us-east-2" else 256)
 
-    told = preflight_in_regions(PLAN, ZONES, account_in)
-    assert {region: verdict(findings) for region, findings in told.items()} == {
+    results = preflight_in_regions(PLAN, ZONES, account_in)
+    assert {region: verdict(findings) for region, findings in results.items()} == {
         "us-west-2": "ready",
         "us-east-2": "not ready",
     }
@@ -39,13 +39,13 @@ def test_every_check_of_every_region_is_asked_at_once(monkeypatch: pytest.Monkey
         return Answer(outcome="pass", found="")
 
     monkeypatch.setattr(runner, "CHECKS", dict.fromkeys(runner._BEGUN_FIRST, check))
-    told = preflight_in_regions(PLAN, ZONES, lambda _: FakeAccount())
-    assert {len(findings) for findings in told.values()} == {3}
+    results = preflight_in_regions(PLAN, ZONES, lambda _: FakeAccount())
+    assert {len(findings) for findings in results.values()} == {3}
 
 
 def test_a_check_is_suppressed_in_every_region() -> None:
-    told = preflight_in_regions(PLAN, ZONES, lambda region: FakeAccount(zones=ZONES[region]), suppressed={"quota"})
-    assert all(f.suppressed == (f.check == "quota") for findings in told.values() for f in findings)
+    results = preflight_in_regions(PLAN, ZONES, lambda region: FakeAccount(zones=ZONES[region]), suppressed={"quota"})
+    assert all(f.suppressed == (f.check == "quota") for findings in results.values() for f in findings)
 
 
 def test_elsewhere_a_plan_has_a_zone_of_that_region() -> None:

@@ -30,7 +30,7 @@ def test_without_aws_the_snapshot_answers() -> None:
 
 def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
     other = PricedItem(product="s3-storage", region="us-west-2")
-    found = quotes([NAT, other], own=no_prices(), aws=FakePrices(silent={"price"}), snapshot=SNAPSHOT)
+    found = quotes([NAT, other], own=no_prices(), aws=FakePrices(unavailable={"price"}), snapshot=SNAPSHOT)
     assert found.prices[NAT].origin == "snapshot"
     assert found.unavailable == ("no answer about price",)
 

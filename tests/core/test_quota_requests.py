@@ -31,14 +31,14 @@ def test_exactly_the_value_is_asked_for(requests: AwsQuotaRequests, stub: Stubbe
     shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
     asked = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND, "DesiredValue": 384}
     stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, asked)
-    made = requests.ask("ec2", ON_DEMAND, desired=384)
+    made = requests.request_increase("ec2", ON_DEMAND, desired=384)
     assert made == QuotaRequest(request_id="r-1", desired=384, status="PENDING", created=NOON)
 
 
 def test_a_request_that_is_open_is_recognised(requests: AwsQuotaRequests, stub: Stubber) -> None:
     stub.add_client_error("request_service_quota_increase", "ResourceAlreadyExistsException")
     with pytest.raises(AlreadyRequestedError):
-        requests.ask("ec2", ON_DEMAND, desired=384)
+        requests.request_increase("ec2", ON_DEMAND, desired=384)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_a_request_that_is_open_is_recognised(requests: AwsQuotaRequests, stub: 
 def test_a_refusal_says_why(requests: AwsQuotaRequests, stub: Stubber, code: str, says: str) -> None:
     stub.add_client_error("request_service_quota_increase", code, "too many")
     with pytest.raises(RequestRefusedError, match=says):
-        requests.ask("ec2", ON_DEMAND, desired=384)
+        requests.request_increase("ec2", ON_DEMAND, desired=384)
 
 
 def test_an_endpoint_that_does_not_answer_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(RequestRefusedError, match=r"127\.0\.0\.1:9"):
-        AwsQuotaRequests("us-west-2").ask("ec2", ON_DEMAND, desired=1)
+        AwsQuotaRequests("us-west-2").request_increase("ec2", ON_DEMAND, desired=1)

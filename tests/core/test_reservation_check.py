@@ -146,7 +146,7 @@ def test_the_answer_is_about_the_reservation_of_the_plan_and_the_nodes_in_it() -
 
 @pytest.mark.parametrize("question", ["reservation", "nodes in reservation", "subnet"])
 def test_without_an_answer_it_is_unknown(question: str) -> None:
-    account = FakeAccount(in_hand=[ACTIVE], silent={question})
+    account = FakeAccount(in_hand=[ACTIVE], unavailable={question})
     findings = preflight(from_settings(**RESERVED, **OWN_SUBNET), account)
     (finding,) = [finding for finding in findings if finding.check == "reservation"]
     assert (finding.outcome, finding.found) == ("unknown", f"no answer about {question}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, Container, container, free_port
+from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, Container, container, free_port
 from tests.core.jobs import JOB, small_plan
 from tests.layout.repository import ROOT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
@@ -91,7 +91,7 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
         (tmp_path / name).mkdir()
         nodes.append(of_script(tmp_path / name, report, job, hosts=TWO_NODES[::-1], current=name, cores=1))
     children = [node.start(torch_python) for node in nodes]
-    said = [child.communicate(timeout=PATIENCE_SECONDS)[0] for child in children]
+    said = [child.communicate(timeout=TIMEOUT_SECONDS)[0] for child in children]
     assert [child.returncode for child in children] == [0, 0], said
     assert ["rank 0 of 2 on 127.0.0.1" in said[0], "rank 1 of 2 on 127.0.0.2" in said[1]] == [True, True]
 
@@ -113,7 +113,7 @@ def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path)
     for _ in range(2):
         next(begun)
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=PATIENCE_SECONDS)
+    child.communicate(timeout=TIMEOUT_SECONDS)
     assert child.returncode != 0
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.fake_jobs import COMPLETED, FAILED, NAME, SILENCE, STARTING, TRAINING, FakeJobs, line, state
+from tests.core.fake_jobs import COMPLETED, FAILED, NAME, NO_ANSWER, STARTING, TRAINING, FakeJobs, line, state
 from tests.core.jobs import JOB
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.jobs import follow
@@ -51,18 +51,18 @@ def test_a_job_that_is_over_is_followed_to_the_end_of_its_log() -> None:
 
 
 def test_a_log_that_cannot_be_read_does_not_decide_about_the_job() -> None:
-    jobs = FakeJobs(states=[TRAINING, COMPLETED], written=[SILENCE, [line("a")]])
+    jobs = FakeJobs(states=[TRAINING, COMPLETED], written=[NO_ANSWER, [line("a")]])
     assert followed(jobs) == [TRAINING, line("a"), COMPLETED]
 
 
 def test_a_few_looks_without_an_answer_are_borne() -> None:
-    silent = [SILENCE] * (UNANSWERED - 1)
-    assert followed(FakeJobs(states=[*silent, TRAINING, *silent, COMPLETED])) == [TRAINING, COMPLETED]
+    unavailable = [NO_ANSWER] * (UNANSWERED - 1)
+    assert followed(FakeJobs(states=[*unavailable, TRAINING, *unavailable, COMPLETED])) == [TRAINING, COMPLETED]
 
 
 def test_no_answer_for_long_ends_without_a_result() -> None:
     with pytest.raises(UnavailableError, match="no answer about the job"):
-        followed(FakeJobs(states=[TRAINING, *[SILENCE] * UNANSWERED, COMPLETED]))
+        followed(FakeJobs(states=[TRAINING, *[NO_ANSWER] * UNANSWERED, COMPLETED]))
 
 
 def test_a_job_that_is_not_there_ends_without_a_result() -> None:
@@ -93,10 +93,10 @@ def package(tmp_path: Path) -> SourcePackage:
 
 def test_python_runs_a_job_in_one_call(package: SourcePackage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "POLL_SECONDS", 0)
-    told: list[JobState | LogLine] = []
+    messages: list[JobState | LogLine] = []
     jobs = FakeJobs(written=[[line("a")]])
-    assert run_training_job(PLAN, JOB, package, aws=jobs, tell=told.append) == COMPLETED
-    assert told == [line("a"), STARTING, TRAINING, COMPLETED]
+    assert run_training_job(PLAN, JOB, package, aws=jobs, on_progress=messages.append) == COMPLETED
+    assert messages == [line("a"), STARTING, TRAINING, COMPLETED]
     (request,) = jobs.started
     folder = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
     assert jobs.uploaded == {folder: channel_files(package)}

@@ -24,9 +24,9 @@ def found(check: str, account: FakeSageMakerAccount | None = None, **changes: An
 
 
 def test_an_account_that_has_everything_is_ready() -> None:
-    told = findings(FakeSageMakerAccount())
-    assert {name: finding.outcome for name, finding in told.items()} == dict.fromkeys(JOB_CHECKS, "pass")
-    assert verdict(told.values()) == "ready"
+    results = findings(FakeSageMakerAccount())
+    assert {name: finding.outcome for name, finding in results.items()} == dict.fromkeys(JOB_CHECKS, "pass")
+    assert verdict(results.values()) == "ready"
 
 
 @pytest.mark.parametrize(
@@ -34,41 +34,41 @@ def test_an_account_that_has_everything_is_ready() -> None:
     [("identity", "identity"), ("quota", "quota"), ("image", "image"), ("role", "role"), ("simulation", "role")],
 )
 def test_no_answer_is_unknown_and_never_ready(question: str, check: str) -> None:
-    told = findings(FakeSageMakerAccount(silent={question}))
-    assert told[check].outcome == "unknown"
-    assert verdict(told.values()) != "ready"
+    results = findings(FakeSageMakerAccount(unavailable={question}))
+    assert results[check].outcome == "unknown"
+    assert verdict(results.values()) != "ready"
 
 
 def test_buckets_that_may_not_be_looked_at_are_unknown() -> None:
-    assert found("buckets", FakeSageMakerAccount(silent={"buckets"}))[0] == "unknown"
+    assert found("buckets", FakeSageMakerAccount(unavailable={"buckets"}))[0] == "unknown"
 
 
 def test_too_few_instances_of_the_quota_fail_with_what_to_ask_for() -> None:
-    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(instances(1), *OF_ALL_JOBS)))
+    outcome, message = found("quota", FakeSageMakerAccount(sagemaker=quotas(instances(1), *OF_ALL_JOBS)))
     assert outcome == "fail"
-    assert "ask Service Quotas for 2 of L-00000001" in told
-    assert "set trn:nodes to 1" in told
+    assert "ask Service Quotas for 2 of L-00000001" in message
+    assert "set trn:nodes to 1" in message
 
 
 def test_a_quota_that_sagemaker_does_not_list_is_unknown() -> None:
-    outcome, told = found("quota", FakeSageMakerAccount(sagemaker=quotas(*OF_ALL_JOBS)))
+    outcome, message = found("quota", FakeSageMakerAccount(sagemaker=quotas(*OF_ALL_JOBS)))
     assert outcome == "unknown"
-    assert "ml.trn1.32xlarge for training job usage" in told
+    assert "ml.trn1.32xlarge for training job usage" in message
 
 
 def test_spot_has_a_quota_of_its_own() -> None:
     account = FakeSageMakerAccount(sagemaker=quotas(instances(4), *OF_ALL_JOBS))
-    outcome, told = found("quota", account, spot=True)
+    outcome, message = found("quota", account, spot=True)
     assert outcome == "unknown"
-    assert "ml.trn1.32xlarge for spot training job usage" in told
+    assert "ml.trn1.32xlarge for spot training job usage" in message
 
 
 def test_a_warm_pool_has_a_quota_of_its_own() -> None:
     none = instances(0, "training warm pool usage")
     account = FakeSageMakerAccount(sagemaker={**quotas(instances(4), *OF_ALL_JOBS), none.name: none})
-    outcome, told = found("quota", account, warm_pool_minutes=30)
+    outcome, message = found("quota", account, warm_pool_minutes=30)
     assert outcome == "fail"
-    assert "training warm pool usage" in told
+    assert "training warm pool usage" in message
 
 
 def test_a_training_plan_needs_no_quota_of_its_own() -> None:
@@ -77,14 +77,14 @@ def test_a_training_plan_needs_no_quota_of_its_own() -> None:
 
 
 def test_a_job_that_may_run_longer_than_the_quota_fails() -> None:
-    outcome, told = found("quota", max_hours=121)
+    outcome, message = found("quota", max_hours=121)
     assert outcome == "fail"
-    assert "--max-hours 120 or less" in told
+    assert "--max-hours 120 or less" in message
 
 
 def test_a_volume_over_the_quota_of_volumes_is_told_where_it_may_not_count() -> None:
-    told = job_preflight(from_settings(root_volume_gib=1025), JOB, FakeSageMakerAccount())
-    (quota,) = [finding for finding in told if finding.check == "quota"]
+    results = job_preflight(from_settings(root_volume_gib=1025), JOB, FakeSageMakerAccount())
+    (quota,) = [finding for finding in results if finding.check == "quota"]
     assert (quota.outcome, quota.needed) == ("warn", "1025 GB")
     assert "no source says whether it counts" in quota.found
     assert quota.fix == "set trn:root_volume_gib to 1024 or less"
@@ -108,9 +108,9 @@ def test_an_image_can_be_named_by_its_digest() -> None:
     ],
 )
 def test_a_role_that_sagemaker_cannot_take_fails(role: Any, says: str) -> None:
-    outcome, told = found("role", FakeSageMakerAccount(found_role=role))
+    outcome, message = found("role", FakeSageMakerAccount(found_role=role))
     assert outcome == "fail"
-    assert says in told
+    assert says in message
 
 
 @pytest.mark.parametrize(
@@ -126,36 +126,36 @@ def test_a_role_that_sagemaker_cannot_take_fails(role: Any, says: str) -> None:
 )
 def test_a_role_must_reach_each_of_the_jobs_places(resource: str, action: str) -> None:
     account = FakeSageMakerAccount(denied={resource: [action]})
-    outcome, told = found("role", account, inputs={"train": "s3://data-bucket/set"})
+    outcome, message = found("role", account, inputs={"train": "s3://data-bucket/set"})
     assert outcome == "fail"
-    assert f"allow {action} on {resource}" in told
+    assert f"allow {action} on {resource}" in message
 
 
 def test_a_bucket_that_is_not_there_fails() -> None:
-    outcome, told = found("buckets", FakeSageMakerAccount(buckets={}))
+    outcome, message = found("buckets", FakeSageMakerAccount(buckets={}))
     assert outcome == "fail"
-    assert "there is no bucket trn-bucket" in told
+    assert "there is no bucket trn-bucket" in message
 
 
 def test_a_bucket_in_another_region_fails() -> None:
-    outcome, told = found("buckets", FakeSageMakerAccount(buckets={"trn-bucket": "us-east-1"}))
+    outcome, message = found("buckets", FakeSageMakerAccount(buckets={"trn-bucket": "us-east-1"}))
     assert outcome == "fail"
-    assert "trn-bucket is in us-east-1" in told
+    assert "trn-bucket is in us-east-1" in message
 
 
 def test_the_cost_is_told_by_the_hour_and_at_most() -> None:
-    outcome, told = found("cost", max_hours=10, warm_pool_minutes=30)
+    outcome, message = found("cost", max_hours=10, warm_pool_minutes=30)
     assert outcome == "pass"
-    assert "per hour: $2.00; at most, in 10.5 h: $21.00" in told
+    assert "per hour: $2.00; at most, in 10.5 h: $21.00" in message
 
 
 def test_a_price_that_nobody_knows_is_a_warning_and_no_amount() -> None:
-    outcome, told = found("cost", FakeSageMakerAccount(silent={"price"}))
+    outcome, message = found("cost", FakeSageMakerAccount(unavailable={"price"}))
     assert outcome == "warn"
-    assert "not known, 1 price unknown" in told
+    assert "not known, 1 price unknown" in message
 
 
 def test_a_suppressed_check_is_shown_and_does_not_count() -> None:
-    told = job_preflight(PLAN, JOB, FakeSageMakerAccount(silent={"role"}), suppressed={"role"})
-    assert {finding.check for finding in told if finding.suppressed} == {"role"}
-    assert verdict(told) == "ready"
+    results = job_preflight(PLAN, JOB, FakeSageMakerAccount(unavailable={"role"}), suppressed={"role"})
+    assert {finding.check for finding in results if finding.suppressed} == {"role"}
+    assert verdict(results) == "ready"

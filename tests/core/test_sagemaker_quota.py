@@ -31,7 +31,7 @@ def test_each_usage_has_a_quota_named_after_it(usage: str, name: str) -> None:
 
 
 def test_a_known_code_saves_the_list() -> None:
-    account = FakeQuotas(sagemaker={CODE: quota(CODE)}, silent={"names"})
+    account = FakeQuotas(sagemaker={CODE: quota(CODE)}, unavailable={"names"})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota(CODE)
 
 
@@ -48,7 +48,7 @@ def test_a_code_that_is_gone_is_looked_for_by_name() -> None:
 
 def test_a_type_without_a_known_code_is_found_by_name() -> None:
     name = "ml.trn2.48xlarge for training job usage"
-    account = FakeQuotas(sagemaker={name: quota("L-00000002", name)}, silent={"quota"})
+    account = FakeQuotas(sagemaker={name: quota("L-00000002", name)}, unavailable={"quota"})
     assert sagemaker_quota("trn2.48xlarge", "training-job", account) == quota("L-00000002", name)
 
 
@@ -58,7 +58,7 @@ def test_a_quota_that_sagemaker_does_not_have_is_none() -> None:
 
 def test_a_list_that_may_not_be_read_is_no_answer() -> None:
     with pytest.raises(UnavailableError, match="no answer about names"):
-        sagemaker_quota("trn2.48xlarge", "cluster", FakeQuotas(silent={"names"}))
+        sagemaker_quota("trn2.48xlarge", "cluster", FakeQuotas(unavailable={"names"}))
 
 
 def test_every_known_code_is_of_a_usage_that_can_be_asked_for() -> None:

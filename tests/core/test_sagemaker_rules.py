@@ -87,10 +87,10 @@ def test_all_mistakes_are_told_at_once_those_of_the_plan_by_their_setting() -> N
     with pytest.raises(PlanError) as raised:
         training_job_request(plan, job_in(plan, max_hours=0, output_url="x"))
     assert isinstance(raised.value, JobError)
-    told = str(raised.value)
-    assert told.startswith("The training job has 3 problems; nothing was started.")
-    assert "\n  trn:instance_type: got 'trn2.3xlarge'" in told
-    assert "\n  --max-hours: got 0" in told
+    message = str(raised.value)
+    assert message.startswith("The training job has 3 problems; nothing was started.")
+    assert "\n  trn:instance_type: got 'trn2.3xlarge'" in message
+    assert "\n  --max-hours: got 0" in message
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,9 @@ def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
 def test_the_script_may_be_told_from_here_or_within_its_source(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(source.parent)
     (source.parent / "train.py").write_text("another")
-    told = [pack_source(Path(script), Path(source.name)) for script in ("train.py", f"{source.name}/train.py")]
-    assert [package.script for package in told] == ["train.py", "train.py"]
-    assert told[0].archive == told[1].archive == pack_source(source / "train.py", source).archive
+    message = [pack_source(Path(script), Path(source.name)) for script in ("train.py", f"{source.name}/train.py")]
+    assert [package.script for package in message] == ["train.py", "train.py"]
+    assert message[0].archive == message[1].archive == pack_source(source / "train.py", source).archive
 
 
 def test_a_script_that_is_not_there_is_told_with_the_nearest(source: Path) -> None:

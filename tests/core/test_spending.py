@@ -234,8 +234,8 @@ def cost_explorer(aws: AwsSpendingAccount) -> Stubber:
 
 
 def answer(*groups: tuple[str, str], unit: str = "USD", **more: Any) -> dict[str, Any]:
-    told = [{"Keys": [k], "Metrics": {"UnblendedCost": {"Amount": v, "Unit": unit}}} for k, v in groups]
-    return {"ResultsByTime": [{"Groups": [one]} for one in told], **more}
+    message = [{"Keys": [k], "Metrics": {"UnblendedCost": {"Amount": v, "Unit": unit}}} for k, v in groups]
+    return {"ResultsByTime": [{"Groups": [one]} for one in message], **more}
 
 
 def billed(aws: AwsSpendingAccount) -> Any:
@@ -255,14 +255,14 @@ def test_the_bill_is_asked_by_tag_and_summed_by_service(aws: AwsSpendingAccount)
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("message", "says"),
     [
         (answer(("EC2", "1"), unit="EUR"), "counts in EUR"),
         (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
     ],
 )
-def test_a_bill_in_another_form_is_no_answer(aws: AwsSpendingAccount, told: dict[str, Any], says: str) -> None:
-    cost_explorer(aws).add_response("get_cost_and_usage", told)
+def test_a_bill_in_another_form_is_no_answer(aws: AwsSpendingAccount, message: dict[str, Any], says: str) -> None:
+    cost_explorer(aws).add_response("get_cost_and_usage", message)
     with pytest.raises(UnavailableError, match=says):
         billed(aws)
 

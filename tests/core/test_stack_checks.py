@@ -29,7 +29,7 @@ def test_a_bootstrap_with_a_qualifier_of_ones_own_is_told_with_what_to_do() -> N
 
 
 def test_a_bootstrap_is_missing_whether_others_may_be_looked_for_or_not() -> None:
-    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], silent={"parameters"})
+    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
     assert found("bootstrap", account).found == "there is no stack CDKToolkit"
 
 
@@ -97,7 +97,7 @@ def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
 
 
 def test_whose_stack_it_is_must_be_known() -> None:
-    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, silent={"template"})
+    account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
     assert found("stack", account).outcome == "unknown"
 
 

@@ -26,17 +26,18 @@ from tests.core.fake_teardown import (
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.description import MadeResource
-from trainium_core.teardown import Outcome, scope_of, take_down, verdict
-from trainium_core.teardown.account import Leftover, Work
+from trainium_core.teardown import Outcome, find_scope, take_down, verdict
+from trainium_core.teardown.account import Leftover, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 
 
-def run(account: FakeTeardown, told: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
-    clock, heard = FakeClock(), [] if told is None else told
-    given = {"tell": lambda step, now: heard.append(f"{step}: {now.told}"), "pause": clock.pause, "now": clock.now}
-    return take_down(account, scope_of(account, OURS), **{**given, **options})
+def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
+    clock, lines = FakeClock(), [] if messages is None else messages
+    given: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
+    scope = find_scope(account, OURS)
+    return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **given)
 
 
 def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
@@ -68,11 +69,11 @@ def test_what_does_not_say_that_it_is_stopping_is_told_once() -> None:
     class Slow(FakeTeardown):
         looked = 0
 
-        def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:  # noqa: ARG002
+        def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:  # noqa: ARG002
             self.looked += 1
-            return [Work(kind="warm pool", work_id="pool")] if self.looked <= 5 else []
+            return [Workload(kind="warm pool", work_id="pool")] if self.looked <= 5 else []
 
-        def stop(self, work: Work) -> None:
+        def stop(self, work: Workload) -> None:
             self.orders.append(f"stop {work.work_id}")
 
     account = Slow()
@@ -88,10 +89,10 @@ def test_a_free_interface_goes_before_the_stack_whose_subnet_it_keeps() -> None:
 
 def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
     account = FakeTeardown()
-    told: list[str] = []
-    run(account, told)
-    assert any("nodes: 2 shutting-down" in line for line in told)
-    assert told.index("nodes: none is left") < min(i for i, line in enumerate(told) if line.startswith("stacks"))
+    messages: list[str] = []
+    run(account, messages)
+    assert any("nodes: 2 shutting-down" in line for line in messages)
+    assert messages.index("nodes: none is left") < [line[:6] for line in messages].index("stacks")
 
 
 def orders_of_a_whole_teardown() -> int:
@@ -124,12 +125,12 @@ def test_taking_down_what_is_gone_orders_nothing() -> None:
 
 def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
     account = FakeTeardown()
-    told = False
+    ended_again = False
 
     def meanwhile(_: float) -> None:
-        nonlocal told
-        if not told and account.group.instances == {"shutting-down": 2}:
-            told, account.group = True, FakeTeardown().group
+        nonlocal ended_again
+        if not ended_again and account.group.instances == {"shutting-down": 2}:
+            ended_again, account.group = True, FakeTeardown().group
 
     assert verdict(run(account, pause=meanwhile, grace=timedelta())) == "gone"
     emptied = [order for order in account.orders if order.startswith("empty_group")]
@@ -147,7 +148,7 @@ def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
     outcomes = run(account)
     assert verdict(outcomes) == "left"
     assert of(outcomes, "stacks").state == "stuck"
-    assert "AWS::EC2::VPC vpc-1: it has dependencies" in of(outcomes, "stacks").told
+    assert "AWS::EC2::VPC vpc-1: it has dependencies" in of(outcomes, "stacks").message
 
 
 def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
@@ -160,13 +161,13 @@ def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is
     account = FakeTeardown(stacks=[cluster_stack(protected=True), training_stack()])
     outcomes = run(account)
     assert verdict(outcomes) == "left"
-    assert "update-termination-protection" in of(outcomes, "stacks").told
+    assert "update-termination-protection" in of(outcomes, "stacks").message
     assert account.orders == []
 
 
 def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> None:
     account = FakeTeardown(stacks=[cluster_stack(cluster=THEIRS)], leftovers=[], work=[])
-    assert scope_of(account, OURS).foreign
+    assert find_scope(account, OURS).foreign
     run(account)
     assert account.orders == []
 
@@ -211,7 +212,7 @@ def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[
     account.tags["locked"] = CONSENT
     outcomes = run(account)
     assert RECORDS not in account.objects
-    assert "it is locked" in of(outcomes, "buckets left behind").told
+    assert "it is locked" in of(outcomes, "buckets left behind").message
     assert verdict(outcomes) != "gone"
 
 
@@ -228,7 +229,7 @@ def test_what_cannot_be_looked_at_is_unknown_and_everything_else_goes(look: str)
     account = FakeTeardown(denied=frozenset({look}))
     outcomes = run(account)
     assert verdict(outcomes) == "could not tell"
-    assert of(outcomes, f"{look}s").told == f"not allowed: {look}"
+    assert of(outcomes, f"{look}s").message == f"not allowed: {look}"
     assert {one.kind for one in account.leftovers} == {look}
 
 
@@ -246,7 +247,7 @@ def test_jobs_that_cannot_be_looked_at_count_even_when_the_stack_is_gone() -> No
 def test_a_refused_order_is_told_and_something_is_left() -> None:
     outcomes = run(FakeTeardown(refused=frozenset({"delete_leftover"})))
     assert verdict(outcomes) == "left"
-    assert of(outcomes, "snapshots").told == "snap-1: refused: delete_leftover snap-1"
+    assert of(outcomes, "snapshots").message == "snap-1: refused: delete_leftover snap-1"
 
 
 def test_one_look_without_an_answer_is_asked_again() -> None:
@@ -255,9 +256,9 @@ def test_one_look_without_an_answer_is_asked_again() -> None:
     def mend(_: float) -> None:
         account.denied = frozenset()
 
-    told: list[str] = []
-    assert verdict(run(account, told, pause=mend)) == "gone"
-    assert "stacks: no answer, asking again: not allowed: stack_progress" in told
+    messages: list[str] = []
+    assert verdict(run(account, messages, pause=mend)) == "gone"
+    assert "stacks: no answer, asking again: not allowed: stack_progress" in messages
 
 
 def test_a_group_that_wants_instances_and_has_none_yet_is_not_empty() -> None:
@@ -291,24 +292,24 @@ def test_what_cannot_be_cleared_away_keeps_no_stack_from_another_attempt(in_the_
 def test_a_deletion_that_is_refused_of_a_stack_with_change_sets_alone_is_told_and_not_waited_for() -> None:
     bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
     outcomes = run(FakeTeardown(stacks=[bare], refused=frozenset({"delete_stack"})))
-    assert of(outcomes, "stacks").told == "refused: delete_stack stack/cluster"
+    assert of(outcomes, "stacks").message == "refused: delete_stack stack/cluster"
 
 
 def test_a_stack_that_is_being_updated_goes_once_that_has_ended() -> None:
     account = FakeTeardown(stacks=[cluster_stack(status="UPDATE_IN_PROGRESS")], refused=frozenset({"delete_stack"}))
-    told: list[str] = []
+    messages: list[str] = []
 
     def settle(_: float) -> None:
-        if "is in UPDATE_IN_PROGRESS, and cannot be deleted yet" in told[-1]:
+        if "is in UPDATE_IN_PROGRESS, and cannot be deleted yet" in messages[-1]:
             account.refused, account.stacks = frozenset(), [cluster_stack(status="UPDATE_COMPLETE")]
 
-    assert verdict(run(account, told, pause=settle, grace=timedelta())) == "gone"
-    assert any("cannot be deleted yet" in line for line in told)
+    assert verdict(run(account, messages, pause=settle, grace=timedelta())) == "gone"
+    assert any("cannot be deleted yet" in line for line in messages)
 
 
 def test_jobs_that_outlived_their_stack_are_stopped() -> None:
     account = FakeTeardown(stacks=[], deleted=[training_stack()], leftovers=[])
-    account.work = [Work(kind="training job", work_id="trn-pilot-job")]
+    account.work = [Workload(kind="training job", work_id="trn-pilot-job")]
     assert verdict(run(account)) == "gone"
     assert account.orders == ["stop trn-pilot-job"]
 
@@ -319,7 +320,7 @@ def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
             return [NodeGroup(name=GROUP, wanted=0, instances={"running": 1})] if names else []
 
     outcomes = run(Protected())
-    assert "protected from scale-in" in of(outcomes, "nodes").told
+    assert "protected from scale-in" in of(outcomes, "nodes").message
     assert verdict(outcomes) == "gone"
 
 
@@ -370,9 +371,9 @@ class TestNotice:
         assert clock.now() - begun < timedelta(minutes=1)
 
     def test_one_that_is_refused_is_told_and_the_rest_goes_on(self) -> None:
-        account, told = FakeTeardown(refused=frozenset({"announce"})), list[str]()
-        assert verdict(run(account, told)) == "gone"
-        assert "notice to the nodes: refused: announce" in told
+        account, message = FakeTeardown(refused=frozenset({"announce"})), list[str]()
+        assert verdict(run(account, message)) == "gone"
+        assert "notice to the nodes: refused: announce" in message
 
     def test_a_teardown_that_begins_again_does_not_give_it_again(self) -> None:
         account, clock = FakeTeardown(fatal=3), FakeClock()

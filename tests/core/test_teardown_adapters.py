@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
 from trainium_core.naming import RECORDS_OUTPUT
-from trainium_core.teardown.account import StoredBytes, Work
+from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
@@ -76,10 +76,10 @@ def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> Non
     stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot-d"))
     stub.add_response("list_tags", of_cluster(OURS))
     stub.add_response("list_training_jobs", NO_JOBS)
-    found = aws.running_work(cluster=OURS, state_machines=[])
+    found = aws.running_workloads(cluster=OURS, state_machines=[])
     assert found == [
-        Work(kind="training job", work_id="trn-pilot-a"),
-        Work(kind="training job", work_id="trn-pilot-d", stopping=True),
+        Workload(kind="training job", work_id="trn-pilot-a"),
+        Workload(kind="training job", work_id="trn-pilot-d", stopping=True),
     ]
 
 
@@ -91,8 +91,8 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
         stub.add_response("list_training_jobs", answer)
     stub.add_response("list_tags", of_cluster(OURS))
     stub.add_response("list_tags", of_cluster(OURS))
-    (pool,) = aws.running_work(cluster=OURS, state_machines=[])
-    assert pool == Work(kind="warm pool", work_id="trn-pilot-a")
+    (pool,) = aws.running_workloads(cluster=OURS, state_machines=[])
+    assert pool == Workload(kind="warm pool", work_id="trn-pilot-a")
     no_longer = {"TrainingJobName": "trn-pilot-a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
     stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
     aws.stop(pool)
@@ -102,35 +102,37 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
 def test_a_job_is_stopped_by_its_name() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_response("stop_training_job", {}, {"TrainingJobName": "trn-pilot-a"})
-    aws.stop(Work(kind="training job", work_id="trn-pilot-a"))
+    aws.stop(Workload(kind="training job", work_id="trn-pilot-a"))
     stub.assert_no_pending_responses()
 
 
 def test_stopping_a_job_that_is_over_is_no_failure() -> None:
     aws, stub = stubbed("sagemaker")
-    told = "The request was rejected because the training job is in status Completed."
-    stub.add_client_error("stop_training_job", "ValidationException", told)
-    aws.stop(Work(kind="training job", work_id="trn-pilot-a"))
+    message = "The request was rejected because the training job is in status Completed."
+    stub.add_client_error("stop_training_job", "ValidationException", message)
+    aws.stop(Workload(kind="training job", work_id="trn-pilot-a"))
 
 
 def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
     machine, execution = start_execution()
-    assert aws.running_work(cluster=OURS, state_machines=[machine]) == [Work(kind="execution", work_id=execution)]
-    aws.stop(Work(kind="execution", work_id=execution))
-    assert aws.running_work(cluster=OURS, state_machines=[machine]) == []
+    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == [
+        Workload(kind="execution", work_id=execution)
+    ]
+    aws.stop(Workload(kind="execution", work_id=execution))
+    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == []
 
 
 def test_a_state_machine_that_is_gone_runs_nothing(aws: AwsTeardown) -> None:
     machine, _ = start_execution()
     client("stepfunctions").delete_state_machine(stateMachineArn=machine)
-    assert aws.running_work(cluster=OURS, state_machines=[machine]) == []
+    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == []
 
 
 def test_jobs_that_may_not_be_listed_are_not_none() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):
-        aws.running_work(cluster=OURS, state_machines=[])
+        aws.running_workloads(cluster=OURS, state_machines=[])
 
 
 def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: AwsTeardown) -> None:

@@ -56,7 +56,7 @@ class Foreign:
         ]
         stacks = client("cloudformation").describe_stacks(StackName=FOREIGN_STACK)["Stacks"]
         interfaces = client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(self.interface_ids))
-        told = [
+        message = [
             s3.get_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY)["Body"].read().hex(),
             s3.get_bucket_tagging(Bucket=FOREIGN_BUCKET)["TagSet"],
             groups,
@@ -66,7 +66,7 @@ class Foreign:
             stacks,
             client("sns").list_topics()["Topics"],
         ]
-        return json.dumps(told, default=str, sort_keys=True, indent=1)
+        return json.dumps(message, default=str, sort_keys=True, indent=1)
 
 
 def foreign_things(account: Account) -> Foreign:

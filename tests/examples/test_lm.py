@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.container import PATIENCE_SECONDS, TORCH_PYTHON, free_port
+from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.layout.repository import ROOT
 
 SCRIPT = ROOT / "examples" / "lm" / "train.py"
@@ -105,7 +105,7 @@ class Run:
 
 
 def finish(processes: "list[subprocess.Popen[str]]") -> Run:
-    outputs = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in processes]
+    outputs = [process.communicate(timeout=TIMEOUT_SECONDS)[0] for process in processes]
     return Run(codes=[process.returncode for process in processes], outputs=outputs)
 
 
@@ -136,7 +136,7 @@ def by_two(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     job = Job(folder=tmp_path_factory.mktemp("two"), processes=2)
     launcher = [TORCH_PYTHON, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
     done = subprocess.run(
-        [*launcher, *job.arguments()], cwd=job.folder, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        [*launcher, *job.arguments()], cwd=job.folder, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
     assert done.returncode == 0, done.stderr
     return Trained(job=job, run=Run(codes=[0], outputs=[done.stdout]))

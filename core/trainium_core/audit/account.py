@@ -1,4 +1,4 @@
-"""What an audit asks of an account, beside its looks."""
+"""What an audit asks of an account, beside its listings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

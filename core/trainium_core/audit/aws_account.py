@@ -12,7 +12,7 @@ from trainium_core.audit.listings.events_and_alarms import EVENTS_AND_ALARMS
 from trainium_core.audit.listings.file_systems import FILE_SYSTEMS
 from trainium_core.audit.listings.functions_and_logs import FUNCTIONS_AND_LOGS
 from trainium_core.audit.listings.identity_and_keys import IDENTITY_AND_KEYS
-from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Place
+from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location
 from trainium_core.audit.listings.models import MODELS
 from trainium_core.audit.listings.s3 import BUCKETS
 from trainium_core.audit.resource import ResourceLister
@@ -55,8 +55,8 @@ class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         partition = str(self.client("sts").meta.partition)
-        place = Place(partition=partition, region=self.region, account=account_id)
-        return tuple(AwsResourceLister(listing, place, self._clients) for listing in LISTINGS)
+        location = Location(partition=partition, region=self.region, account=account_id)
+        return tuple(AwsResourceLister(listing, location, self._clients) for listing in LISTINGS)
 
     def tagged(self) -> Mapping[str, str]:
         with read_errors("tag:GetResources"):

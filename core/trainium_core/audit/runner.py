@@ -13,7 +13,7 @@ from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Evidence, Seen, belonging
 from trainium_core.audit.resource import Found, Resource, ResourceLister, arn_key
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
-from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, only_in_the_index, only_remembered, standing
+from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, existing_stacks, only_in_the_index, only_remembered
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
@@ -43,14 +43,19 @@ class _Answers:
 
 
 def audit(
-    plan: Plan, account: AuditedAccount, *, stack_names: Sequence[str], now: datetime, tell: Progress | None = None
+    plan: Plan,
+    account: AuditedAccount,
+    *,
+    stack_names: Sequence[str],
+    now: datetime,
+    on_progress: Progress | None = None,
 ) -> Audit:
     """Everything in the account that is, or may be, the plan's cluster's. Raises UnavailableError without credentials.
 
     `stack_names`: the stacks of the cluster. A standing stack with the cluster's tag counts whatever its name.
     """
     identity = account.identity()
-    answers = _ask(account, plan.cluster_name, identity.account, stack_names, tell)
+    answers = _answers(account, plan.cluster_name, identity.account, stack_names, on_progress)
     not_read = list(answers.not_read)
     grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
     wanted = priced_items((found.resource for _, found in grouped), plan.region)
@@ -72,33 +77,33 @@ def audit(
     )
 
 
-def _ask(
-    account: AuditedAccount, cluster: str, account_id: str, stack_names: Sequence[str], tell: Progress | None
+def _answers(
+    account: AuditedAccount, cluster: str, account_id: str, stack_names: Sequence[str], on_progress: Progress | None
 ) -> _Answers:
     listers = account.listers(account_id)
-    asked: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
-    asked[_TAGS] = account.tagged
-    asked[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
-    heard, not_read = dict[str, Any](), list[NotRead]()
+    questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
+    questions[_TAGS] = account.tagged
+    questions[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
+    reported, not_read = dict[str, Any](), list[NotRead]()
     with ThreadPoolExecutor(THREADS) as threads:
-        futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in asked.items()}
+        futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in questions.items()}
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 try:
-                    heard[futures[future]] = future.result()
+                    reported[futures[future]] = future.result()
                 except UnavailableError as error:
                     not_read.append(NotRead(what=futures[future], reason=str(error)))
-                if tell is not None:
-                    tell(done, len(asked))
+                if on_progress is not None:
+                    on_progress(done, len(questions))
         except KeyboardInterrupt:
             threads.shutdown(wait=False, cancel_futures=True)
             raise
     return _Answers(
         listers=listers,
-        answered=[lister for lister in listers if lister.kind in heard],
-        seen=[(lister.kind, lister.resource_type, one) for lister in listers for one in heard.get(lister.kind, ())],
-        tagged=heard.get(_TAGS, {}),
-        stacks=_sorted_out(heard.get(_STACKS, ()), cluster, stack_names),
+        answered=[lister for lister in listers if lister.kind in reported],
+        seen=[(lister.kind, lister.resource_type, one) for lister in listers for one in reported.get(lister.kind, ())],
+        tagged=reported.get(_TAGS, {}),
+        stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),
         not_read=sorted(not_read, key=lambda one: one.what),
     )
 
@@ -128,7 +133,7 @@ def _grouped(
         stack_names=tuple(stack_names),
     )
     own = answers.stacks.own
-    yield from _in("left", standing(own))
+    yield from _in("left", existing_stacks(own))
     grouped: list[tuple[Group, Found]] = [
         (_group(seen, answers.stacks), found) for seen, found in belonging(answers.seen, evidence)
     ]

@@ -26,7 +26,7 @@ class StackRecord:
     made: Mapping[tuple[str, str], str]
 
     @property
-    def stands(self) -> bool:
+    def exists(self) -> bool:
         return self.deleted is None
 
 

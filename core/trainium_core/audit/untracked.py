@@ -1,4 +1,4 @@
-"""What is known to belong to a cluster though no look saw it: its stacks, and what only an index or a stack names."""
+"""What belongs to a cluster though no listing shows it: its stacks, and what only the tags or a stack name."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -13,9 +13,9 @@ _STACK = "AWS::CloudFormation::Stack"
 _NO_PRICE = Charge(unpriced="this kind of thing")
 
 
-def standing(stacks: Iterable[StackRecord]) -> Iterator[Found]:
+def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
     for one in stacks:
-        if one.stands:
+        if one.exists:
             resource = Resource(
                 name=one.name,
                 arn=one.stack_id,
@@ -29,9 +29,9 @@ def standing(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 def only_in_the_index(
     tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """What no look had an answer about. What a look did not find is gone: the index of tags lags behind.
+    """What no listing had an answer about. What a listing does not show is gone: the index of tags lags behind.
 
-    What a stack kept, or failed to delete, is told by only_remembered.
+    What a stack kept, or failed to delete, is found by only_remembered.
     """
     covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {

@@ -20,7 +20,7 @@ _USABLE = ("active", "scheduled")
 _SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 _NOT_SOLD = "not supported for Capacity Blocks"
 
-_PLAIN_WORDS = {
+_MESSAGES = {
     "CapacityBlockDescribeLimitExceeded": "AWS lets this account search no Capacity Blocks here for now: it allows few "
     "searches (try again in some minutes), and none to an account whose quota for Capacity Blocks of the type is 0 "
     "(ask AWS Support)",
@@ -37,15 +37,15 @@ class AwsCapacity(AwsService):
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
     ) -> Sequence[BlockOffering] | None:
-        asked: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "InstanceType": instance_type,
             "InstanceCount": instances,
             "CapacityDurationHours": hours,
         }
         if latest_end is not None:
-            asked["EndDateRange"] = latest_end
-        with read_errors("ec2:DescribeCapacityBlockOfferings", absent=(_NOT_SOLD,)), _plain_words():
-            pages = self.client("ec2").get_paginator("describe_capacity_block_offerings").paginate(**asked)
+            arguments["EndDateRange"] = latest_end
+        with read_errors("ec2:DescribeCapacityBlockOfferings", absent=(_NOT_SOLD,)), _translated_errors():
+            pages = self.client("ec2").get_paginator("describe_capacity_block_offerings").paginate(**arguments)
             offered = [entry for page in pages for entry in page["CapacityBlockOfferings"]]
             zone_ids = self._zone_ids() if offered else dict[str, str]()
             return [_offering(entry, zone_ids) for entry in offered]
@@ -53,7 +53,7 @@ class AwsCapacity(AwsService):
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
         # One region a call: a list with a region that the account has not enabled would be refused whole.
-        with read_errors("ec2:GetSpotPlacementScores"), _plain_words():
+        with read_errors("ec2:GetSpotPlacementScores"), _translated_errors():
             pages = self.client("ec2").get_paginator("get_spot_placement_scores")
             scores = pages.paginate(
                 InstanceTypes=[instance_type],
@@ -107,15 +107,15 @@ class AwsCapacity(AwsService):
 
 
 @contextmanager
-def _plain_words() -> Generator[None]:
+def _translated_errors() -> Generator[None]:
     """Tell the errors that AWS words in its own way as UnavailableError."""
     try:
         yield
     except ClientError as error:
         answer = cast(Any, error).response["Error"]
-        for sign, words in _PLAIN_WORDS.items():
+        for sign, message in _MESSAGES.items():
             if sign in f"{answer['Code']} {answer.get('Message', '')}":
-                raise UnavailableError(words) from error
+                raise UnavailableError(message) from error
         raise
 
 

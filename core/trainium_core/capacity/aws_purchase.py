@@ -20,8 +20,8 @@ class SaleUnknownError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bought:
-    """What was bought: the reservation to launch into, and AWS's word for its state."""
+class PurchasedBlock:
+    """A Capacity Block that was bought: the reservation to launch into, and AWS's word for its state."""
 
     reservation_id: str
     state: str
@@ -34,7 +34,7 @@ class AwsCapacityPurchase:
         session: Any = boto3.Session()
         self._client: Any = client or session.client("ec2", region_name=region, config=ONCE)
 
-    def buy(self, offering_id: str) -> Bought:
+    def buy(self, offering_id: str) -> PurchasedBlock:
         """Raises RequestRefusedError, SaleUnknownError."""
         try:
             with write_errors("ec2:PurchaseCapacityBlock"):
@@ -46,7 +46,7 @@ class AwsCapacityPurchase:
                 raise SaleUnknownError(str(error)) from error
             raise
         bought = answer["CapacityReservation"]
-        return Bought(reservation_id=bought["CapacityReservationId"], state=bought["State"])
+        return PurchasedBlock(reservation_id=bought["CapacityReservationId"], state=bought["State"])
 
 
 def _may_have_been_sold(cause: BaseException | None) -> bool:

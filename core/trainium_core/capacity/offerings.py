@@ -54,7 +54,7 @@ class Reservation:
     placement_group: str | None = None
 
     @property
-    def room(self) -> int:
+    def launchable(self) -> int:
         """How many instances can be launched in it once it is active: nothing runs in a scheduled one yet."""
         return self.total if self.state == "scheduled" else self.available
 

@@ -40,12 +40,12 @@ class RegionAnswers:
     prices: Mapping[PricedItem, Price]
 
 
-def capacity_options(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     """Every way in which the type is sold, so that one that cannot be told about is seen to be missing."""
-    yield from _reserved(wish, answers)
+    yield from _reserved(request, answers)
     for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
-        if capacity in wish.plan.type.usage_classes:
-            yield from ways(wish, answers)
+        if capacity in request.plan.type.usage_classes:
+            yield from ways(request, answers)
 
 
 def last_moment(reservation: Reservation) -> datetime | None:
@@ -55,25 +55,25 @@ def last_moment(reservation: Reservation) -> datetime | None:
     return reservation.end - stops_before_block_end()
 
 
-def _reserved(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def _reserved(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     if isinstance(answers.reservations, UnavailableError):
         yield _unknown("reservation", answers, answers.reservations)
         return
     for reservation in answers.reservations:
-        yield _reservation_option(wish, answers.region, reservation)
+        yield _reservation_option(request, answers.region, reservation)
 
 
-def _reservation_option(wish: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
-    start = reservation.start if reservation.start and reservation.start > wish.now else None
-    last, room = last_moment(reservation), f"{reservation.room} of {reservation.total} instances are left"
-    prospect, note = "later" if start else "now", room
+def _reservation_option(request: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
+    start = reservation.start if reservation.start and reservation.start > request.now else None
+    last, remaining = last_moment(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
+    prospect, note = "later" if start else "now", remaining
     if start and not reservation.total:
         prospect, note = "unknown", "its size is not shown before it starts"
-    elif reservation.room < wish.plan.nodes:
-        prospect, note = "no", f"{room}; {wish.plan.nodes} are needed"
+    elif reservation.launchable < request.plan.nodes:
+        prospect, note = "no", f"{remaining}; {request.plan.nodes} are needed"
     elif reservation.platform != INSTANCE_PLATFORM:
         prospect, note = "no", f"for {reservation.platform}"
-    elif last is not None and last <= wish.now:
+    elif last is not None and last <= request.now:
         prospect, note = "no", "its instances are being terminated"
     return CapacityOption(
         capacity=reservation.capacity,
@@ -82,18 +82,18 @@ def _reservation_option(wish: CapacityRequest, region: str, reservation: Reserva
         prospect=prospect,
         start=start,
         end=last,
-        hours=_hours(last - (start or wish.now)) if last else None,
+        hours=_hours(last - (start or request.now)) if last else None,
         paid_for=True,
         reservation_id=reservation.reservation_id,
         note=note,
     )
 
 
-def _on_demand(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def _on_demand(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     if isinstance(answers.zones, UnavailableError):
         yield _unknown(ON_DEMAND, answers, answers.zones)
         return
-    price = answers.prices.get(_item(ON_DEMAND, wish, answers.region))
+    price = answers.prices.get(_item(ON_DEMAND, request, answers.region))
     unlisted = price is not None and price.usd is None
     for zone_id in sorted(answers.zones):
         option = CapacityOption(
@@ -103,11 +103,11 @@ def _on_demand(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
             prospect="unlikely" if unlisted else "now",
             note="no price listed" if unlisted else "",
         )
-        yield _priced(option, price, wish)
+        yield _priced(option, price, request)
     yield from _not_offered(ON_DEMAND, answers)
 
 
-def _spot(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def _spot(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     if isinstance(answers.zones, UnavailableError) or isinstance(answers.scores, UnavailableError):
         unavailable = answers.zones if isinstance(answers.zones, UnavailableError) else answers.scores
         yield _unknown(SPOT, answers, unavailable)
@@ -123,11 +123,11 @@ def _spot(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOpt
             score=score,
             note="AWS gave no spot placement score" if score is None else "lowest score" if unlikely else "",
         )
-        yield _priced(option, answers.prices.get(_item(SPOT, wish, answers.region, zone_id)), wish)
+        yield _priced(option, answers.prices.get(_item(SPOT, request, answers.region, zone_id)), request)
     yield from _not_offered(SPOT, answers)
 
 
-def _blocks(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
+def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
     if isinstance(answers.blocks, UnavailableError):
         yield _unknown(CAPACITY_BLOCK, answers, answers.blocks)
         return
@@ -137,8 +137,8 @@ def _blocks(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityO
             capacity=CAPACITY_BLOCK,
             region=answers.region,
             zone_id=block.zone_id,
-            prospect="later" if block.start > wish.now else "now",
-            start=block.start if block.start > wish.now else None,
+            prospect="later" if block.start > request.now else "now",
+            start=block.start if block.start > request.now else None,
             end=block.end,
             hours=block.hours,
             hourly=block.upfront_fee / block.instances / block.hours if in_dollars else None,
@@ -147,11 +147,11 @@ def _blocks(wish: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityO
             note="" if in_dollars else f"{block.upfront_fee} {block.currency}",
         )
     if not answers.blocks:
-        nodes, largest = wish.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
-        reason = f"none for {nodes} x {wish.hours} h"
+        nodes, largest = request.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
+        reason = f"none for {nodes} x {request.hours} h"
         if not answers.sells_blocks:
             reason = "AWS sells none of this type here"
-            if wish.plan.type.instances_per_ultraserver > 1:
+            if request.plan.type.instances_per_ultraserver > 1:
                 reason += ", but whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:
             reason = f"a block holds up to {largest} instances"
@@ -168,21 +168,21 @@ def _unknown(capacity: str, answers: RegionAnswers, unavailable: object) -> Capa
     return CapacityOption(capacity=capacity, region=answers.region, prospect="unknown", note=str(unavailable))
 
 
-def priced_items(wish: CapacityRequest, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
+def priced_items(request: CapacityRequest, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
     """What of a region has a price by the hour: an instance on demand, and on the spot market of each zone."""
-    return (_item(ON_DEMAND, wish, region), *(_item(SPOT, wish, region, zone_id) for zone_id in sorted(zones)))
+    return (_item(ON_DEMAND, request, region), *(_item(SPOT, request, region, zone_id) for zone_id in sorted(zones)))
 
 
-def _item(product: str, wish: CapacityRequest, region: str, zone_id: str = "") -> PricedItem:
-    return PricedItem(product=product, region=region, instance_type=wish.plan.instance_type, zone_id=zone_id)
+def _item(product: str, request: CapacityRequest, region: str, zone_id: str = "") -> PricedItem:
+    return PricedItem(product=product, region=region, instance_type=request.plan.instance_type, zone_id=zone_id)
 
 
-def _priced(option: CapacityOption, price: Price | None, wish: CapacityRequest) -> CapacityOption:
+def _priced(option: CapacityOption, price: Price | None, request: CapacityRequest) -> CapacityOption:
     """The option at a price by the hour, for as long as the wish says."""
-    hours = Decimal(wish.hours)
+    hours = Decimal(request.hours)
     if price is None or price.usd is None:
         return replace(option, hours=hours)
-    return replace(option, hours=hours, hourly=price.usd, total=price.usd * wish.plan.nodes * hours)
+    return replace(option, hours=hours, hourly=price.usd, total=price.usd * request.plan.nodes * hours)
 
 
 def _hours(length: timedelta) -> Decimal:

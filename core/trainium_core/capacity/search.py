@@ -35,39 +35,39 @@ class Found:
     unavailable: tuple[str, ...]
 
 
-def search_capacity(wish: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
+def search_capacity(request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
     """Ask every region at once, all questions in it at once. A region without an answer has options that say so."""
 
-    def ask(region: str) -> tuple[RegionAnswers, Quotes]:
-        return ask_region(wish, region, seller_in(region))
+    def query(region: str) -> tuple[RegionAnswers, Quotes]:
+        return query_region(request, region, seller_in(region))
 
     with ThreadPoolExecutor(max(1, len(regions))) as threads:
-        told = list(threads.map(ask, regions))
-    options = [option for answers, _ in told for option in capacity_options(wish, answers)]
+        answered = list(threads.map(query, regions))
+    options = [option for answers, _ in answered for option in capacity_options(request, answers)]
     return Found(
-        options=ranked(options, start_by=wish.start_by),
-        prices=_once(price for answers, _ in told for price in answers.prices.values()),
-        unavailable=_once(reason for _, found in told for reason in found.unavailable),
+        options=ranked(options, start_by=request.start_by),
+        prices=_once(price for answers, _ in answered for price in answers.prices.values()),
+        unavailable=_once(reason for _, found in answered for reason in found.unavailable),
     )
 
 
-def ask_region(wish: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
+def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
     """The answers of one region, and the prices that were found for what is sold by the hour there."""
-    name, nodes, sold = wish.plan.instance_type, wish.plan.nodes, wish.plan.type.usage_classes
-    asks_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
+    name, nodes, sold = request.plan.instance_type, request.plan.nodes, request.plan.type.usage_classes
+    wants_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
     with ThreadPoolExecutor() as threads:
         scores = blocks = None
         if SPOT in sold:
             score = partial(seller.spot_placement_scores, instance_type=name, instances=nodes)
             scores = threads.submit(_answer, score)
-        if asks_blocks:
-            blocks = threads.submit(_answer, partial(_blocks, wish, seller))
+        if wants_blocks:
+            blocks = threads.submit(_answer, partial(_blocks, request, seller))
         reservations = threads.submit(_answer, partial(seller.reservations, name))
         zones = _answer(partial(seller.zones_offering, name))
         found = _NO_PRICES
         if not isinstance(zones, UnavailableError):
-            items = priced_items(wish, region, zones)
-            found = quotes(items, own=wish.plan.prices, aws=seller, snapshot=snapshot_prices())
+            items = priced_items(request, region, zones)
+            found = quotes(items, own=request.plan.prices, aws=seller, snapshot=snapshot_prices())
     offered = blocks.result() if blocks else ()
     answers = RegionAnswers(
         region=region,
@@ -81,11 +81,14 @@ def ask_region(wish: CapacityRequest, region: str, seller: Seller) -> tuple[Regi
     return answers, found
 
 
-def _blocks(wish: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
+def _blocks(request: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
     # A block may be longer than asked for by less than a day.
-    latest_end = wish.start_by + timedelta(hours=wish.hours, days=1) if wish.start_by else None
+    latest_end = request.start_by + timedelta(hours=request.hours, days=1) if request.start_by else None
     return seller.block_offerings(
-        instance_type=wish.plan.instance_type, instances=wish.plan.nodes, hours=wish.hours, latest_end=latest_end
+        instance_type=request.plan.instance_type,
+        instances=request.plan.nodes,
+        hours=request.hours,
+        latest_end=latest_end,
     )
 
 

@@ -67,10 +67,10 @@ def read_file(path: Path) -> bytes:
 
 def _looked_at(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """Each file, with why it is left out; and each directory that is."""
-    for place, folders, files in os.walk(folder, onerror=_refuse):
+    for directory, folders, files in os.walk(folder, onerror=_refuse):
         entered: list[str] = []
         for name in sorted(folders):
-            path = Path(place, name)
+            path = Path(directory, name)
             if name in SECRET_FOLDERS:
                 yield path, _SECRET
             elif not _is_ignored(name) and path.is_symlink():
@@ -79,7 +79,7 @@ def _looked_at(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 entered.append(name)
         folders[:] = entered
         for name in sorted(files):
-            path = Path(place, name)
+            path = Path(directory, name)
             if not name.endswith(IGNORED_SUFFIXES):
                 yield path, _SECRET if _is_secret(name) else _no_file(path)
 
@@ -107,9 +107,9 @@ def _check_size(folder: Path, files: Mapping[str, Path]) -> None:
     if total <= LARGEST_SOURCE_MIB * _MIB:
         return
     largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_NAMED]
-    told = ", ".join(f"{name} ({_mib(sizes[name])})" for name in largest)
+    listed = ", ".join(f"{name} ({_mib(sizes[name])})" for name in largest)
     allowed = f"up to {LARGEST_SOURCE_MIB} MiB: all of it is copied to every instance"
-    fix = f"keep data in S3 and name it with --input; the largest are {told}"
+    fix = f"keep data in S3 and name it with --input; the largest are {listed}"
     raise JobError([source_problem(f"{folder}, {_mib(total)}", allowed, fix)])
 
 

@@ -96,11 +96,11 @@ class AwsNetwork(AwsService):
         vpc_id: str = entry["VpcId"]
         servers = self._dns_servers(entry["DhcpOptionsId"])
         with read_errors("ec2:DescribeVpcAttribute"):
-            ask = self.client("ec2").describe_vpc_attribute
+            describe = self.client("ec2").describe_vpc_attribute
             return Vpc(
                 vpc_id=vpc_id,
-                dns_support=ask(VpcId=vpc_id, Attribute="enableDnsSupport")["EnableDnsSupport"]["Value"],
-                dns_hostnames=ask(VpcId=vpc_id, Attribute="enableDnsHostnames")["EnableDnsHostnames"]["Value"],
+                dns_support=describe(VpcId=vpc_id, Attribute="enableDnsSupport")["EnableDnsSupport"]["Value"],
+                dns_hostnames=describe(VpcId=vpc_id, Attribute="enableDnsHostnames")["EnableDnsHostnames"]["Value"],
                 cidr=entry["CidrBlock"],
                 dns_servers=servers,
             )

@@ -1,4 +1,4 @@
-"""An AWS account in one region, asked through boto3. Nothing here changes anything."""
+"""An AWS account in one region, read through boto3. Nothing here changes anything."""
 
 from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.identity.aws_caller import AwsIdentities

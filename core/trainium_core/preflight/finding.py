@@ -13,8 +13,8 @@ _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 def worst_of(answers: Iterable[Answer]) -> Answer:
     """One answer for several: the worst outcome there is, and all that is to be said about what did not pass."""
-    told = list(answers)
-    shown = [answer for answer in told if answer.outcome != "pass"] or told
+    given = list(answers)
+    shown = [answer for answer in given if answer.outcome != "pass"] or given
     return Answer(
         outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(answer.outcome) for answer in shown)],
         found="; ".join(answer.found for answer in shown),

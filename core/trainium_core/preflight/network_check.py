@@ -130,12 +130,12 @@ def _judge(
 
 def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
     need, subnet = addresses_needed(plan), network.subnet
-    room = subnet.free_addresses + network.addresses_held
+    free = subnet.free_addresses + network.addresses_held
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
     if network.addresses_held:
         found += f", and {network.addresses_held} more that the cluster's own nodes hold"
     needed = f"{need} addresses"
-    if need <= room:
+    if need <= free:
         return Answer(outcome="pass", found=found, needed=needed)
     fix = "choose a larger subnet, or fewer nodes"
     if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:

@@ -34,7 +34,7 @@ CHECKS: Mapping[str, Check] = {
 _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
 
-_NOT_ASKED = Answer(outcome="unknown", found="not asked: suppressed")
+_SUPPRESSED = Answer(outcome="unknown", found="not asked: suppressed")
 
 _SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
 
@@ -51,18 +51,18 @@ def preflight_each(
     """The findings about several plans, each with the account it is asked of, in their order."""
     names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *CHECKS)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
-        asked = {
-            (name, place): threads.submit(_ask, name, plan, account)
+        running = {
+            (name, index): threads.submit(_run_check, name, plan, account)
             for name in names
-            for place, (plan, account) in enumerate(plans)
+            for index, (plan, account) in enumerate(plans)
         }
     return tuple(
-        tuple(_findings({name: asked[name, place].result() if name in names else _NOT_ASKED for name in CHECKS}))
-        for place in range(len(plans))
+        tuple(_findings({name: running[name, index].result() if name in names else _SUPPRESSED for name in CHECKS}))
+        for index in range(len(plans))
     )
 
 
-def _ask(name: str, plan: Plan, account: Account) -> Answer | None:
+def _run_check(name: str, plan: Plan, account: Account) -> Answer | None:
     if name in _ENGINE_OF and _ENGINE_OF[name] not in plan.stacks:
         return None
     try:
@@ -87,5 +87,5 @@ def _findings(answers: Mapping[str, Answer | None]) -> Iterator[Finding]:
                 found=answer.found,
                 needed=answer.needed,
                 fix=answer.fix,
-                suppressed=answer is _NOT_ASKED,
+                suppressed=answer is _SUPPRESSED,
             )

@@ -47,15 +47,15 @@ class AwsPrices(AwsService):
 
     def _spot_price(self, item: PricedItem) -> Price:
         client = _of_aws(self.client("ec2"))
-        asked: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "InstanceTypes": [item.instance_type],
             "ProductDescriptions": ["Linux/UNIX"],
             "StartTime": datetime.now(UTC),  # gives what is in effect now, in each zone
         }
         if item.zone_id:
-            asked["AvailabilityZoneId"] = item.zone_id
+            arguments["AvailabilityZoneId"] = item.zone_id
         with read_errors("ec2:DescribeSpotPriceHistory"):
-            pages = client.get_paginator("describe_spot_price_history").paginate(**asked)
+            pages = client.get_paginator("describe_spot_price_history").paginate(**arguments)
             history = [entry for page in pages for entry in page["SpotPriceHistory"]]
         if not history:
             return _price(None, "EC2 spot price history: none")

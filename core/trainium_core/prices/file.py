@@ -61,9 +61,9 @@ def _check_columns(columns: tuple[str, ...], where: str) -> None:
     missing = [column for column in REQUIRED if column not in columns]
     unknown = [column for column in columns if column not in (*REQUIRED, *OPTIONAL)]
     if missing or unknown:
-        told = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        faults = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
         raise PricesError(
-            f"{where}: the header {' and '.join(told)}; "
+            f"{where}: the header {' and '.join(faults)}; "
             f"it must name {', '.join(REQUIRED)} and may name {', '.join(OPTIONAL)}"
         )
 

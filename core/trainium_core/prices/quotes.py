@@ -21,11 +21,11 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, 
     """Look every item up: in the user's own prices, else at AWS (all at once), else in the snapshot."""
     wanted = tuple(dict.fromkeys(items))
     found = {item: price for item in wanted if (price := own.best_for(item)) is not None}
-    asked = [item for item in wanted if item not in found] if aws is not None else []
+    missing = [item for item in wanted if item not in found] if aws is not None else []
     unavailable: dict[str, None] = {}
-    if aws is not None and asked:
-        with ThreadPoolExecutor(len(asked)) as threads:
-            for item, answer in zip(asked, threads.map(partial(_ask, aws), asked), strict=True):
+    if aws is not None and missing:
+        with ThreadPoolExecutor(len(missing)) as threads:
+            for item, answer in zip(missing, threads.map(partial(_price_or_error, aws), missing), strict=True):
                 if isinstance(answer, Price):
                     found[item] = answer
                 else:
@@ -36,7 +36,7 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, 
     return Quotes(prices=found, unavailable=tuple(unavailable))
 
 
-def _ask(aws: Prices, item: PricedItem) -> Price | UnavailableError:
+def _price_or_error(aws: Prices, item: PricedItem) -> Price | UnavailableError:
     try:
         return aws.price(item)
     except UnavailableError as error:

@@ -20,7 +20,7 @@ class AlreadyRequestedError(Exception):
 class AwsQuotaRequests(AwsService):
     """Requests for higher quotas, with the credentials that boto3 finds."""
 
-    def ask(self, service: str, code: str, *, desired: float) -> QuotaRequest:
+    def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
         """Raises AlreadyRequestedError, RequestRefusedError."""
         try:
             with write_errors("servicequotas:RequestServiceQuotaIncrease"):

@@ -8,7 +8,7 @@ from trainium_runtime.quota import Quotas
 _NOT_COUNTED = "what runs already is not counted"
 
 
-def room_for_instances(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> Answer:
+def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> Answer:
     """By the quota for a usage, such as training-job. Raises UnavailableError."""
     needed = f"{count} instance{'s' if count > 1 else ''}"
     name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)

@@ -23,7 +23,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         with read_errors("autoscaling:DescribeScalingActivities"):
             pages = self.client("autoscaling").get_paginator("describe_scaling_activities")
-            asked = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
+            arguments = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
             return [
                 ScalingActivity(
                     description=one.get("Description", ""),
@@ -31,7 +31,7 @@ class AwsSpendingAccount(AwsAuditedAccount):
                     succeeded=one["StatusCode"] == "Successful",
                     under_way=one["StatusCode"] not in _ENDED,
                 )
-                for page in pages.paginate(**asked)
+                for page in pages.paginate(**arguments)
                 for one in page["Activities"]
             ]
 

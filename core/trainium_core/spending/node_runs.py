@@ -48,10 +48,10 @@ def node_runs(
     `running`: the instances that run now. `deleted`: when the group went, which is the end of what it still had.
     `remembered`: since when it remembers; what ran earlier is in no run.
     """
-    told = list(activities)
+    entries = list(activities)
     # A node that is being terminated is not billed any more.
-    ends = dict(_named((one for one in told if one.succeeded or one.under_way), _TERMINATED))
-    launched = dict(_named((one for one in told if one.succeeded), _LAUNCHED))
+    ends = dict(_named((one for one in entries if one.succeeded or one.under_way), _TERMINATED))
+    launched = dict(_named((one for one in entries if one.succeeded), _LAUNCHED))
     earlier = {instance: remembered for instance in ends if instance not in launched}
     for instance_id, began in sorted((launched | earlier).items(), key=lambda launch: launch[1]):
         ended = ends.get(instance_id) or (None if instance_id in running else deleted)

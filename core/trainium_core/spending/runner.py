@@ -35,10 +35,10 @@ def spending(
     stack_names: Sequence[str],
     now: datetime,
     ask_cost_explorer: bool,
-    tell: Progress | None = None,
+    on_progress: Progress | None = None,
 ) -> Spending:
     """Raises UnavailableError without credentials."""
-    audited = audit(plan, account, stack_names=stack_names, now=now, tell=tell)
+    audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
     runs = list(_runs(account, audited, not_read, now))
@@ -63,22 +63,22 @@ def spending(
 
 def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime) -> Iterator[NodeRun]:
     running = {one.resource.name: one.resource.created for one in audited.resources if one.kind == "EC2 instance"}
-    told = set[str]()
+    counted = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
     for name, stack in groups:
         try:
             activities = account.scaling_activities(name)
-            if not activities and not stack.stands:
+            if not activities and not stack.exists:
                 raise UnavailableError("Auto Scaling remembers nothing of this group, which is gone")
         except UnavailableError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
             found = node_runs(activities, running=running, deleted=stack.deleted, remembered=remembered_since(now))
             for run in found:
-                told.add(run.instance_id)
+                counted.add(run.instance_id)
                 yield run
     for name, launched in running.items():  # before the groups began to remember
-        if name not in told and launched is not None:
+        if name not in counted and launched is not None:
             yield NodeRun(instance_id=name, began=launched, ended=None)
 
 
@@ -106,10 +106,10 @@ def _billed(
 
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
     """What was billed lags behind, and an estimate leaves out what nobody can see: the larger one is nearer."""
-    standing = [stack.created for stack in found.audit.stacks if stack.stands]
-    if plan.pilot.ends is None or not standing:
+    creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
+    if plan.pilot.ends is None or not creation_times:
         return None
-    ends = read_pilot_end(plan.pilot.ends).instant(min(standing))
+    ends = read_pilot_end(plan.pilot.ends).instant(min(creation_times))
     left = max(hours(ends - found.audit.time), Decimal(0))
     spent = max(found.billed_total or Decimal(0), found.estimated_total.usd)
     unknown = found.estimated_total.unknown + (found.hourly.unknown if left else 0)

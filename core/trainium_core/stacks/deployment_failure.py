@@ -8,7 +8,7 @@ from trainium_core.stacks.events import StackEvent
 
 _CANCELLED = re.compile("cancelled", re.IGNORECASE)
 _REQUEST = re.compile(
-    r"Received response status \[FAILED\] from custom resource\. Message returned: (?P<told>.*?)"
+    r"Received response status \[FAILED\] from custom resource\. Message returned: (?P<message>.*?)"
     r"( See the details in CloudWatch Log Stream.*)?( ?\(RequestId:.*\))?$",
     re.DOTALL,
 )
@@ -46,21 +46,21 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
     causes = [event for event in failed if event.reason and not _CANCELLED.search(event.reason)]
     of_stack = [event for event in events if event.of_stack]
     if not causes:
-        told = [event.reason for event in of_stack if "ROLLBACK_IN_PROGRESS" in event.status and event.reason]
-        if not told:
+        of_rollback = [event.reason for event in of_stack if "ROLLBACK_IN_PROGRESS" in event.status and event.reason]
+        if not of_rollback:
             return None
-        reasons = tuple(told)
+        reasons = tuple(of_rollback)
     else:
-        reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_words(event)}" for event in causes))
+        reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_message(event)}" for event in causes))
     status = of_stack[-1].status if of_stack else ""
     return DeploymentFailure(
         reasons=reasons, state=_STATES.get(status, f"the stack is in {status}"), advice=_advice(" ".join(reasons))
     )
 
 
-def _words(event: StackEvent) -> str:
+def _message(event: StackEvent) -> str:
     wrapped = _REQUEST.match(event.reason)
-    return wrapped["told"].strip() if wrapped else event.reason
+    return wrapped["message"].strip() if wrapped else event.reason
 
 
 def _advice(reasons: str) -> str:

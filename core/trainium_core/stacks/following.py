@@ -15,7 +15,7 @@ def follow(
     stack: str,
     *,
     after: str | None,
-    tell: Callable[[str], None],
+    on_progress: Callable[[str], None],
     pause: Callable[[float], None],
 ) -> Sequence[StackEvent]:
     """The events after `after`, once the last one says that the stack has come to rest. Raises UnavailableError."""
@@ -28,17 +28,17 @@ def follow(
             unanswered += 1
             if unanswered == _UNANSWERED:
                 raise
-            tell(f"no answer, asking again: {error}")
+            on_progress(f"no answer, asking again: {error}")
         if events:
             last = events[-1]
             if last.of_stack and not last.status.endswith("_IN_PROGRESS"):
                 return events
-            tell(_course(events))
+            on_progress(_current_resource(events))
         pause(seconds)
         seconds = min(seconds * 1.5, LONGEST_PAUSE)
 
 
-def _course(events: Sequence[StackEvent]) -> str:
+def _current_resource(events: Sequence[StackEvent]) -> str:
     """The resource that CloudFormation is at: the last one that has begun and not ended."""
     at_work = {event.logical_id: event for event in events if not event.of_stack}
     busy = [event for event in at_work.values() if event.status.endswith("_IN_PROGRESS")]

@@ -1,4 +1,4 @@
-"""What taking a cluster down asks of an account, and the orders it gives."""
+"""What taking a cluster down asks of an account, and changes there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from trainium_core.stacks.description import Stacks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
-    """Something that runs, and is billed. `stopping`: told so already.
+class Workload:
+    """Something that runs, and is billed. `stopping`: it was told to stop.
 
     An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name.
     """
@@ -20,12 +20,12 @@ class Work:
     stopping: bool = False
 
 
-class RunningWork(Protocol):
-    def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
+class Workloads(Protocol):
+    def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         """What runs of the cluster: executions of the state machines, and jobs with the cluster's name and tag."""
         ...
 
-    def stop(self, work: Work) -> None: ...
+    def stop(self, work: Workload) -> None: ...
 
 
 class Buckets(Protocol):
@@ -74,5 +74,5 @@ class StoredSizes(Protocol):
         ...
 
 
-class TeardownAccount(Stacks, RunningWork, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
-    """All of it. Looks raise UnavailableError when there is no answer, orders RequestRefusedError."""
+class TeardownAccount(Stacks, Workloads, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
+    """All of it. What reads raises UnavailableError without an answer, what changes RequestRefusedError."""

@@ -5,13 +5,13 @@ from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.teardown.aws_buckets import AwsBucketControl
 from trainium_core.teardown.aws_leftovers import AwsLeftovers
-from trainium_core.teardown.aws_running_work import AwsWorkControl
 from trainium_core.teardown.aws_stored_sizes import AwsStoredSizes
+from trainium_core.teardown.aws_workloads import AwsWorkloads
 
 
 class AwsTeardown(
     AwsStackControl,
-    AwsWorkControl,
+    AwsWorkloads,
     AwsNodeNotices,
     AwsNodeGroupControl,
     AwsBucketControl,

@@ -49,7 +49,7 @@ class AwsBucketControl(AwsService):
             uploads = self.client("s3").list_multipart_uploads(Bucket=bucket).get("Uploads", [])
             for upload in uploads:
                 with write_errors("s3:AbortMultipartUpload", absent=("NoSuchUpload", *_NO_BUCKET)):
-                    asked = {"Key": upload["Key"], "UploadId": upload["UploadId"]}
-                    self.client("s3").abort_multipart_upload(Bucket=bucket, **asked)
+                    arguments = {"Key": upload["Key"], "UploadId": upload["UploadId"]}
+                    self.client("s3").abort_multipart_upload(Bucket=bucket, **arguments)
             return len(uploads)
         return 0

@@ -4,38 +4,38 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from trainium_core.nodes.groups import NodeGroups
-from trainium_core.teardown.account import Buckets, RunningWork, Work
+from trainium_core.teardown.account import Buckets, Workload, Workloads
 from trainium_core.teardown.scope import Scope, may_be_emptied
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-_PATIENCE = 60
-"""Looks at a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
+_IDLE_LIMIT = 60
+"""Polls of a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
 
 
 @dataclass
-class StopWork:
+class StopWorkloads:
     """Stops executions of the state machine, which would start jobs again, jobs and warm pools; waits for their end."""
 
-    account: RunningWork
+    account: Workloads
     scope: Scope
     name: str = "training jobs"
-    told: set[Work] = field(default_factory=set[Work], init=False)
+    stopped: set[Workload] = field(default_factory=set[Workload], init=False)
 
     def advance(self) -> Progress:
         if not self.scope.trains:
-            return Progress(state="done", told="no stack that runs any")
-        work = self.account.running_work(cluster=self.scope.cluster, state_machines=self.scope.state_machines)
+            return Progress(state="done", message="no stack that runs any")
+        work = self.account.running_workloads(cluster=self.scope.cluster, state_machines=self.scope.state_machines)
         if not work:
-            return Progress(state="done", told="none runs")
+            return Progress(state="done", message="none runs")
         for one in work:
             # A warm pool does not say at once that it is going.
-            if not one.stopping and one not in self.told:
+            if not one.stopping and one not in self.stopped:
                 self.account.stop(one)
-                self.told.add(one)
+                self.stopped.add(one)
         kinds = Counter(one.kind for one in work)
-        told = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
-        return Progress(state="waiting", told=f"stopping {told}: a job has two minutes to save what it has")
+        message = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
+        return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save what it has")
 
 
 @dataclass
@@ -59,14 +59,14 @@ class EmptyGroups:
                 self.seen_at_0.add(group.name)
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
-            return Progress(state="done", told="none is left")
-        told = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being told"
+            return Progress(state="done", message="none is left")
+        message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being told"
         ends = any(group.wanted for group in groups) or states["shutting-down"]
         self.idle = 0 if ends else self.idle + 1
-        if self.idle == _PATIENCE:
+        if self.idle == _IDLE_LIMIT:
             why = "protected from scale-in, or in standby?"
-            return Progress(state="stuck", told=f"{told}, though the group is to have none: {why}")
-        return Progress(state="waiting", told=f"{told}; Trainium nodes may take more than 15 minutes to end")
+            return Progress(state="stuck", message=f"{message}, though the group is to have none: {why}")
+        return Progress(state="waiting", message=f"{message}; Trainium nodes may take more than 15 minutes to end")
 
 
 @dataclass
@@ -90,21 +90,21 @@ class EmptyBuckets:
         unanswered: UnavailableError | None = None
         for bucket in self.scope.buckets if self.also_delete else self.scope.buckets_in_stacks:
             try:
-                told = None if bucket in self.refused else self._advance(bucket)
+                message = None if bucket in self.refused else self._advance(bucket)
             except RequestRefusedError as error:
                 self.refused[bucket] = str(error)
             except UnavailableError as error:
                 unanswered = error
             else:
-                if told:
-                    return Progress(state="working", told=told)
+                if message:
+                    return Progress(state="working", message=message)
         if unanswered is not None:
             raise unanswered
         if self.refused:
-            told = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
+            message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
             self.refused.clear()  # whoever begins this step again wants another attempt
-            return Progress(state="stuck", told=told)
-        return Progress(state="done", told=f"{count(self.deleted, 'object')} deleted")
+            return Progress(state="stuck", message=message)
+        return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
     def _advance(self, bucket: str) -> str | None:
         """Do a part of what there is to do about a bucket; None when there is nothing."""

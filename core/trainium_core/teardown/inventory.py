@@ -56,16 +56,16 @@ class Inventory:
 
 def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
     """Look at everything that goes and stays. What has no answer is named, and keeps nothing from being shown."""
-    looker = _Survey(account, scope)
-    going = looker.going()
-    return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(looker.unknown))
+    survey = _Survey(account, scope)
+    going = survey.going()
+    return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(survey.unknown))
 
 
 def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[Kept, ...]:
     """What stays of the stacks and is still there, with what it costs."""
-    looks = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
+    sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
-    wanted = [items[made.kind] for made, size in looks if size is not None and made.kind in items]
+    wanted = [items[made.kind] for made, size in sizes if size is not None and made.kind in items]
     found = quotes(wanted, own=plan.prices, aws=prices, snapshot=snapshot_prices()).prices
     usd = {kind: price.usd for kind, item in items.items() if (price := found.get(item)) is not None}
     return tuple(
@@ -75,7 +75,7 @@ def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | Non
             stored=None if isinstance(size, str) else size,
             month_usd=_month(size, usd.get(made.kind)),
         )
-        for made, size in looks
+        for made, size in sizes
         if size is not None
     )
 
@@ -106,7 +106,9 @@ class _Survey:
         if not self._scope.trains:
             return []
         try:
-            work = self._account.running_work(cluster=self._scope.cluster, state_machines=self._scope.state_machines)
+            work = self._account.running_workloads(
+                cluster=self._scope.cluster, state_machines=self._scope.state_machines
+            )
         except UnavailableError as error:
             return self._not_known("training jobs", error)
         return [Going(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]

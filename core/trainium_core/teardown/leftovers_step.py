@@ -36,12 +36,14 @@ class DeleteLeftovers:
             except RequestRefusedError as error:
                 self.refused[one.resource_id] = str(error)
         if left:
-            return Progress(state="waiting", told=f"{count(self.deleted, self.kind)} deleted")
+            return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
-            told = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
+            message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
             self.refused.clear()  # whoever begins this step again wants another attempt
-            return Progress(state="stuck", told=told)
-        return Progress(state="done", told=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left")
+            return Progress(state="stuck", message=message)
+        return Progress(
+            state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"
+        )
 
 
 def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:

@@ -40,18 +40,18 @@ class GiveNotice:
 
     def advance(self) -> Progress:
         if self.stack is None or not self.grace:
-            return Progress(state="done", told="none is given")
+            return Progress(state="done", message="none is given")
         running = self._running()
         if not running:
-            return Progress(state="done", told="no node runs")
-        self.ends = self.ends or self._standing() or self._tell()
+            return Progress(state="done", message="no node runs")
+        self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", told="none: no node was ever proven, so none reads a roster")
+            return Progress(state="done", message="none: no node was ever proven, so none reads a roster")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
-            return Progress(state="done", told=f"{count(running, 'node')} had notice")
-        told = f"{count(running, 'node')} told to end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
-        return Progress(state="waiting", told=f"{told}; jobs save what they have")
+            return Progress(state="done", message=f"{count(running, 'node')} had notice")
+        message = f"{count(running, 'node')} told to end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
+        return Progress(state="waiting", message=f"{message}; jobs save what they have")
 
     def withdraw(self) -> None:
         """The nodes go on after all, as far as that can still be told."""
@@ -63,7 +63,7 @@ class GiveNotice:
         groups = self.account.node_groups(self.groups)
         return sum(number for group in groups for state, number in group.instances.items() if state in _UP)
 
-    def _standing(self) -> datetime | None:
+    def _announced_end(self) -> datetime | None:
         """The end by an earlier notice of this kind, unless it is long past or later than asked for now."""
         assert self.stack is not None
         now = self.now()
@@ -73,7 +73,7 @@ class GiveNotice:
                 return ends if now - _REMEMBERED <= ends <= now + self.grace else None
         return None
 
-    def _tell(self) -> datetime | None:
+    def _announce(self) -> datetime | None:
         assert self.stack is not None
         # Whole seconds, as the roster says it; never earlier than promised.
         ends = (self.now() + self.grace + timedelta(seconds=1)).replace(microsecond=0)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from trainium_core.teardown.account import TeardownAccount
-from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWork
+from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWorkloads
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
 from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now
 from trainium_core.teardown.scope import Scope
@@ -22,7 +22,7 @@ _UNANSWERED = 3
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
 
-Tell = Callable[[str, Progress], None]
+OnProgress = Callable[[str, Progress], None]
 Pause = Callable[[float], None]
 
 
@@ -32,7 +32,7 @@ class Outcome:
 
     step: str
     state: Literal["done", "stuck", "unknown", "not tried"]
-    told: str
+    message: str
     counts: bool = True
 
 
@@ -40,30 +40,31 @@ def take_down(
     account: TeardownAccount,
     scope: Scope,
     *,
-    tell: Tell,
+    on_progress: OnProgress,
     pause: Pause,
     grace: timedelta = DEFAULT_GRACE,
     now: Callable[[], datetime] = utc_now,
 ) -> tuple[Outcome, ...]:
     """Take the cluster of a scope down. Each step looks before it orders, so that it can be begun again at any time.
 
-    tell: hears of every look, with the name of the step. pause: waits for so many seconds. grace: how long nodes that
-    run have notice. Without any order if a stack is protected: who did that wants nothing of it to go.
+    on_progress: gets the name of the step and its progress, after every poll. pause: waits for so many seconds.
+    grace: how long nodes that run have notice. Nothing is changed if a stack is
+    protected against deletion.
     """
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
 
     def ended(step: Step) -> Outcome:
-        return end(step, tell, pause)
+        return end(step, on_progress, pause)
 
     # A free interface in a subnet of the stack keeps the subnet.
     clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.stack_of_nodes, scope.groups
     notice = GiveNotice(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
-    helps = [ended(StopWork(account, scope))]
+    helps = [ended(StopWorkloads(account, scope))]
     try:
-        heard = _moot(ended(notice))
+        reported = _moot(ended(notice))
     except KeyboardInterrupt:
         notice.withdraw()
         raise
@@ -72,11 +73,11 @@ def take_down(
     gone = stacks.state == "done"
     if gone:
         # CloudFormation has ended the nodes and emptied the buckets in any case; it does not stop jobs.
-        helps = [outcome if outcome.step == StopWork.name else _moot(outcome) for outcome in helps]
+        helps = [outcome if outcome.step == StopWorkloads.name else _moot(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [ended(step) if gone else _not_tried(step) for step in after]
-    return (heard, *helps, stacks, *rest)
+    return (reported, *helps, stacks, *rest)
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not tell"]:
@@ -87,39 +88,39 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not t
     return "could not tell" if "unknown" in states else "gone"
 
 
-def end(step: Step, tell: Tell, pause: Pause) -> Outcome:
+def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
     """Take one step until it is done, is stuck, or has had no answer several times in a row."""
     seconds, unanswered = SHORTEST_PAUSE, 0
     while True:
         try:
             progress = step.advance()
         except RequestRefusedError as error:
-            tell(step.name, Progress(state="stuck", told=str(error)))
-            return Outcome(step=step.name, state="stuck", told=str(error))
+            on_progress(step.name, Progress(state="stuck", message=str(error)))
+            return Outcome(step=step.name, state="stuck", message=str(error))
         except UnavailableError as error:
             unanswered += 1
             if unanswered == _UNANSWERED:
-                tell(step.name, Progress(state="stuck", told=str(error)))
-                return Outcome(step=step.name, state="unknown", told=str(error))
-            progress = Progress(state="waiting", told=f"no answer, asking again: {error}")
+                on_progress(step.name, Progress(state="stuck", message=str(error)))
+                return Outcome(step=step.name, state="unknown", message=str(error))
+            progress = Progress(state="waiting", message=f"no answer, asking again: {error}")
         else:
             unanswered = 0
-        tell(step.name, progress)
+        on_progress(step.name, progress)
         if progress.state == "done" or progress.state == "stuck":
-            return Outcome(step=step.name, state=progress.state, told=progress.told)
+            return Outcome(step=step.name, state=progress.state, message=progress.message)
         if progress.state == "waiting":
             pause(seconds)
             seconds = min(seconds * 1.5, LONGEST_PAUSE)
 
 
 def _moot(outcome: Outcome) -> Outcome:
-    return Outcome(step=outcome.step, state=outcome.state, told=outcome.told, counts=False)
+    return Outcome(step=outcome.step, state=outcome.state, message=outcome.message, counts=False)
 
 
 def _protected(stack: str) -> Outcome:
-    told = f"{stack} is protected against deletion, so nothing was touched; to lift that, run: {_LIFT} {stack}"
-    return Outcome(step="stacks", state="stuck", told=told)
+    message = f"{stack} is protected against deletion, so nothing was touched; to lift that, run: {_LIFT} {stack}"
+    return Outcome(step="stacks", state="stuck", message=message)
 
 
 def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", told="not before the stacks are gone")
+    return Outcome(step=step.name, state="not tried", message="not before the stacks are gone")

@@ -102,7 +102,7 @@ class Scope:
         return tuple(resource_id for stack in self.living for resource_id in stack.ids(kind))
 
 
-def scope_of(account: Stacks, cluster: str) -> Scope:
+def find_scope(account: Stacks, cluster: str) -> Scope:
     """Look for the stacks of a cluster. Raises UnavailableError."""
     names = tuple(STACK_NAMES.values())
     living = account.living_stacks(names)

@@ -28,21 +28,21 @@ class DeleteStacks:
     attempts: Counter[str] = field(default_factory=Counter[str], init=False)
 
     def advance(self) -> Progress:
-        looks = [self._advance(stack) for stack in self.scope.living]
+        steps = [self._advance(stack) for stack in self.scope.living]
         for state in ("working", "waiting", "stuck"):
-            told = [look.told for look in looks if look.state == state]
-            if told:
-                return Progress(state=state, told="; ".join(told))
-        return Progress(state="done", told=", ".join(look.told for look in looks) or "none is there")
+            messages = [step.message for step in steps if step.state == state]
+            if messages:
+                return Progress(state=state, message="; ".join(messages))
+        return Progress(state="done", message=", ".join(step.message for step in steps) or "none is there")
 
     def _advance(self, stack: StackDescription) -> Progress:
         now = self.account.stack_progress(stack.stack_id)
         if now.status == "DELETE_COMPLETE":
-            return Progress(state="done", told=f"{stack.name} is gone")
+            return Progress(state="done", message=f"{stack.name} is gone")
         if now.status == "DELETE_IN_PROGRESS":
-            return Progress(state="waiting", told=f"{stack.name}: {count(now.left, 'resource')} left")
+            return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
         if self.attempts[stack.stack_id] == _ATTEMPTS:
-            return Progress(state="stuck", told=_reasons(stack, now))
+            return Progress(state="stuck", message=_reasons(stack, now))
         return self._order(stack, now)
 
     def _order(self, stack: StackDescription, now: StackProgress) -> Progress:
@@ -54,12 +54,12 @@ class DeleteStacks:
             if not now.status.endswith(_BUSY) or now.status == _NOT_BUSY:
                 raise
             return Progress(
-                state="waiting", told=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
+                state="waiting", message=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
             )
         self.attempts[stack.stack_id] += 1
         if now.status == _FAILED:
-            return Progress(state="waiting", told=f"{_reasons(stack, now)}; trying again")
-        return Progress(state="waiting", told=f"{stack.name}: {count(now.left, 'resource')} left")
+            return Progress(state="waiting", message=f"{_reasons(stack, now)}; trying again")
+        return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
 
     def _clear(self) -> None:
         for step in self.clearing:

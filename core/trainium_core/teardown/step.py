@@ -12,7 +12,7 @@ class Progress:
     """
 
     state: Literal["done", "working", "waiting", "stuck"]
-    told: str
+    message: str
 
 
 class Step(Protocol):

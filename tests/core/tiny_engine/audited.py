@@ -1,11 +1,11 @@
 """What an audit looks for of the tiny engine."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Resource
 
 
-def _disk(entry: Entry, place: Place) -> Resource:
-    return Resource(name=entry["Name"], arn=place.arn("tiny", entry["Name"]), ids=frozenset([entry["Name"]]))
+def _disk(entry: Entry, location: Location) -> Resource:
+    return Resource(name=entry["Name"], arn=location.arn("tiny", entry["Name"]), ids=frozenset([entry["Name"]]))
 
 
 LISTINGS = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place, tags_of
+from trainium_core.audit.listings.listing import Entry, Listing, Location, tags_of
 from trainium_core.audit.resource import FREE, Charge, Resource
 
 
@@ -15,7 +15,7 @@ def of_ec2(
     operation: str,
     permission: str,
     entries: str,
-    read: Callable[[Entry, Place], Resource | None],
+    read: Callable[[Entry, Location], Resource | None],
     arguments: dict[str, Any] | None = None,
 ) -> Listing:
     return Listing(
@@ -33,7 +33,7 @@ def of_ec2(
 
 def ec2_resource(
     entry: Entry,
-    place: Place,
+    location: Location,
     *,
     arn_type: str,
     resource_id: str,
@@ -47,7 +47,7 @@ def ec2_resource(
     tags = tags_of(entry)
     return Resource(
         name=resource_id,
-        arn=place.arn("ec2", f"{arn_type}/{resource_id}"),
+        arn=location.arn("ec2", f"{arn_type}/{resource_id}"),
         ids=frozenset([resource_id, *other_ids]),
         tags=tags,
         parents=frozenset(parent for parent in parents if parent),

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Place
+from trainium_core.audit.listings.listing import Entry, Location
 from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 
@@ -12,13 +12,13 @@ _PREPAID = Charge(note="paid when it was bought")
 _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pending", "delayed")
 
 
-def _instance(entry: Entry, place: Place) -> Resource | None:
+def _instance(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"]["Name"]
     if state == "terminated":  # AWS goes on showing it for an hour; nobody pays for it
         return None
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="instance",
         resource_id=entry["InstanceId"],
         parents=(entry.get("VpcId"),),
@@ -37,13 +37,13 @@ def _charge_of_instance(entry: Entry) -> Charge:
     return Charge(items=(ChargedItem(product=product, quantity=Decimal(1), instance_type=entry["InstanceType"]),))
 
 
-def _reservation(entry: Entry, place: Place) -> Resource | None:
+def _reservation(entry: Entry, location: Location) -> Resource | None:
     if entry["State"] not in _RESERVED_STATES:
         return None
     free = entry.get("AvailableInstanceCount", 0)
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="capacity-reservation",
         resource_id=entry["CapacityReservationId"],
         state=entry["State"],
@@ -63,11 +63,11 @@ def _charge_of_reservation(entry: Entry, free: int) -> Charge:
     return Charge(items=(unused,))
 
 
-def _placement_group(entry: Entry, place: Place) -> Resource:
+def _placement_group(entry: Entry, location: Location) -> Resource:
     ids = (entry["GroupId"],) if "GroupId" in entry else ()
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="placement-group",
         resource_id=entry["GroupName"],
         other_ids=ids,
@@ -76,10 +76,10 @@ def _placement_group(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _launch_template(entry: Entry, place: Place) -> Resource:
+def _launch_template(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="launch-template",
         resource_id=entry["LaunchTemplateId"],
         other_ids=(entry["LaunchTemplateName"],),
@@ -88,10 +88,10 @@ def _launch_template(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _key_pair(entry: Entry, place: Place) -> Resource:
+def _key_pair(entry: Entry, location: Location) -> Resource:
     ids = (entry["KeyName"],)
     return ec2_resource(
-        entry, place, arn_type="key-pair", resource_id=entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"]
+        entry, location, arn_type="key-pair", resource_id=entry["KeyPairId"], other_ids=ids, detail=entry["KeyName"]
     )
 
 

@@ -3,23 +3,23 @@
 from decimal import Decimal
 
 from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Place
+from trainium_core.audit.listings.listing import Entry, Location
 from trainium_core.audit.resource import FREE, Charge, ChargedItem, Resource
 
 
-def _vpc(entry: Entry, place: Place) -> Resource | None:
+def _vpc(entry: Entry, location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
     return ec2_resource(
-        entry, place, arn_type="vpc", resource_id=entry["VpcId"], state=entry["State"], detail=entry["CidrBlock"]
+        entry, location, arn_type="vpc", resource_id=entry["VpcId"], state=entry["State"], detail=entry["CidrBlock"]
     )
 
 
-def _subnet(entry: Entry, place: Place) -> Resource:
+def _subnet(entry: Entry, location: Location) -> Resource:
     parents = (entry["VpcId"],)
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="subnet",
         resource_id=entry["SubnetId"],
         parents=parents,
@@ -28,26 +28,26 @@ def _subnet(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _route_table(entry: Entry, place: Place) -> Resource | None:
+def _route_table(entry: Entry, location: Location) -> Resource | None:
     if any(one.get("Main") for one in entry.get("Associations", ())):
         return None
     parents = (entry["VpcId"],)
-    return ec2_resource(entry, place, arn_type="route-table", resource_id=entry["RouteTableId"], parents=parents)
+    return ec2_resource(entry, location, arn_type="route-table", resource_id=entry["RouteTableId"], parents=parents)
 
 
-def _network_acl(entry: Entry, place: Place) -> Resource | None:
+def _network_acl(entry: Entry, location: Location) -> Resource | None:
     if entry.get("IsDefault"):
         return None
     parents = (entry["VpcId"],)
-    return ec2_resource(entry, place, arn_type="network-acl", resource_id=entry["NetworkAclId"], parents=parents)
+    return ec2_resource(entry, location, arn_type="network-acl", resource_id=entry["NetworkAclId"], parents=parents)
 
 
-def _security_group(entry: Entry, place: Place) -> Resource | None:
+def _security_group(entry: Entry, location: Location) -> Resource | None:
     if entry["GroupName"] == "default":
         return None
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="security-group",
         resource_id=entry["GroupId"],
         other_ids=(entry["GroupName"],),
@@ -56,19 +56,19 @@ def _security_group(entry: Entry, place: Place) -> Resource | None:
     )
 
 
-def _internet_gateway(entry: Entry, place: Place) -> Resource:
+def _internet_gateway(entry: Entry, location: Location) -> Resource:
     parents = tuple(attachment["VpcId"] for attachment in entry.get("Attachments", ()))
     return ec2_resource(
-        entry, place, arn_type="internet-gateway", resource_id=entry["InternetGatewayId"], parents=parents
+        entry, location, arn_type="internet-gateway", resource_id=entry["InternetGatewayId"], parents=parents
     )
 
 
-def _nat_gateway(entry: Entry, place: Place) -> Resource | None:
+def _nat_gateway(entry: Entry, location: Location) -> Resource | None:
     if entry["State"] in ("deleted", "failed"):
         return None
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="natgateway",
         resource_id=entry["NatGatewayId"],
         parents=(entry["VpcId"],),
@@ -78,10 +78,10 @@ def _nat_gateway(entry: Entry, place: Place) -> Resource | None:
     )
 
 
-def _address(entry: Entry, place: Place) -> Resource:
+def _address(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="elastic-ip",
         resource_id=entry["AllocationId"],
         other_ids=(entry["PublicIp"],),
@@ -91,14 +91,14 @@ def _address(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _endpoint(entry: Entry, place: Place) -> Resource | None:
+def _endpoint(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"].lower()
     if state == "deleted":
         return None
     billed = entry["VpcEndpointType"] == "Interface"
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="vpc-endpoint",
         resource_id=entry["VpcEndpointId"],
         parents=(entry["VpcId"],),
@@ -109,11 +109,11 @@ def _endpoint(entry: Entry, place: Place) -> Resource | None:
     )
 
 
-def _interface(entry: Entry, place: Place) -> Resource:
+def _interface(entry: Entry, location: Location) -> Resource:
     groups = tuple(group["GroupId"] for group in entry.get("Groups", ()))
     return ec2_resource(
         {"Tags": entry.get("TagSet") or entry.get("Tags")},
-        place,
+        location,
         arn_type="network-interface",
         resource_id=entry["NetworkInterfaceId"],
         parents=(entry.get("VpcId"), *groups, entry.get("Attachment", {}).get("InstanceId")),

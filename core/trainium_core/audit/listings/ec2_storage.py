@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from trainium_core.audit.listings.ec2 import ec2_resource, of_ec2
-from trainium_core.audit.listings.listing import Entry, Place
+from trainium_core.audit.listings.listing import Entry, Location
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.facts import facts
 
@@ -11,10 +11,10 @@ _INCLUDED_IOPS = 3000
 """What every gp3 volume has without a price of its own (EBS documentation, General Purpose SSD)."""
 
 
-def _volume(entry: Entry, place: Place) -> Resource:
+def _volume(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="volume",
         resource_id=entry["VolumeId"],
         parents=tuple(attachment.get("InstanceId") for attachment in entry.get("Attachments", ())),
@@ -37,10 +37,10 @@ def _charge_of_volume(entry: Entry) -> Charge:
     )
 
 
-def _snapshot(entry: Entry, place: Place) -> Resource:
+def _snapshot(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="snapshot",
         resource_id=entry["SnapshotId"],
         parents=(entry.get("VolumeId"),),
@@ -51,10 +51,10 @@ def _snapshot(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _image(entry: Entry, place: Place) -> Resource:
+def _image(entry: Entry, location: Location) -> Resource:
     return ec2_resource(
         entry,
-        place,
+        location,
         arn_type="image",
         resource_id=entry["ImageId"],
         other_ids=(entry["Name"],) if entry.get("Name") else (),

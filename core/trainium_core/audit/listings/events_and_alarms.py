@@ -1,20 +1,20 @@
 """What watches the clock, the events, the metrics and the money: rules, schedules, topics, alarms, budgets."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import BY_USE, Charge, Resource
 
 BUDGETS_REGION = "us-east-1"
 """Budgets have one endpoint for all regions."""
 
 
-def _rule(entry: Entry, _place: Place) -> Resource | None:
+def _rule(entry: Entry, _location: Location) -> Resource | None:
     if entry.get("ManagedBy"):  # a service's own, which nobody can delete
         return None
     name, arn = entry["Name"], entry["Arn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=entry.get("State", ""), charge=BY_USE)
 
 
-def _schedule(entry: Entry, _place: Place) -> Resource:
+def _schedule(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["Name"], entry["Arn"]
     return Resource(
         name=name,
@@ -26,22 +26,22 @@ def _schedule(entry: Entry, _place: Place) -> Resource:
     )
 
 
-def _topic(entry: Entry, _place: Place) -> Resource:
+def _topic(entry: Entry, _location: Location) -> Resource:
     arn = entry["TopicArn"]
     return Resource(name=arn.rpartition(":")[2], arn=arn, ids=frozenset([arn]), charge=BY_USE)
 
 
-def _alarm(entry: Entry, _place: Place) -> Resource:
+def _alarm(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["AlarmName"], entry["AlarmArn"]
     ids = frozenset([name, arn])
     return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=Charge(unpriced="an alarm"))
 
 
-def _budget(entry: Entry, place: Place) -> Resource:
+def _budget(entry: Entry, location: Location) -> Resource:
     name = entry["BudgetName"]
     return Resource(
         name=name,
-        arn=place.arn("budgets", f"budget/{name}", is_global=True),
+        arn=location.arn("budgets", f"budget/{name}", is_global=True),
         ids=frozenset([name]),
         detail=f"{entry.get('BudgetLimit', {}).get('Amount', '?')} {entry.get('BudgetLimit', {}).get('Unit', '')}",
     )

@@ -2,17 +2,17 @@
 
 from decimal import Decimal
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place, gib, tags_of
+from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 
 _BYTES_PER_GB = 2**30
 
 
-def _fsx(entry: Entry, place: Place) -> Resource:
+def _fsx(entry: Entry, location: Location) -> Resource:
     file_system_id = entry["FileSystemId"]
     return Resource(
         name=file_system_id,
-        arn=entry.get("ResourceARN") or place.arn("fsx", f"file-system/{file_system_id}"),
+        arn=entry.get("ResourceARN") or location.arn("fsx", f"file-system/{file_system_id}"),
         ids=frozenset([file_system_id]),
         tags=tags_of(entry),
         state=entry.get("Lifecycle", ""),
@@ -30,11 +30,11 @@ def _charge_of_fsx(entry: Entry) -> Charge:
     return Charge(items=(ChargedItem(product="fsx-lustre-storage", quantity=Decimal(entry["StorageCapacity"])),))
 
 
-def _backup(entry: Entry, place: Place) -> Resource:
+def _backup(entry: Entry, location: Location) -> Resource:
     backup_id = entry["BackupId"]
     return Resource(
         name=backup_id,
-        arn=entry.get("ResourceARN") or place.arn("fsx", f"backup/{backup_id}"),
+        arn=entry.get("ResourceARN") or location.arn("fsx", f"backup/{backup_id}"),
         ids=frozenset([backup_id]),
         tags=tags_of(entry),
         parents=frozenset([one for one in (entry.get("FileSystem", {}).get("FileSystemId"),) if one]),
@@ -45,13 +45,13 @@ def _backup(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _efs(entry: Entry, place: Place) -> Resource:
+def _efs(entry: Entry, location: Location) -> Resource:
     file_system_id, size = entry["FileSystemId"], entry["SizeInBytes"]
     elsewhere = size.get("ValueInIA", 0) + size.get("ValueInArchive", 0)
     stored = Decimal(size["Value"] - elsewhere) / _BYTES_PER_GB
     return Resource(
         name=file_system_id,
-        arn=entry.get("FileSystemArn") or place.arn("elasticfilesystem", f"file-system/{file_system_id}"),
+        arn=entry.get("FileSystemArn") or location.arn("elasticfilesystem", f"file-system/{file_system_id}"),
         ids=frozenset([file_system_id]),
         tags=tags_of(entry),
         state=entry["LifeCycleState"],

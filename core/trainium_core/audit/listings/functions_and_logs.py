@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place, gib, tags_of
+from trainium_core.audit.listings.listing import Entry, Listing, Location, gib, tags_of
 from trainium_core.audit.resource import BY_USE, FREE, Charge, Resource
 from trainium_core.engines.registry import SERVICE_LOGS
 
 
-def _group(entry: Entry, _place: Place) -> Resource:
+def _group(entry: Entry, _location: Location) -> Resource:
     name = entry["AutoScalingGroupName"]
     return Resource(
         name=name,
@@ -20,18 +20,18 @@ def _group(entry: Entry, _place: Place) -> Resource:
     )
 
 
-def _function(entry: Entry, _place: Place) -> Resource:
+def _function(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["FunctionName"], entry["FunctionArn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), detail=entry.get("Runtime", ""), charge=BY_USE)
 
 
-def _log_group(entry: Entry, place: Place) -> Resource:
+def _log_group(entry: Entry, location: Location) -> Resource:
     name = entry["logGroupName"]
     kept = entry.get("retentionInDays")
     of_a_service = name.startswith(tuple(logs.prefix for logs in SERVICE_LOGS))
     return Resource(
         name=name,
-        arn=entry.get("arn") or place.arn("logs", f"log-group:{name}"),
+        arn=entry.get("arn") or location.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
         parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
         detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'kept for ever'}",
@@ -40,11 +40,11 @@ def _log_group(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _parameter(entry: Entry, place: Place) -> Resource:
+def _parameter(entry: Entry, location: Location) -> Resource:
     name, tier = entry["Name"], entry.get("Tier", "Standard")
     return Resource(
         name=name,
-        arn=entry.get("ARN") or place.arn("ssm", f"parameter/{name.removeprefix('/')}"),
+        arn=entry.get("ARN") or location.arn("ssm", f"parameter/{name.removeprefix('/')}"),
         ids=frozenset([name]),
         detail=tier,
         created=entry.get("LastModifiedDate"),
@@ -52,7 +52,7 @@ def _parameter(entry: Entry, place: Place) -> Resource:
     )
 
 
-def _state_machine(entry: Entry, _place: Place) -> Resource:
+def _state_machine(entry: Entry, _location: Location) -> Resource:
     arn = entry["stateMachineArn"]
     ids = frozenset([entry["name"], arn])
     return Resource(name=entry["name"], arn=arn, ids=ids, created=entry.get("creationDate"), charge=BY_USE)

@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from trainium_core.audit.listings.listing import Ask, Entry, Listing, Place, tags_of
+from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, tags_of
 from trainium_core.audit.resource import Charge, Resource
 from trainium_runtime.aws_errors import read_errors
 
 
-def _role(entry: Entry, _place: Place) -> Resource:
+def _role(entry: Entry, _location: Location) -> Resource:
     return _of_iam(entry, entry["RoleName"], tags=tags_of(entry))
 
 
-def _profile(entry: Entry, _place: Place) -> Resource:
+def _profile(entry: Entry, _location: Location) -> Resource:
     return _of_iam(entry, entry["InstanceProfileName"])
 
 
-def _policy(entry: Entry, _place: Place) -> Resource:
+def _policy(entry: Entry, _location: Location) -> Resource:
     return _of_iam(entry, entry["PolicyName"])
 
 
@@ -24,7 +24,7 @@ def _of_iam(entry: Entry, name: str, *, tags: dict[str, str] | None = None) -> R
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), tags=tags, created=entry.get("CreateDate"))
 
 
-def _key(entry: Entry, _place: Place) -> Resource:
+def _key(entry: Entry, _location: Location) -> Resource:
     return Resource(
         name=entry["KeyId"],
         arn=entry["KeyArn"],
@@ -33,10 +33,10 @@ def _key(entry: Entry, _place: Place) -> Resource:
     )
 
 
-def _measure_key(ask: Ask, key: Resource) -> Resource | None:
+def _measure_key(client_of: ClientFactory, key: Resource) -> Resource | None:
     """None for one that is to be deleted: it costs nothing any more, and nothing more can be done."""
     with read_errors("kms:DescribeKey"):
-        described = ask("kms").describe_key(KeyId=key.name)["KeyMetadata"]
+        described = client_of("kms").describe_key(KeyId=key.name)["KeyMetadata"]
     if described["KeyState"] == "PendingDeletion":
         return None
     return replace(key, state=described["KeyState"], created=described.get("CreationDate"))

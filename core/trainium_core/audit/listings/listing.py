@@ -1,4 +1,4 @@
-"""A look as data: the call that lists one kind of thing, and how an entry of its answer is read."""
+"""A listing as data: the call that lists one kind of thing, and how an entry of its answer is read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where things are, for their ARNs."""
+class Location:
+    """Where resources are, for their ARNs."""
 
     partition: str
     region: str
@@ -26,11 +26,11 @@ class Place:
         return f"arn:{self.partition}:{service}:{region}:{account}:{tail}"
 
 
-Ask = Callable[[str], Any]
+ClientFactory = Callable[[str], Any]
 """Gives the client of a service."""
 
 
-def unmeasured(_ask: Ask, resource: Resource) -> Resource | None:
+def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None:
     return resource
 
 
@@ -49,31 +49,31 @@ class Listing:
     operation: str
     permission: str
     entries: str
-    read: Callable[[Entry, Place], Resource | None]
+    read: Callable[[Entry, Location], Resource | None]
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
-    measure: Callable[[Ask, Resource], Resource | None] = unmeasured
+    measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
 
 
 class AwsResourceLister:
-    """Answers trainium_core.audit.resource.Look for one listing in one place."""
+    """Answers trainium_core.audit.resource.ResourceLister for one listing in one place."""
 
-    def __init__(self, listing: Listing, place: Place, clients: Clients) -> None:
+    def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
-        self._listing, self._place, self._clients = listing, place, clients
+        self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:
         # The permission is told in full: the call is asked for on everything.
         with read_errors(self._listing.permission):
             entries = list(self._entries())
-            yield from (one for entry in entries if (one := self._listing.read(entry, self._place)) is not None)
+            yield from (one for entry in entries if (one := self._listing.read(entry, self._location)) is not None)
 
     def measured(self, resource: Resource) -> Resource | None:
         return self._listing.measure(self._client, resource)
 
     def _client(self, service: str) -> Any:
-        return self._clients.client(service, self._listing.endpoint_region or self._place.region)
+        return self._clients.client(service, self._listing.endpoint_region or self._location.region)
 
     def _entries(self) -> Iterator[Entry]:
         for arguments in (self._listing.arguments, *self._listing.again):
@@ -89,7 +89,7 @@ class AwsResourceLister:
             yield from jmespath.search(listing.entries, getattr(client, listing.operation)(**arguments)) or ()
 
     def _filled(self, value: Any) -> Any:
-        return value.format(account=self._place.account) if isinstance(value, str) else value
+        return value.format(account=self._location.account) if isinstance(value, str) else value
 
 
 def tags_of(entry: Entry) -> dict[str, str]:

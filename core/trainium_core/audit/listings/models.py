@@ -2,21 +2,21 @@
 
 from dataclasses import replace
 
-from trainium_core.audit.listings.listing import Ask, Entry, Listing, Place, gib
+from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, gib
 from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_runtime.aws_errors import read_errors
 
 
-def _endpoint(entry: Entry, _place: Place) -> Resource:
+def _endpoint(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Endpoint", state=entry["EndpointStatus"], charge=INSTANCES)
 
 
-def _model(entry: Entry, _place: Place) -> Resource:
+def _model(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Model")
 
 
-def _repository(entry: Entry, _place: Place) -> Resource:
+def _repository(entry: Entry, _location: Location) -> Resource:
     return Resource(
         name=entry["repositoryName"],
         arn=entry["repositoryArn"],
@@ -26,9 +26,9 @@ def _repository(entry: Entry, _place: Place) -> Resource:
     )
 
 
-def _measure_repository(ask: Ask, repository: Resource) -> Resource | None:
+def _measure_repository(client_of: ClientFactory, repository: Resource) -> Resource | None:
     with read_errors("ecr:DescribeImages"):
-        pages = ask("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
+        pages = client_of("ecr").get_paginator("describe_images").paginate(repositoryName=repository.name)
         sizes = [image.get("imageSizeInBytes", 0) for page in pages for image in page["imageDetails"]]
     charge = Charge(unpriced="image storage") if sizes else FREE
     return replace(repository, detail=f"{len(sizes)} images, {gib(sum(sizes))}", charge=charge)

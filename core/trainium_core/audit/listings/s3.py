@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 
-from trainium_core.audit.listings.listing import Ask, Entry, Listing, Place, gib
+from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, gib
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_runtime.aws_errors import read_errors
 
@@ -31,24 +31,24 @@ class _Content:
         return self.sizes.total()
 
 
-def _bucket(entry: Entry, place: Place) -> Resource:
+def _bucket(entry: Entry, location: Location) -> Resource:
     name = entry["Name"]
     return Resource(
         name=name,
-        arn=f"arn:{place.partition}:s3:::{name}",
+        arn=f"arn:{location.partition}:s3:::{name}",
         ids=frozenset([name]),
         created=entry.get("CreationDate"),
         charge=Charge(unpriced="storage that was not counted"),
     )
 
 
-def _measure(ask: Ask, bucket: Resource) -> Resource | None:
-    content = _content(ask, bucket.name)
+def _measure(client_of: ClientFactory, bucket: Resource) -> Resource | None:
+    content = _content(client_of, bucket.name)
     return replace(bucket, detail=_in_words(content), charge=_charge(content))
 
 
-def _content(ask: Ask, bucket: str) -> _Content:
-    s3, content = ask("s3"), _Content()
+def _content(client_of: ClientFactory, bucket: str) -> _Content:
+    s3, content = client_of("s3"), _Content()
     with read_errors(f"s3:ListBucketVersions on the bucket {bucket}"):
         pages = iter(s3.get_paginator("list_object_versions").paginate(Bucket=bucket))
         for page in islice(pages, PAGES):

@@ -1,11 +1,11 @@
 """The HyperPod clusters that an audit looks for."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import Resource
 
 
-def _cluster(entry: Entry, _place: Place) -> Resource:
+def _cluster(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Cluster", state=entry["ClusterStatus"], charge=INSTANCES)
 
 

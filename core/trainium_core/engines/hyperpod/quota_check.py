@@ -8,7 +8,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.sagemaker import quota_of_sagemaker
-from trainium_core.quotas.sagemaker_check import room_for_instances
+from trainium_core.quotas.sagemaker_check import check_instance_quota
 from trainium_runtime.answer import Answer
 from trainium_runtime.quota import Quotas
 
@@ -22,11 +22,11 @@ def check_hyperpod(plan: Plan, account: Quotas) -> Answer:
 def _answers(plan: Plan, account: Quotas) -> Iterator[Answer]:
     hyperpod = plan.section(HyperPodSettings)
     if hyperpod.training_plan is None:
-        yield room_for_instances(plan, plan.instance_type, _USAGE, plan.nodes, account)
+        yield check_instance_quota(plan, plan.instance_type, _USAGE, plan.nodes, account)
     controllers = 1 if hyperpod.orchestrator == "slurm" else 0
     if controllers:
         controller = hyperpod.controller_type.removeprefix("ml.")
-        yield room_for_instances(plan, controller, _USAGE, controllers, account)
+        yield check_instance_quota(plan, controller, _USAGE, controllers, account)
     quotas = facts()["hyperpod"]["quotas"]
     for key in ("per_cluster", "all_clusters"):
         yield _all_instances(plan.nodes + controllers, quotas[key], quotas[f"{key}_code"], account)

@@ -1,13 +1,13 @@
 """The training jobs that an audit looks for."""
 
-from trainium_core.audit.listings.listing import Entry, Listing, Place
+from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import Resource
 
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
 
 
-def _job(entry: Entry, _place: Place) -> Resource | None:
+def _job(entry: Entry, _location: Location) -> Resource | None:
     """None for one that has ended, which costs nothing and stays as history, unless it keeps its instances."""
     state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
     if state not in _RUNNING and not warm:

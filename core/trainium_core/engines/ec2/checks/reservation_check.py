@@ -79,8 +79,8 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
         return Answer(outcome="fail", found=f"it is {reservation.state}", fix=fix)
     start = max(reservation.start or now, now)
-    patience = timedelta(minutes=plan.node.timeout_minutes)
-    if last is not None and last - start < patience:
+    timeout = timedelta(minutes=plan.node.timeout_minutes)
+    if last is not None and last - start < timeout:
         found = f"nodes can run until {_time(last)}"
         needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
         return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
@@ -98,13 +98,13 @@ def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
     if not reservation.total and reservation.state == "scheduled":
         found = "how many instances it will have is not shown before it starts"
         return Answer(outcome="unknown", found=found, needed=f"{needed} instances")
-    found = f"{reservation.room} of {reservation.total} instances are left"
+    found = f"{reservation.launchable} of {reservation.total} instances are left"
     if own_nodes:
         found += f", and {own_nodes} are the cluster's own nodes"
-    if needed <= reservation.room:
+    if needed <= reservation.launchable:
         return Answer(outcome="pass", found=found, needed=f"{needed} instances")
-    room = reservation.room + own_nodes
-    fix = f"set trn:nodes to {room}, or use another reservation" if room else "use another reservation"
+    launchable = reservation.launchable + own_nodes
+    fix = f"set trn:nodes to {launchable}, or use another reservation" if launchable else "use another reservation"
     return Answer(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
 
 

@@ -50,21 +50,21 @@ def job_preflight(
 ) -> tuple[Finding, ...]:
     """Ask the account everything about a job that the rules let pass. A suppressed check is not asked, and says so."""
     with ThreadPoolExecutor(len(JOB_CHECKS)) as threads:
-        asked = {
-            name: threads.submit(_ask, check, plan, job, account)
+        running = {
+            name: threads.submit(_run_check, check, plan, job, account)
             for name, check in JOB_CHECKS.items()
             if name not in suppressed
         }
-    not_asked = Answer(outcome="unknown", found="not asked: suppressed")
+    skipped = Answer(outcome="unknown", found="not asked: suppressed")
     return tuple(
         Finding(
-            check=name, suppressed=name in suppressed, **asdict(asked[name].result() if name in asked else not_asked)
+            check=name, suppressed=name in suppressed, **asdict(running[name].result() if name in running else skipped)
         )
         for name in JOB_CHECKS
     )
 
 
-def _ask(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
+def _run_check(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
     try:
         return check(plan, job, account)
     except UnavailableError as error:

@@ -8,7 +8,7 @@ from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.sagemaker import quota_of_sagemaker
-from trainium_core.quotas.sagemaker_check import room_for_instances
+from trainium_core.quotas.sagemaker_check import check_instance_quota
 from trainium_runtime.answer import Answer
 from trainium_runtime.quota import Quotas
 
@@ -26,7 +26,7 @@ def _instances(plan: Plan, job: TrainingJob, account: Quotas) -> Iterator[Answer
     usages = ["spot-training-job" if job.on_spot(plan) else "training-job"]
     usages += ["warm-pool"] if job.warm_pool_minutes else []
     for usage in usages:
-        yield room_for_instances(plan, plan.instance_type, usage, plan.nodes, account)
+        yield check_instance_quota(plan, plan.instance_type, usage, plan.nodes, account)
 
 
 def _run_time(job: TrainingJob, account: Quotas) -> Answer:

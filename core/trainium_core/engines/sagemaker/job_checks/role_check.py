@@ -49,8 +49,8 @@ def _resource(url: str) -> str:
     image = parsed_image(url)
     if image is not None:
         return f"arn:aws:ecr:{image.region}:{image.account}:repository/{image.repository}"
-    place = urlsplit(url)
-    return f"arn:aws:s3:::{place.netloc}/{place.path.strip('/')}/*".replace("//", "/")
+    url_parts = urlsplit(url)
+    return f"arn:aws:s3:::{url_parts.netloc}/{url_parts.path.strip('/')}/*".replace("//", "/")
 
 
 def _uses(job: TrainingJob) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -19,12 +19,14 @@ class AwsTrainingJobControl(AwsTrainingJobs):
     """Answers jobs.training_jobs.TrainingJobControl for the credentials that boto3 finds."""
 
     def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
-        place = urlsplit(folder_url)
-        keys = {f"{place.path.strip('/')}/{name}".lstrip("/"): content for name, content in files.items()}
-        missing = {key: content for key, content in keys.items() if not self._is_there(place.netloc, key, len(content))}
+        url_parts = urlsplit(folder_url)
+        keys = {f"{url_parts.path.strip('/')}/{name}".lstrip("/"): content for name, content in files.items()}
+        missing = {
+            key: content for key, content in keys.items() if not self._is_there(url_parts.netloc, key, len(content))
+        }
         for key, content in missing.items():
             with write_errors("s3:PutObject"):
-                self.client("s3").put_object(Bucket=place.netloc, Key=key, Body=content)
+                self.client("s3").put_object(Bucket=url_parts.netloc, Key=key, Body=content)
         return len(missing)
 
     def start(self, request: Mapping[str, object]) -> None:

@@ -22,15 +22,15 @@ class AwsTrainingJobs(AwsService):
         return None
 
     def training_jobs(self, *, prefix: str = "", status: str = "", most: int) -> Sequence[JobSummary]:
-        asked: dict[str, Any] = {"SortBy": "CreationTime", "SortOrder": "Descending"}
-        asked |= {"NameContains": prefix} if prefix else {}
-        asked |= {"StatusEquals": status} if status else {}
+        arguments: dict[str, Any] = {"SortBy": "CreationTime", "SortOrder": "Descending"}
+        arguments |= {"NameContains": prefix} if prefix else {}
+        arguments |= {"StatusEquals": status} if status else {}
         paging = {"PageSize": min(most, _LARGEST_PAGE)}
         with read_errors("sagemaker:ListTrainingJobs"):
             pages = self.client("sagemaker").get_paginator("list_training_jobs")
             entries = (
                 entry
-                for page in pages.paginate(**asked, PaginationConfig=paging)
+                for page in pages.paginate(**arguments, PaginationConfig=paging)
                 for entry in page["TrainingJobSummaries"]
                 if entry["TrainingJobName"].startswith(prefix)
             )
@@ -80,9 +80,9 @@ class AwsTrainingJobs(AwsService):
         events: list[Mapping[str, Any]] = []
         at_end = False
         for _ in range(_PAGES_AT_ONCE):
-            asked: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
+            arguments: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
             with read_errors("logs:GetLogEvents"):
-                page = self.client("logs").get_log_events(**asked, **({"nextToken": token} if token else {}))
+                page = self.client("logs").get_log_events(**arguments, **({"nextToken": token} if token else {}))
                 events += page["events"]
                 at_end = page["nextForwardToken"] == token
                 token = page["nextForwardToken"]

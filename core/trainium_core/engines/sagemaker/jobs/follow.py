@@ -34,25 +34,25 @@ class JobFollower:
                 yield state
                 return
             ended = state.is_over
-            if not ended and _tells_more(state, self._shown):
+            if not ended and _has_news(state, self._shown):
                 yield state
             self._shown = state
             self._pause(POLL_SECONDS)
 
     def _states(self) -> Iterator[JobState]:
-        silent = 0
+        unanswered = 0
         while True:
             try:
                 state = self._jobs.training_job(self.name)
             except UnavailableError:
-                silent += 1
-                if silent == UNANSWERED:
+                unanswered += 1
+                if unanswered == UNANSWERED:
                     raise
                 self._pause(POLL_SECONDS)
                 continue
             if state is None:
                 raise UnavailableError(f"SageMaker knows no training job {self.name} in this region")
-            silent = 0
+            unanswered = 0
             yield state
 
     def _new_lines(self, *, to_the_end: bool) -> Iterator[LogLine]:
@@ -77,5 +77,5 @@ def log_pages(name: str, jobs: TrainingJobs, position: Mapping[str, str] | None 
         position = page.position
 
 
-def _tells_more(state: JobState, shown: JobState | None) -> bool:
+def _has_news(state: JobState, shown: JobState | None) -> bool:
     return shown is None or (state.status, state.stage, state.message) != (shown.status, shown.stage, shown.message)

@@ -45,7 +45,7 @@ def run_training_job(
     package: SourcePackage,
     *,
     aws: TrainingJobControl | None = None,
-    tell: Callable[[JobState | LogLine], None] = lambda _: None,
+    on_progress: Callable[[JobState | LogLine], None] = lambda _: None,
 ) -> JobState:
     """Start a job and wait for its end; `tell` is given each log line and each change of its state.
 
@@ -58,8 +58,8 @@ def run_training_job(
         aws = AwsTrainingJobControl(plan.region)
     start_training_job(plan, job, package, aws)
     last: JobState | None = None
-    for told in JobFollower(job.name, aws).events():
-        tell(told)
-        last = told if isinstance(told, JobState) else last
+    for event in JobFollower(job.name, aws).events():
+        on_progress(event)
+        last = event if isinstance(event, JobState) else last
     assert last is not None, "following ends with the state of a job that is over"
     return last

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.naming import training_job_prefix
-from trainium_core.teardown.account import Work
+from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
@@ -15,13 +15,13 @@ _OVER = ("is in status", "ExecutionDoesNotExist")
 """What the services answer when what is to be stopped has ended by itself meanwhile."""
 
 
-class AwsWorkControl(AwsService):
+class AwsWorkloads(AwsService):
     """Answers trainium_core.teardown.account.RunningWork."""
 
-    def running_work(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Work]:
+    def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         return [*self._executions(state_machines), *self._jobs(cluster), *self._warm_pools(cluster)]
 
-    def stop(self, work: Work) -> None:
+    def stop(self, work: Workload) -> None:
         match work.kind:
             case "execution":
                 with write_errors("states:StopExecution", absent=_OVER):
@@ -34,23 +34,23 @@ class AwsWorkControl(AwsService):
                     no_longer = {"KeepAlivePeriodInSeconds": 0}
                     self.client("sagemaker").update_training_job(TrainingJobName=work.work_id, ResourceConfig=no_longer)
 
-    def _executions(self, state_machines: Sequence[str]) -> Iterator[Work]:
+    def _executions(self, state_machines: Sequence[str]) -> Iterator[Workload]:
         for machine in state_machines:
             with read_errors("states:ListExecutions", absent=("StateMachineDoesNotExist",)):
                 pages = self.client("stepfunctions").get_paginator("list_executions")
                 for page in pages.paginate(stateMachineArn=machine, statusFilter="RUNNING"):
                     for entry in page["executions"]:
-                        yield Work(kind="execution", work_id=entry["executionArn"])
+                        yield Workload(kind="execution", work_id=entry["executionArn"])
 
-    def _jobs(self, cluster: str) -> Iterator[Work]:
+    def _jobs(self, cluster: str) -> Iterator[Workload]:
         for status in _RUNNING:
             for entry in self._named(cluster, StatusEquals=status):
-                yield Work(kind="training job", work_id=entry["TrainingJobName"], stopping=status == "Stopping")
+                yield Workload(kind="training job", work_id=entry["TrainingJobName"], stopping=status == "Stopping")
 
-    def _warm_pools(self, cluster: str) -> Iterator[Work]:
+    def _warm_pools(self, cluster: str) -> Iterator[Workload]:
         for entry in self._named(cluster, WarmPoolStatusEquals=_WARM):
             if entry.get("WarmPoolStatus", {}).get("Status") == _WARM:
-                yield Work(kind="warm pool", work_id=entry["TrainingJobName"])
+                yield Workload(kind="warm pool", work_id=entry["TrainingJobName"])
 
     def _named(self, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
         """Jobs by name and by tag: the name of another cluster may begin with that of this one."""
