@@ -88,7 +88,8 @@ def run(
 ) -> None:
     """Run a training script on every node, and follow it to its result.
 
-    SCRIPT runs under torchrun with one process for each NeuronCore of each node; what follows -- is given to it:
+    SCRIPT, a path from here or in --source, runs under torchrun with one process for each NeuronCore of each node; what
+    follows -- is given to it:
 
         trn run train.py --source . -- --epochs 3
 

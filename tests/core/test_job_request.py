@@ -35,6 +35,10 @@ def test_a_script_alone_is_a_request(script: Path) -> None:
     assert job_request({"script": str(script)}) == JobRequest(script=script)
 
 
+def test_a_script_is_named_by_its_path_in_the_source_as_well(script: Path) -> None:
+    assert job_request({"script": "train.py", "source": str(script.parent)}).script == script
+
+
 def test_a_file_and_options_mean_the_same(script: Path) -> None:
     file = script.with_name("job.toml")
     file.write_text(

@@ -1,6 +1,7 @@
 """examples/lm, trained for real on CPUs: one process, and two that exchange over gloo."""
 
 import fcntl
+import itertools
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.layout.repository import ROOT
+from trn_job.progress import Progress
 
 SCRIPT = ROOT / "examples" / "lm" / "train.py"
 STEPS = 160
@@ -19,7 +21,6 @@ SEQUENCES = 8
 """In a step, over all processes."""
 OPTIONS = {"width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01, "checkpoint-every": 10}
 PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+)*)$", re.MULTILINE)
-"""The form that `trn run` reads. Further pairs may follow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +159,15 @@ def test_every_step_is_reported_once_and_by_one_process_only(trained: Trained) -
     lines = PROGRESS.findall(trained.run.outputs[0])
     assert [int(step) for step, *_ in lines] == list(range(1, STEPS + 1))
     assert {int(tokens) for _, _, tokens, _ in lines} == {SEQUENCES * OPTIONS["context"]}
+
+
+def test_a_node_reads_the_progress_lines(by_one: Trained) -> None:
+    progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # a line takes half a second
+    for line in by_one.run.outputs[0].splitlines():
+        progress.feed(0, line)
+    told = progress.told()
+    assert (told["step"], told["loss"]) == (STEPS, float(by_one.run.losses[STEPS]))
+    assert (told["steps_per_second"], told["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
 
 
 def test_two_processes_learn_what_one_learns_from_the_same_batches(by_one: Trained, by_two: Trained) -> None:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -102,7 +103,8 @@ class JobRequest:
     script: Path | None = setting(
         "script",
         FilePath("the path of a Python script that exists"),
-        meaning="The training script; torchrun starts it with one process for each NeuronCore of each node.",
+        meaning="The training script, a path from here or in the source directory; torchrun starts it with one process "
+        "for each NeuronCore of each node.",
         default=None,
     )
     command: str | None = setting(
@@ -223,6 +225,7 @@ def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = N
     names = {key: key for key in known} | dict(shown or {})
     problems = [_unknown(key, value, known) for key, value in given.items() if key not in known]
     values: dict[str, Any] = {}
+    given = _script_in_source(given)
     for key, declared in known.items():
         if given.get(key) is not None:
             try:
@@ -234,6 +237,17 @@ def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = N
     if problems:
         raise JobError(problems)
     return JobRequest(**values)
+
+
+def _script_in_source(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A script may be named by its path in the source directory, too."""
+    script, source = given.get("script"), given.get("source")
+    if isinstance(script, str) and isinstance(source, str):
+        inside = Path(source) / script
+        with suppress(OSError):  # such as a name longer than the file system allows
+            if inside.is_file():
+                return {**given, "script": str(inside)}
+    return given
 
 
 def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[JobProblem]:
