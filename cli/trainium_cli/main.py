@@ -91,6 +91,11 @@ COMMANDS = {
         attribute="audit_command",
         summary="Show what is left of the cluster, and what that costs.",
     ),
+    "support": LazyCommand(
+        module="trainium_cli.support_command",
+        attribute="support",
+        summary="Write an archive with what whoever helps needs to see.",
+    ),
     "sagemaker": LazyCommand(
         module="trainium_cli.sagemaker_command",
         attribute="sagemaker",

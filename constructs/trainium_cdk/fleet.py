@@ -148,7 +148,7 @@ class NeuronFleet(Construct):
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         cache.grant_use(role)
-        self.records.grant_node(role, internode_ssh=plan.node.internode_ssh)
+        self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
         return role
 
     def _node_script_url(self, plan: Plan) -> str:

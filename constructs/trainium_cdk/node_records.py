@@ -8,7 +8,14 @@ from constructs import Construct
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX, LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
+from trainium_core.naming import (
+    CURRENT_JOB_KEY,
+    INTERNODE_PREFIX,
+    JOBS_PREFIX,
+    LOGS_PREFIX,
+    RECORDS_PREFIX,
+    SSH_KEYS_PREFIX,
+)
 from trainium_runtime.naming import ROSTER_KEY
 
 _LOGS_KEPT = Duration.days(30)
@@ -28,12 +35,12 @@ class NodeRecords(Construct):
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
-    def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False) -> None:
+    def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False, internode_tests: bool = False) -> None:
         """Allow the nodes' role to write records and logs, to read the roster and the job, and to run that.
 
         It may read no record.
 
-        internode_ssh: to exchange public keys as well.
+        internode_ssh: to exchange public keys as well. internode_tests: and to agree on a test over all nodes.
 
         The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
@@ -41,6 +48,8 @@ class NodeRecords(Construct):
         """
         for prefix in (RECORDS_PREFIX, LOGS_PREFIX):
             allow_objects(self.bucket, role, prefix=prefix, actions=["s3:PutObject"])
+        if internode_tests:
+            allow_objects(self.bucket, role, prefix=INTERNODE_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
         if internode_ssh:
             allow_objects(self.bucket, role, prefix=SSH_KEYS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
         allow_objects(self.bucket, role, prefix=JOBS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])

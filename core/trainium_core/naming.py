@@ -20,6 +20,9 @@ JOBS_PREFIX = "jobs"
 CURRENT_JOB_KEY = "job.json"
 """Key of the job that the nodes are given, beside the records."""
 
+INTERNODE_PREFIX = "internode"
+"""Folder in which the nodes agree on the test over all of them, beside the records."""
+
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
 

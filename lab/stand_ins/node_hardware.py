@@ -12,6 +12,7 @@ DRIVER_VERSION = Path("/usr/share/trnlab/neuron_driver")
 MODULE = Path("/sys/module/neuron")
 DEVICES = Path("/sys/devices/virtual/neuron_device")
 ECC_COUNTERS = ("mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected", "sram_ecc_uncorrected")
+CORE_COUNTERS = ("hw_hbm_ue_error", "hw_nc_ue_error", "hw_dma_abort_error")
 
 
 def description() -> dict[str, Any]:
@@ -42,6 +43,11 @@ def load_driver() -> str | None:
         counters.mkdir(parents=True, exist_ok=True)
         for name in ECC_COUNTERS:
             (counters / name).write_text("0\n")
+        for core in range(hardware["neuron_cores_per_device"]):
+            for name in CORE_COUNTERS:
+                counter = DEVICES / f"neuron{number}/neuron_core{core}/stats/status/{name}/total"
+                counter.parent.mkdir(parents=True, exist_ok=True)
+                counter.write_text("0\n")
     return None
 
 

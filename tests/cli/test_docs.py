@@ -1,11 +1,15 @@
 """The documentation names every command and no other."""
 
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from tests.cli.running import run
 from trainium_cli.main import COMMANDS
+from trainium_core.plan.context import plan_from_context
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -24,3 +28,27 @@ def test_the_readme_names_every_command(name: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_page_names_a_command_that_does_not_exist(page: Path) -> None:
     assert commands_named_in(page) <= set(COMMANDS)
+
+
+CHECKLIST = ROOT / "docs" / "first-deployment.md"
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", CHECKLIST.read_text(), flags=re.MULTILINE | re.DOTALL)
+TYPED = sorted({line for kind, block in BLOCKS if not kind for line in block.splitlines() if line.startswith("trn ")})
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_what_the_checklist_has_one_type_is_a_command_with_options_that_exist(line: str) -> None:
+    ended = run(*shlex.split(line)[1:], "--help")
+    assert ended.exit_code == 0, ended.output
+
+
+def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change() -> None:
+    (settings,) = [json.loads(f"{{{block}}}") for kind, block in BLOCKS if kind == "json"]
+    plan_from_context(settings, ROOT)
+    changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in TYPED]
+    for change in filter(None, changes):
+        plan_from_context(settings | change, ROOT)
+
+
+def test_the_readme_links_every_page() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in readme] == []

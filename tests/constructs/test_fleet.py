@@ -146,6 +146,8 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
         ("s3:GetObject", f"${{{records}.Arn}}/job.json"),
         ("s3:GetObject", f"${{{records}.Arn}}/jobs/*"),
         ("s3:PutObject", f"${{{records}.Arn}}/jobs/*"),
+        ("s3:GetObject", f"${{{records}.Arn}}/internode/*"),
+        ("s3:PutObject", f"${{{records}.Arn}}/internode/*"),
         ("s3:ListBucket", f"${{{records}.Arn}}"),
         ("s3:GetObject", f"arn:aws:s3:::{script_asset(template)}"),
     }

@@ -9,16 +9,16 @@ from trainium_cdk import NodeRecords
 
 
 @cache
-def records(*, internode_ssh: bool = False) -> Template:
+def records(*, internode_ssh: bool = False, internode_tests: bool = False) -> Template:
     stack = new_stack()
     role = iam.Role(stack, "Node", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-    NodeRecords(stack, "Records").grant_node(role, internode_ssh=internode_ssh)
+    NodeRecords(stack, "Records").grant_node(role, internode_ssh=internode_ssh, internode_tests=internode_tests)
     return synthesize(stack)
 
 
-def allowed(*, internode_ssh: bool = False) -> set[tuple[str, str]]:
+def allowed(*, internode_ssh: bool = False, internode_tests: bool = False) -> set[tuple[str, str]]:
     """What the nodes' role may do, with the bucket's own name left out."""
-    template = records(internode_ssh=internode_ssh)
+    template = records(internode_ssh=internode_ssh, internode_tests=internode_tests)
     (policy,) = [
         policy["Properties"]
         for policy in template.resources("AWS::IAM::Policy").values()
@@ -47,6 +47,11 @@ def test_nodes_may_write_records_and_logs_read_the_roster_and_run_a_job() -> Non
 
 def test_nodes_that_log_on_to_each_other_exchange_keys() -> None:
     assert allowed(internode_ssh=True) - allowed() == {("s3:PutObject", "/ssh/*"), ("s3:GetObject", "/ssh/*")}
+
+
+def test_nodes_that_are_tested_together_read_what_the_others_came_to() -> None:
+    added = allowed(internode_tests=True) - allowed()
+    assert added == {("s3:PutObject", "/internode/*"), ("s3:GetObject", "/internode/*")}
 
 
 def test_event_bridge_hears_of_every_record() -> None:

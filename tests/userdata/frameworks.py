@@ -11,6 +11,8 @@ FAULTS = {
     "hang": "__import__('time').sleep(60)",
     "crash": "1 / 0",
 }
+MEMORY_FAULTS = {"memory": "False", "crash in memory": "1 / 0"}
+"""What is wrong with the device memory of a core that computes right."""
 
 _TENSOR = """
 import os
@@ -38,10 +40,16 @@ class Tensor:
     def __add__(self, other):
         return self._with([list(map(float.__add__, *rows)) for rows in zip(self.rows, other.rows)])
 
+    def repeat(self, *tiles):
+        return self
+
     def _with(self, rows):
         made = Tensor(rows)
         made.core = self.core
         return made
+
+def equal(found, expected):
+    return {memory_fault} if found.core == {core} else found.rows == expected.rows
 """
 
 
@@ -72,7 +80,8 @@ def native_modules(*, fault: str = "", core: int = -1, device: str = "neuron") -
 def jax_modules(*, cores: int, fault: str = "", core: int = -1, platform: str = "neuron") -> dict[str, str]:
     """JAX that shows so many cores, with a fault on one of them; and as much numpy as it takes."""
     return {
-        "numpy.py": _tensor(fault, core) + "array = lambda rows, dtype: Tensor(rows)\nasarray = lambda rows: rows\n",
+        "numpy.py": _tensor(fault, core) + "array = lambda rows, dtype: Tensor(rows)\nasarray = lambda rows: rows\n"
+        "tile = lambda block, tiles: block\narray_equal = equal\n",
         "jax.py": f"""
 class Device:
     platform = {platform!r}
@@ -91,4 +100,8 @@ def device_put(tensor, device):
 
 
 def _tensor(fault: str, core: int) -> str:
-    return _TENSOR.replace("{fault}", FAULTS.get(fault, "rows")).replace("{core}", str(core))
+    faults = {"fault": FAULTS.get(fault, "rows"), "memory_fault": MEMORY_FAULTS.get(fault, "True"), "core": str(core)}
+    text = _TENSOR
+    for name, value in faults.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

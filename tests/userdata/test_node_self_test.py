@@ -256,3 +256,25 @@ def test_the_expected_numbers_tell_a_shuffled_matrix_from_the_right_one():
     rows = [tuple(compute.EXPECTED[start : start + compute.SIZE]) for start in range(0, 1024, compute.SIZE)]
     assert len(set(rows)) > 1
     assert len(set(zip(*rows, strict=True))) > 1
+
+
+def test_memory_that_cannot_be_read_under_jax_costs_no_core_and_no_second_attempt(jax_node: VerifiedNode):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="crash in memory", core=0))
+    outcome = jax_node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+    assert outcome.check("self-test").found == f"{CORES} of {CORES} cores, with aws_neuronx_venv_jax_0_9"
+    assert "each of cores 0-3 has not read its device memory: " in outcome.check("memory-test").warning
+
+
+@pytest.mark.parametrize("fault", ["", "memory"])
+def test_wrong_device_memory_is_told_under_native_pytorch(native_node: VerifiedNode, fault: str):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault=fault, core=2))
+    outcome = native_node.run("verify")
+    assert outcome.check("memory-test").ok == (not fault)
+
+
+def test_no_block_of_memory_is_exact_by_chance():
+    doubles = {2 * number for row in compute.TILE for number in row}
+    assert doubles == set(range(2, 256, 2))
+    assert len({tuple(row) for row in compute.TILE}) == len(compute.TILE)

@@ -21,6 +21,7 @@ PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "program
 PACKAGES = Path(node.__file__).parent
 RECORD_KEY = f"{PLACES.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
 LOG_KEY = f"{PLACES.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
+LARGE_REPORT = {"results": [{"size(B)": 268435456, "busbw(GB/s)": 91.24, "time:avg(us)": 5700.1}]}
 DISK = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
 
 
@@ -54,6 +55,10 @@ class VerifiedNode:
         self.neuron(driver="2.29.1.0", runtime="2.33.2.0-1a2b3c4d5")
         self.neuron_ls(devices_of(plan))
         self.efa(self.expectations["efa_devices"])
+        for device in range(self.expectations["neuron_devices"]):
+            self.counter(device, "stats/hardware/mem_ecc_uncorrected", 0)
+            self.counter(device, "neuron_core0/stats/status/hw_hbm_ue_error/total", 0)
+        self.write("sys/class/neuron_device/ultraserver_mode", "1,2,3,4\n")
         self.collectives()
         self.limits("unlimited", "65536")
         self.program("timedatectl", "echo yes")
@@ -97,24 +102,39 @@ cd {self.root}; if [ -s neuron-ls.failures ]; then sed -i 1d neuron-ls.failures
 echo 'FATA[0000] Failed to discover neuron devices' >&2; exit 1; fi; cat neuron-ls.json""",
         )
 
-    def efa(self, devices: int) -> None:
+    def counter(self, device: int, path: str, count: int) -> None:
+        self.write(f"sys/devices/virtual/neuron_device/neuron{device}/{path}", f"{count}\n")
+
+    def efa(self, devices: int, *, opened: int | None = None) -> None:
+        """Let the kernel list so many devices, and fi_info open so many of them; by default all."""
         for number in range(devices):
-            (self.root / f"sys/class/infiniband/rdmap{number}s27").mkdir(parents=True)
-        self.program("fi_info", f"[ \"$*\" = '-p efa' ] && printf %s {shlex.quote(PROGRAMS['fi_info']['stdout'])}")
+            (self.root / f"sys/class/infiniband/rdmap{number}s27").mkdir(parents=True, exist_ok=True)
+        shown = PROGRAMS["fi_info"]["stdout"]
+        blocks = [shown.replace("rdmap16s27", f"rdmap{n}s27") for n in range(devices if opened is None else opened)]
+        self.program("fi_info", f"[ \"$*\" = '-p efa' ] && printf %s {shlex.quote(''.join(blocks))}")
 
     def collectives(
-        self, report: Any = PROGRAMS["nccom_test"]["report"], *, then: str = ":", check: str = "random"
+        self,
+        report: Any = PROGRAMS["nccom_test"]["report"],
+        *,
+        then: str = ":",
+        check: str = "random",
+        large: str = ":",
     ) -> None:
         """Let nccom-test note its arguments, write the report, and do something else.
 
-        check: what -c takes, as an extended regular expression; nothing before release 2.28.
+        check: what -c takes, as an extended regular expression; nothing before release 2.28. large: what it does
+        besides when it only measures an all-reduce of 256 MiB.
         """
         self.write("nccom.json", json.dumps(report))
+        self.write("nccom-large.json", json.dumps(LARGE_REPORT))
         self.program(
             "nccom-test",
-            f"""echo "$@" >{self.root}/nccom-test.arguments; env >{self.root}/nccom-test.environment
-[[ "$*" =~ -c\\ ((-)|({check})) ]] || {{ echo 'nccom-test: error: unrecognized arguments' >&2; exit 2; }}
-while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/nccom.json "$2"; shift; done
+            f"""file=nccom.json
+if [[ "$*" == *"-b 268435456 -e 268435456"* ]]; then file=nccom-large.json; {large}; else
+echo "$@" >{self.root}/nccom-test.arguments; env >{self.root}/nccom-test.environment
+[[ "$*" =~ -c\\ ((-)|({check})) ]] || {{ echo 'nccom-test: error: unrecognized arguments' >&2; exit 2; }}; fi
+while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/$file "$2"; shift; done
 {then}""",
         )
 
@@ -148,7 +168,8 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
             self.write(str((folder / "modules" / path).relative_to(self.root)), text)
         python = folder / "bin/python"
         given = f"PYTHONPATH={folder}/modules exec {sys.executable}" if modules else "exec true"
-        answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done; exit 0\n"
+        answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done\n"
+        answers += "for ((core = 0; core < CORES; core++)); do echo 'TRN-MEMORY \"\"'; done; exit 0\n"
         answer = "" if modules else answers
         python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{answer}{given} "$@"\n')
         python.chmod(0o755)

@@ -31,6 +31,7 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "device_memory_gib": kind.device_memory_gib,
         "logical_neuroncore_config": plan.lnc if kind.logical_neuroncore_configs else None,
         "efa_devices": sum(interface.interface_type is not None for interface in network_interfaces(plan)),
+        "ultraserver_nodes": kind.instances_per_ultraserver,
         "nvme_disks": kind.nvme_disks,
         "nvme_disk_gb": kind.nvme_disk_gb,
         "scratch": SCRATCH_PATH if kind.nvme_disks else None,
@@ -38,6 +39,7 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
         "frameworks": {one.environment: one.stack for one in possible},
         "neuron_software": plan.node.neuron_software,
         "self_test": _self_test(plan.neuron_cores_per_node),
+        "internode": _internode(plan),
         "driver_rules": neuron_packages()["compatibility"]["rules"],
         "rendezvous_port": rendezvous["port"],
         "root_comm_port": rendezvous["root_comm_port"],
@@ -53,10 +55,18 @@ def node_expectations(plan: Plan) -> dict[str, Any]:
 
 
 def _self_test(cores: int) -> dict[str, int]:
-    """Seconds for the first core, for each other and for all, and the port of the first core."""
+    """Seconds for the first core, for each other and for all, the port of the first core, and blocks of memory."""
     known = facts()["self_test"]
     seconds = known["seconds"] + known["seconds_per_core"] * cores
-    return {"seconds": seconds, **{name: known[name] for name in ("first_seconds", "all_seconds", "first_port")}}
+    same = ("first_seconds", "all_seconds", "first_port", "memory_blocks")
+    return {"seconds": seconds, **{name: known[name] for name in same}}
+
+
+def _internode(plan: Plan) -> dict[str, float] | None:
+    """Limits of the test over all nodes; None where nodes cannot compute together, without EFA."""
+    known = facts()["internode"]
+    names = ("assembly_seconds", "step_seconds", "grace_seconds", "all_seconds", "slow")
+    return {name: known[name] for name in names} if plan.uses_efa else None
 
 
 def _mounts(plan: Plan) -> list[dict[str, str]]:

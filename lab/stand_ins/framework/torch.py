@@ -25,6 +25,10 @@ class Tensor:
     def tolist(self) -> list[list[float]]:
         return self.rows
 
+    def repeat(self, *_tiles: int) -> "Tensor":
+        """Itself: a block of device memory is a quarter of a gigabyte, and here there is none."""
+        return self
+
     def __add__(self, other: "Tensor") -> "Tensor":
         rows = [[a + b for a, b in zip(*both, strict=True)] for both in zip(self.rows, other.rows, strict=True)]
         return _answered(rows, self.device)
@@ -39,6 +43,10 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     columns = list(zip(*right.rows, strict=True))
     rows = [[float(sum(a * b for a, b in zip(row, column, strict=True))) for column in columns] for row in left.rows]
     return _answered(rows, left.device)
+
+
+def equal(found: Tensor, expected: Tensor) -> bool:
+    return found.rows == expected.rows
 
 
 def visible_core() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 
 from . import __version__, files
@@ -26,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
     commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
     commands.add_parser("watch", help="watch over this node; run by its service")
+    commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
     return top
 
 
@@ -44,10 +46,21 @@ def main(arguments: list[str]) -> int:
         return verify(last=given.last, hold=given.hold)
     if given.command == "report":
         return send_report(given.state or "", given.reason)
+    if given.command == "internode":
+        from . import internode_rounds
+
+        # Unwound, so that what it has started ends with it.
+        signal.signal(signal.SIGTERM, _unwind)
+        internode_rounds.main()
+        return 0
     from . import watch
 
     watch.main()
     return 0
+
+
+def _unwind(*_: object) -> None:
+    sys.exit(143)
 
 
 def show_status(*, as_json: bool) -> int:

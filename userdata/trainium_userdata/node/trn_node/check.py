@@ -12,7 +12,7 @@ class Check(NamedTuple):
     """complaint: the sentence that says what is wrong; empty for a check that could not be made.
 
     may_heal: whether it may come right when the driver is loaded anew. warning: the sentence on what is wrong and does
-    not fail the node. wrong_numbers: whether something was computed, and was wrong.
+    not fail the node. wrong_numbers: whether something was computed, and was wrong. bandwidth: in GB/s, if measured.
     """
 
     name: str
@@ -23,6 +23,7 @@ class Check(NamedTuple):
     may_heal: bool = False
     warning: str = ""
     wrong_numbers: bool = False
+    bandwidth: float | None = None
 
     @property
     def settled(self) -> bool:
@@ -45,7 +46,8 @@ class Check(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         told = {"name": self.name, "expected": self.expected, "found": self.found, "ok": self.ok}
-        return {**told, "warning": self.warning} if self.warning else told
+        more = {"warning": self.warning or None, "bandwidth": self.bandwidth}
+        return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
 def check(name: str, expected: str, found: str, complaint: str) -> Check:

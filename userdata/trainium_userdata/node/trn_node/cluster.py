@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from . import files, ssh_keys
 from .hardware import DRAINING, FAILED
+from .internode import NAME
+from .internode_process import InternodeProcess, InternodeResult
+from .internode_rounds import Task
 from .notices import Notice, moment
 from .s3 import S3, S3Error
 
@@ -52,8 +55,9 @@ class Cluster:
     read_at: when the roster was read last, in seconds since 1970. is_awaited: whether somebody waits for another one.
     """
 
-    def __init__(self, s3: S3, log: Callable[[str], None]) -> None:
-        self._s3, self._log = s3, log
+    def __init__(self, s3: S3, log: Callable[[str], None], internode: InternodeProcess) -> None:
+        self._s3, self._log, self._internode = s3, log, internode
+        self._reached = ""
         self._etag = ""
         self._roster: dict[str, Any] = {}
         self._trial_ends = 0.0
@@ -91,11 +95,13 @@ class Cluster:
         self.read_at = now
         others = self.nodes
         if mine in others:
-            plan = files.plan()
-            _write(list(others), list(others.values()), mine)
+            plan, nodes = files.plan(), dict(others)
             del others[mine]
             if not self._is_tested or (self.peers and self.peers.complaint):
-                self._test(others, plan, now)
+                self._test(others, plan, mine, now)
+            # A job that begins by them would take the cores of the test.
+            if self._is_tested:
+                _write(list(nodes), list(nodes.values()), mine)
         told = self._roster.get("notices", [])
         return [Notice(each["kind"], each["reason"], moment(each["at"])) for each in told]
 
@@ -123,12 +129,19 @@ class Cluster:
                 self._trial_ends = now + TRIAL_SECONDS
             self._roster, self._etag = roster, found[1]
 
-    def _test(self, others: dict[str, str], plan: dict[str, Any], now: float) -> None:
+    def _test(self, others: dict[str, str], plan: dict[str, Any], mine: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
         targets = [(address, port) for port in ports for address in others.values()]
-        silent = _all_silent(targets)
+        silent = set[str]() if self._reached == self.version else _all_silent(targets)
         if silent and now < self._trial_ends:
             return
+        together: InternodeResult | None = None
+        if not silent:
+            self._reached = self.version
+            if others and plan.get("internode") and NAME not in plan["suppress_checks"]:
+                together = self._internode.tested(Task(self.version, mine, self.nodes, folder()))
+                if not together:
+                    return
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
         names = [f"{name} ({address}) does not answer" for name, address in others.items() if address in silent]
         found = "; ".join([found, *names[:NAMED], *["and others"] * (len(names) > NAMED)])
@@ -142,7 +155,12 @@ class Cluster:
         check: dict[str, Any] = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
         if silent and not suppressed and not counts:
             check["warning"] = f"peers: {found}"
-        peers = Peers(self._roster["version"], [check] if others else [], state, complaint)
+        checks = [check] if others else []
+        if together:
+            checks.append(together.check)
+            if together.complaint:
+                state, complaint = FAILED, together.complaint
+        peers = Peers(self._roster["version"], checks, state, complaint)
         if peers != self.peers:
             self._log(f"peers: {shown}")
         self.peers = peers

@@ -1,7 +1,8 @@
-"""A small computation on NeuronCores, compared with Python's own; run by the Python of a framework's environment.
+"""Computations on NeuronCores, compared with the CPU's; run by the Python of a framework's environment.
 
-Argument: xla or native, for PyTorch on the one core that is visible, or jax, for all cores. Prints a line for each
-core: MARK and JSON.
+Arguments: xla or native, for PyTorch on the one core that is visible, or jax, for all cores; and how many blocks of
+device memory each core is to read, none by default. Prints a line for each core: MARK and what is wrong with a small
+computation, in JSON. Then, once all have answered, another one: MEMORY_MARK and what is wrong with its memory.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 MARK = "TRN-CORE "
+MEMORY_MARK = "TRN-MEMORY "
 SIZE = 32
 Matrix = list[list[float]]
 
@@ -24,6 +26,17 @@ def matrix(rows: int, columns: int) -> Matrix:
 
 LEFT, RIGHT = matrix(3, 5), matrix(5, 2)
 EXPECTED = [sum(LEFT[i][k] * RIGHT[k][j] for k in range(SIZE)) + LEFT[i][j] for i in range(SIZE) for j in range(SIZE)]
+
+
+TILE = [[(31 * i + j) % 127 + 1 for j in range(64)] for i in range(61)]
+"""Whole numbers whose doubles are exact in bf16. Its height is prime: no two rows at a distance of a power of two are
+alike, so that an address whose bits are swapped reads something else."""
+TILES = 1024, 16
+"""Tiles of a block, in rows and columns: 244 MiB in fp32, which no on-chip memory holds (24 MiB of SBUF in a
+NeuronCore-v2, 28 MiB in v3: AWS Neuron SDK documentation, NKI architecture guides)."""
+
+Found = tuple[str, Matrix]
+"""The platform that computed, and its answer."""
 
 
 def verdict(platform: str, answer: Matrix) -> str:
@@ -44,24 +57,35 @@ def verdict(platform: str, answer: Matrix) -> str:
     return f"answers {found[wrong[0]]} where the CPU gives {right}; {len(wrong)} of {len(EXPECTED)} numbers are wrong"
 
 
-def xla() -> Iterator[tuple[str, Matrix]]:
+def xla(blocks: int) -> Iterator[Found | bool]:
     torch: Any = import_module("torch")
     xla: Any = import_module("torch_xla.core.xla_model")
     device = xla.xla_device()
     left = torch.tensor(LEFT, dtype=torch.float32).to(device)
     right = torch.tensor(RIGHT, dtype=torch.float32).to(device)
     yield str(xla.xla_device_hw(device)), (torch.matmul(left, right) + left).cpu().tolist()
+    yield from torch_memory(torch, device, blocks)
 
 
-def native() -> Iterator[tuple[str, Matrix]]:
+def native(blocks: int) -> Iterator[Found | bool]:
     torch: Any = import_module("torch")
     left = torch.tensor(LEFT, dtype=torch.float32).to("neuron")
     right = torch.tensor(RIGHT, dtype=torch.float32).to("neuron")
     answer = torch.matmul(left, right) + left
     yield str(answer.device.type), answer.cpu().tolist()
+    yield from torch_memory(torch, "neuron", blocks)
 
 
-def jax() -> Iterator[tuple[str, Matrix]]:
+def torch_memory(torch: Any, device: Any, blocks: int) -> Iterator[bool]:
+    """Whether each block, doubled on the device while all others stay there, is what the CPU makes of it."""
+    if blocks:
+        block = torch.tensor(TILE, dtype=torch.float32).repeat(*TILES)
+        doubled = block + block
+        held = [block.to(device) for _ in range(blocks)]
+        yield all(torch.equal((there + there).cpu(), doubled) for there in held)
+
+
+def jax(blocks: int) -> Iterator[Found | bool]:
     jax: Any = import_module("jax")
     numpy: Any = import_module("numpy")
     left, right = numpy.array(LEFT, dtype="float32"), numpy.array(RIGHT, dtype="float32")
@@ -69,12 +93,30 @@ def jax() -> Iterator[tuple[str, Matrix]]:
     for device in jax.devices():
         answer = compute(jax.device_put(left, device), jax.device_put(right, device))
         yield str(device.platform), numpy.asarray(answer).tolist()
+    if blocks:
+        block = numpy.tile(numpy.array(TILE, dtype="float32"), TILES)
+        doubled, double = block + block, jax.jit(_double)
+        for device in jax.devices():
+            held = [jax.device_put(block, device) for _ in range(blocks)]
+            yield all(numpy.array_equal(numpy.asarray(double(there)), doubled) for there in held)
 
 
 def _compute(left: Any, right: Any) -> Any:
     return left @ right + left
 
 
+def _double(block: Any) -> Any:
+    return block + block
+
+
+def main(stack: str, blocks: int = 0) -> None:
+    for found in {"xla": xla, "native": native, "jax": jax}[stack](blocks):
+        if isinstance(found, bool):
+            wrong = "" if found else "reads other numbers from device memory than were written there"
+            print(MEMORY_MARK + json.dumps(wrong), flush=True)
+        else:
+            print(MARK + json.dumps(verdict(*found)), flush=True)
+
+
 if __name__ == "__main__":
-    for platform, answer in {"xla": xla, "native": native, "jax": jax}[sys.argv[1]]():
-        print(MARK + json.dumps(verdict(platform, answer)), flush=True)
+    main(sys.argv[1], *map(int, sys.argv[2:]))

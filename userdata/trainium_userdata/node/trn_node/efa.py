@@ -17,12 +17,24 @@ def check_efa(plan: dict[str, Any]) -> list[Check]:
     folder = files.path("sys/class/infiniband")
     found = len(list(folder.iterdir())) if folder.is_dir() else 0
     devices = check("efa-devices", str(expected), str(found), f"{found} of {expected} EFA devices")
-    return [devices, check_provider()] if expected else [devices]
+    return [devices, *check_libfabric(expected)] if expected else [devices]
 
 
-def check_provider() -> Check:
+def check_libfabric(expected: int) -> list[Check]:
+    """The provider, and how many devices it opens; too few of these are a warning: the kernel has counted them."""
     ran = run("fi_info", "-p", "efa", seconds=SECONDS)
     # The prefix of each interface that it lists.
     there = not ran.trouble and re.search(r"^\s*provider:\s*efa\b", ran.out, re.MULTILINE)
     found = "efa" if there else ran.trouble or "fi_info lists no provider efa"
-    return check("efa-provider", "efa", found, f"libfabric does not find the EFA provider: {found}")
+    provider = check("efa-provider", "efa", found, f"libfabric does not find the EFA provider: {found}")
+    if not there:
+        return [provider]
+    opened = str(len(domains(ran.out)))
+    complaint = f"libfabric opens {opened} of {expected} EFA devices (domains of fi_info -p efa)"
+    opens = check("efa-domains", str(expected), opened, complaint)
+    return [provider, opens if opens.ok else opens.warned()]
+
+
+def domains(listed: str) -> set[str]:
+    """The devices in the output of fi_info, which lists each once for every fabric and endpoint type."""
+    return {name.rsplit("-", 1)[0] for name in re.findall(r"^\s*domain:\s*(\S+)", listed, re.MULTILINE)}

@@ -1,15 +1,20 @@
-"""Errors of the Neuron devices: those in the kernel's log, and the counters of uncorrected memory errors.
+"""Errors of the Neuron devices: those in the kernel's log, and the driver's counters of uncorrected errors.
 
 Sources: AWS Neuron SDK documentation at 2.32.0, neuron-runtime/nrt-troubleshoot.rst, its node problem detector
-(deploy/infrastructure/problem-detector-irsa.rst) and tools/neuron-sys-tools/neuron-sysfs-user-guide.rst.
+(deploy/infrastructure/problem-detector-irsa.rst), tools/neuron-sys-tools/neuron-sysfs-user-guide.rst and
+release-notes/components/runtime.rst (unhealthy_components); the counters of cores: aws-neuron-driver,
+neuron_sysfs_metrics.c.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from . import files
+from .check import Check
 
 KMSG = "dev/kmsg"
 DEVICES = "sys/devices/virtual/neuron_device"
@@ -18,6 +23,8 @@ BUFFER = 16384
 
 FAILED = "failed"
 DRAINING = "draining"
+ERRORS_NAMED = 5
+"""At most so many errors in one sentence."""
 # The hardware error, if any, is another node's.
 ELSEWHERE = "HANG_ON_COLLECTIVES"
 LOST = ("SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR")
@@ -26,6 +33,26 @@ COUNTERS = {
     "sram_ecc_uncorrected": (FAILED, "uncorrectable SRAM errors"),
     "mem_ecc_repairable_uncorrected": (DRAINING, "repairable memory errors: reload the driver or reboot"),
 }
+CORE_COUNTERS = {
+    "hw_hbm_ue_error": "uncorrectable HBM errors",
+    "hw_nc_ue_error": "uncorrectable errors of the core",
+    "hw_dma_abort_error": "aborted DMA transfers",
+}
+"""Executions that ended so since the driver was loaded, by core. AWS's remedy for each is another instance."""
+HEALTH = "unhealthy_components"
+COMPONENTS = (
+    "hbm",
+    "sram",
+    "firmware_service_api",
+    "firmware_service_processor",
+    "link_intraserver",
+    "link_host",
+    "link_efa",
+    "link_interserver",
+    "link_switch",
+    "axi_fabric",
+)
+"""What the firmware may call unhealthy. What the file holds on a healthy device is documented nowhere."""
 
 _RECORD = re.compile(r"(?:\d+,(\d+),[^;]*;)?.*?NEURON_HW_ERR=([A-Z0-9_]{1,64})(.*)")
 
@@ -74,15 +101,69 @@ def counters() -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     for device in files.path(DEVICES).glob("neuron*"):
-        for folder, folders, here in os.walk(device):
-            # Counters of the cores, hundreds of them, and none of memory errors.
-            folders[:] = [name for name in folders if not name.startswith("neuron_core")]
-            for name in COUNTERS.keys() & {*here, *folders}:
-                file = os.path.join(folder, name, "total" if name in folders else "")  # noqa: PTH118
-                text = files.read(file.rstrip("/"))
-                if text.strip().isdigit():
-                    counts[f"{device.name}/{name}"] = int(text)
+        counts.update(_counts(device, device.name, COUNTERS))
     return counts
+
+
+def core_counters() -> dict[str, int]:
+    """The counters of the cores, as in `neuron3/neuron_core1/hw_nc_ue_error`; without those that cannot be read."""
+    counts: dict[str, int] = {}
+    for core in files.path(DEVICES).glob("neuron*/neuron_core*"):
+        counts.update(_counts(core, f"{core.parent.name}/{core.name}", CORE_COUNTERS))
+    return counts
+
+
+def unhealthy() -> list[str]:
+    """What the firmware of each device calls unhealthy, as in `Neuron device 3: hbm, link_efa`."""
+    found: list[str] = []
+    for device in sorted(files.path(DEVICES).glob("neuron*")):
+        for file in _named(device, [HEALTH]):
+            named = re.split(r"[\s,]+", files.read(str(file)))
+            if failing := [component for component in COMPONENTS if component in named]:
+                found.append(f"Neuron device {device.name[6:]}: {', '.join(failing)}")
+    return found
+
+
+def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[str]) -> Check:
+    """Errors that the counters of devices and cores show before and after the tests.
+
+    Those that the tests have added fail the node. What was there before, and what the firmware says, is a warning:
+    whether a sound node shows none of it at its first boot, nobody has documented.
+    """
+    risen = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
+    fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in risen)
+    told = [_error(key, count) for key, count in risen.items()]
+    told += [f"{_error(key, count)}, before the tests" for key, count in before.items() if count]
+    told += [f"{text} unhealthy" for text in unhealthy]
+    if not now:
+        told.append("the driver shows no counters of errors")
+    shown = "; ".join([*told[:ERRORS_NAMED], *["and others"] * (len(told) > ERRORS_NAMED)])
+    found = Check("hardware-errors", "none", shown or "none", not told, f"errors of the hardware: {shown}")
+    return found if fatal or found.ok else found.warned()
+
+
+def _error(key: str, count: int) -> str:
+    *places, name = key.split("/")
+    core = f", {places[1].replace('neuron_core', 'core ')}" if places[1:] else ""
+    words = CORE_COUNTERS.get(name) or COUNTERS[name][1]
+    return f"Neuron device {places[0][6:]}{core}: {count} {words}"
+
+
+def _counts(top: Path, place: str, names: Collection[str]) -> dict[str, int]:
+    found = ((file, files.read(str(file)).strip()) for file in _named(top, names))
+    return {
+        f"{place}/{file.parent.name if file.name == 'total' else file.name}": int(text)
+        for file, text in found
+        if text.isdigit()
+    }
+
+
+def _named(top: Path, names: Collection[str]) -> Iterator[Path]:
+    """The files of these names below a folder, or `total` in folders of these names; not those of its cores."""
+    for folder, folders, here in os.walk(top):
+        folders[:] = [name for name in folders if not name.startswith("neuron_core")]
+        yield from (Path(folder) / name for name in here if name in names)
+        yield from (Path(folder) / name / "total" for name in folders if name in names)
 
 
 def rises(before: dict[str, int], now: dict[str, int]) -> dict[str, str]:

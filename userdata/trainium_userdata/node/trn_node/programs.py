@@ -57,6 +57,11 @@ def run(
             out, err = process.communicate(timeout=5)
         except subprocess.TimeoutExpired as late:
             out = late.output or b""
+    finally:
+        # Whoever is ended meanwhile leaves nothing behind that holds NeuronCores.
+        if process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
     if not trouble and process.returncode:
         said = one_line(err.decode(errors="replace")) or one_line(out.decode(errors="replace"))
         trouble = f"{command[0]} fails with exit code {process.returncode}: {said or 'no message'}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from . import files
 from .check import Check
-from .compute import MARK
+from .compute import MARK, MEMORY_MARK
 from .programs import Run, environment, run
 
 CACHE = "var/cache/trn/self-test"
@@ -23,6 +23,9 @@ NAMED = 3
 LOST = 3
 """What keeps so many cores, one after the other, from an answer is not that many processes run at once."""
 EXPECTED = "what the CPU computes, on {} cores"
+MEMORY_EXPECTED = "what was written there, on {} cores"
+UNREAD = "has not read its device memory"
+MARKS = (MARK, MEMORY_MARK)
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
@@ -47,16 +50,23 @@ def check_framework(plan: dict[str, Any]) -> Check:
     return Check("framework", promised or "any or none", "none", not promised, complaint)
 
 
-def check_cores(plan: dict[str, Any], cores: int) -> Check:
-    """Raises OSError when the folder of the cache cannot be made."""
+def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
+    """The computation and the device memory of each core. Raises OSError when the cache's folder cannot be made."""
     expected, found = EXPECTED.format(cores), framework_python(plan)
     if not found:
-        return Check("self-test", expected, "no framework here: nccom-test computes instead", True)
+        none = "no framework here: nccom-test computes instead"
+        unread = Check("memory-test", MEMORY_EXPECTED.format(cores), "not tested: no framework here", True)
+        return [Check("self-test", expected, none, True), unread]
     stack, python = found
     files.path(CACHE).mkdir(parents=True, exist_ok=True)
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     answers = test(_Computation(plan, stack, python, ends), cores)
+    return [_check_computation(answers, stack, python, cores), _check_memory(answers, cores)]
+
+
+def _check_computation(answers: list[_Answer], stack: str, python: Path, cores: int) -> Check:
+    expected = EXPECTED.format(cores)
     places: dict[str, list[int]] = {}
     for core, answer in enumerate(answers):
         places.setdefault(answer.wrong or answer.trouble, []).append(core)
@@ -73,12 +83,30 @@ def check_cores(plan: dict[str, Any], cores: int) -> Check:
     return Check("self-test", expected, "; ".join(told), not wrong, "; ".join(wrong), wrong_numbers=wrong_numbers)
 
 
+def _check_memory(answers: list[_Answer], cores: int) -> Check:
+    """Wrong numbers fail the node; a core that came to none is a warning: it has computed right without its memory."""
+    told: dict[str, list[int]] = {}
+    for core, answer in enumerate(answers):
+        told.setdefault(answer.memory, []).append(core)
+    right = len(told.pop("", []))
+    wrong = [complaint for complaint in told if not complaint.startswith(UNREAD)]
+    shown = [*wrong, *(complaint for complaint in told if complaint not in wrong)][:NAMED]
+    complaint = "; ".join(f"{_cores(told[each])} {each}" for each in shown)
+    found = "; ".join(filter(None, (f"{right} of {cores} cores", complaint)))
+    check = Check("memory-test", MEMORY_EXPECTED.format(cores), found, not told, complaint, wrong_numbers=bool(wrong))
+    return check if check.ok or wrong else check.warned()
+
+
 class _Answer(NamedTuple):
-    """What a core came to. wrong: what is wrong with its numbers; trouble: why it has none. again: second attempt."""
+    """What a core came to. wrong: what is wrong with its numbers; trouble: why it has none. again: second attempt.
+
+    memory: what is wrong with its device memory, or UNREAD and why.
+    """
 
     wrong: str = ""
     trouble: str = ""
     again: bool = False
+    memory: str = UNREAD
 
     @property
     def right(self) -> bool:
@@ -100,9 +128,11 @@ class _Computation(NamedTuple):
             return [_Answer(trouble="was not tried: the self-test ran out of time")]
         ran = self._run(seconds, core)
         # The compiler's dots come without an end of their line.
-        lines = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
-        found = [_Answer(wrong=str(json.JSONDecoder().raw_decode(line)[0])) for line in lines]
+        computed, read = ([_told(line, mark) for line in ran.out.splitlines() if mark in line] for mark in MARKS)
         trouble = ran.trouble.replace(str(self.python), "the computation")
+        unread = f"{UNREAD}: {trouble or 'the computation prints nothing of it'}"
+        read += [unread] * (len(computed) - len(read))
+        found = [_Answer(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]  # noqa: B905 - 3.10
         if trouble:
             late = f"gives no answer within {seconds:g} seconds"
             found.append(_Answer(trouble=late if trouble.endswith(late) else f"is not proven: {trouble}"))
@@ -124,8 +154,12 @@ class _Computation(NamedTuple):
         changes.update({"NEURON_RT_VISIBLE_CORES": str(core)} if core is not None else {})
         # On standard input: a script's own folder would be searched for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
-        command = (str(self.python), "-", self.stack)
+        command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
         return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder)
+
+
+def _told(line: str, mark: str) -> str:
+    return str(json.JSONDecoder().raw_decode(line.partition(mark)[2])[0])
 
 
 def _test_with_pytorch(computation: _Computation, cores: int) -> list[_Answer]:
@@ -162,7 +196,8 @@ def _test_with_jax(computation: _Computation, cores: int) -> list[_Answer]:
     """One process computes on the cores one after the other; what ends it, ends it at the first without an answer."""
     times = computation.plan["self_test"]
     found = computation.answers(times["first_seconds"] + times["seconds"])
-    again = bool(found and found[-1].trouble) and not any(answer.wrong for answer in found)
+    unfinished = 0 < len(found) <= cores and bool(found[-1].trouble)
+    again = unfinished and not any(answer.wrong for answer in found)
     if again:
         found = computation.answers(times["first_seconds"] + times["seconds"])
     if len(found) > cores and found[-1].trouble:

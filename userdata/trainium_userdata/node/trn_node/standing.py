@@ -6,8 +6,11 @@ from typing import Any
 
 from .cluster import Peers
 from .hardware import DRAINING, FAILED
+from .internode import NAME
 
 SEVERITY = ("proven", DRAINING, FAILED)
+OF_ALL_NODES = ("peers", NAME)
+"""The checks that are made anew with each roster."""
 REASONS = 5
 """At most so many in one sentence."""
 
@@ -26,7 +29,7 @@ def stand(
     if verified[0] == FAILED:
         return record
     if peers:
-        checks = [check for check in record["checks"] if check["name"] != "peers"]
+        checks = [check for check in record["checks"] if check["name"] not in OF_ALL_NODES]
         new.update(roster=peers.roster, checks=checks + peers.checks)
         failures = failures + [peers.complaint] * (peers.state == FAILED)
         drains = drains + [peers.complaint] * (peers.state == DRAINING)

@@ -8,7 +8,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from . import clock, collectives, disks, driver, efa, files, limits, neuron, record, self_test
+from . import (
+    clock,
+    collectives,
+    disks,
+    driver,
+    efa,
+    files,
+    hardware,
+    limits,
+    neuron,
+    record,
+    self_test,
+    ultraserver,
+)
 from .check import Check, not_made
 from .imds import Imds
 
@@ -16,7 +29,16 @@ ATTEMPTS, PAUSE = 8, 5.0
 """How often, and after how many seconds, what comes up at boot is looked at again."""
 PROVEN, FAILED, BUSY, RELOAD, BROKEN_OFF = 0, 1, 2, 3, 4
 """Exit codes. After BUSY, RELOAD and BROKEN_OFF nothing was reported."""
-COMES_UP = {"driver", "neuron-devices", "neuron-cores", "efa-devices", "efa-provider", "time-sync"}
+COMES_UP = {
+    "driver",
+    "neuron-devices",
+    "neuron-cores",
+    "efa-devices",
+    "efa-provider",
+    "efa-domains",
+    "time-sync",
+    "ultraserver",
+}
 NEEDED = ("driver", "neuron-devices", "neuron-cores")
 """Without these, the dear checks would blame what is not at fault."""
 IN_USE = "NeuronCores are in use by"
@@ -61,12 +83,14 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
     missing = [check.name for check in cheap if check.name in NEEDED and not check.ok]
     if missing or not cores:
         why = ", ".join(missing or ["neuron-cores"])
-        dear = [not_made(name, f"{why} first") for name in ("self-test", "collectives")]
+        dear = [not_made(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
     else:
         print(f"computing on {cores} NeuronCores, which takes minutes when nothing is compiled yet", flush=True)
+        before = error_counts()
         dear = [
-            *guarded("self-test", lambda: [self_test.check_cores(plan, cores)]),
+            *guarded("self-test", lambda: self_test.check_cores(plan, cores)),
             *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
+            *guarded("hardware-errors", lambda: [hardware.check_errors(before, error_counts(), hardware.unhealthy())]),
         ]
     dear = [check.counted(plan) for check in dear]
     show(dear)
@@ -77,6 +101,10 @@ def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         if held := users(plan):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
     return [check.counted(plan) for check in driver.check_pair(plan, [*cheap, *dear])]
+
+
+def error_counts() -> dict[str, int]:
+    return {**hardware.counters(), **hardware.core_counters()}
 
 
 def users(plan: dict[str, Any]) -> list[str]:
@@ -117,6 +145,7 @@ def other_cheap_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Ca
         "memlock": lambda: limits.check_limits(plan),
         "reserved-ports": lambda: [limits.check_reserved_ports(plan)],
         "time-sync": lambda: [clock.check_time()],
+        "ultraserver": lambda: ultraserver.check_mode(plan),
         "nvme": lambda: disks.check_nvme(plan),
     }
     return list(made), list(made.values())

@@ -16,6 +16,7 @@ from .cluster import Cluster
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
+from .internode_process import InternodeProcess
 from .notices import Notice, iso
 from .objects import Objects
 from .standing import stand
@@ -71,7 +72,7 @@ class Watch:
         if self._memory.get("unsent"):
             self._unsent = record.read()
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
-        self._cluster = Cluster(s3, log)
+        self._cluster = Cluster(s3, log, InternodeProcess())
         self._job = ClusterJob(s3, log, now, NOTICE)
 
     def step(self) -> None:

@@ -1,0 +1,1 @@
+"""What whoever helps with a deployment needs to see of it, in one archive without secrets."""

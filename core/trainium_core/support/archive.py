@@ -1,0 +1,72 @@
+"""The archive: texts that were gathered, masked, and what could not be had."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from trainium_core.support.masking import Masking
+from trainium_runtime.errors import UnavailableError
+
+MANIFEST = "manifest.json"
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Something to gather. name: of its file, or of its folder when it gives several files by their names."""
+
+    name: str
+    gather: Callable[[], str | Mapping[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportFiles:
+    """Texts by file name, all masked; why what is missing could not be had, by the name of its part."""
+
+    files: Mapping[str, str]
+    unavailable: Mapping[str, str]
+
+
+def gather(parts: Sequence[Part], masking: Masking) -> SupportFiles:
+    """Gather all parts side by side. Nothing that goes wrong with one keeps the others from being there."""
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        found = list(threads.map(_texts, parts))
+    files: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
+    for part, texts in zip(parts, found, strict=True):
+        if isinstance(texts, Exception):
+            expected = isinstance(texts, UnavailableError)
+            unavailable[part.name] = masking(str(texts) if expected else f"{type(texts).__name__}: {texts}")
+        elif isinstance(texts, str):
+            files[part.name] = masking(texts)
+        else:
+            files |= {masking(f"{part.name}/{name}"): masking(text) for name, text in texts.items()}
+    return SupportFiles(files=files, unavailable=unavailable)
+
+
+def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> bytes:
+    """A .tar.gz with everything below `folder`, and a manifest of what is there and what is not."""
+    manifest = {
+        "made": made.isoformat(),
+        "files": {name: len(text.encode()) for name, text in sorted(gathered.files.items())},
+        "unavailable": gathered.unavailable,
+    }
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, text in {MANIFEST: json.dumps(manifest, indent=2) + "\n", **gathered.files}.items():
+            content = text.encode()
+            entry = tarfile.TarInfo(f"{folder}/{name}")
+            entry.size, entry.mtime, entry.mode = len(content), int(made.timestamp()), 0o600
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _texts(part: Part) -> str | Mapping[str, str] | Exception:
+    try:
+        return part.gather()
+    except Exception as error:
+        return error

@@ -1,0 +1,111 @@
+"""Asks for what a stack, its functions and its nodes have said: the ends of logs, not all of them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from trainium_core.naming import GROUP_OUTPUT, LOGS_PREFIX, RECORDS_OUTPUT
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.errors import UnavailableError
+
+_EVENTS, _ACTIVITIES, _LINES = 300, 50, 500
+_STREAMS, _LOGS, _CONSOLES = 3, 20, 10
+_LOG_BYTES = 100_000
+
+
+class AwsSupport(AwsStacks):
+    """Answers trainium_core.support.account.SupportAccount."""
+
+    def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        client = self.client("cloudformation")
+        with read_errors("cloudformation:DescribeStackEvents, cloudformation:ListStacks"):
+            name = stack if self.deployed_stack(stack) else self._deleted(stack)
+            if name is None:
+                return []
+            pages = client.get_paginator("describe_stack_events").paginate(StackName=name)
+            newest = islice((event for page in pages for event in page["StackEvents"]), _EVENTS)
+            left_out = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
+            return [{key: value for key, value in event.items() if key not in left_out} for event in newest]
+
+    def functions_logs(self, stack: str) -> Mapping[str, str]:
+        client = self.client("cloudformation")
+        with read_errors("cloudformation:ListStackResources", absent=("does not exist",)):
+            pages = client.get_paginator("list_stack_resources").paginate(StackName=stack)
+            made = [one for page in pages for one in page["StackResourceSummaries"]]
+            groups = [one["PhysicalResourceId"] for one in made if one["ResourceType"] == "AWS::Logs::LogGroup"]
+            return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
+        return {}
+
+    def node_logs(self, stack: str) -> Mapping[str, str]:
+        bucket = self._output(stack, RECORDS_OUTPUT)
+        client = self.client("s3")
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
+            pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
+            found = sorted((one for page in pages for one in page.get("Contents", [])), key=lambda o: o["LastModified"])
+            newest = [one["Key"] for one in found if one["Size"]][-_LOGS:]
+            ranged = {"Bucket": bucket, "Range": f"bytes=-{_LOG_BYTES}"}
+            return {
+                key.rpartition("/")[2]: client.get_object(Key=key, **ranged)["Body"].read().decode(errors="replace")
+                for key in newest
+            }
+
+    def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        group = self._output(stack, GROUP_OUTPUT)
+        with read_errors("autoscaling:DescribeScalingActivities"):
+            asked = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
+            return asked["Activities"][:_ACTIVITIES]
+
+    def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        return {f"{instance}.txt": self._console(instance) for instance in instance_ids[:_CONSOLES]}
+
+    def _console(self, instance_id: str) -> str:
+        client = self.client("ec2")
+        try:
+            with read_errors("ec2:GetConsoleOutput"):
+                try:
+                    answer = client.get_console_output(InstanceId=instance_id, Latest=True)
+                except ClientError as error:
+                    # Only Nitro instances have the latest.
+                    if error.response["Error"]["Code"] != "UnsupportedOperation":
+                        raise
+                    answer = client.get_console_output(InstanceId=instance_id)
+                return str(answer.get("Output") or "")[-_LOG_BYTES:] or "the console is empty"
+        except UnavailableError as error:
+            return f"not available: {error}"
+
+    def _log(self, group: str) -> str:
+        client = self.client("logs")
+        try:
+            with read_errors("logs:DescribeLogStreams or logs:GetLogEvents"):
+                asked = client.describe_log_streams(
+                    logGroupName=group, orderBy="LastEventTime", descending=True, limit=_STREAMS
+                )
+                streams = [stream["logStreamName"] for stream in asked["logStreams"]]
+                told = [
+                    client.get_log_events(logGroupName=group, logStreamName=stream, limit=_LINES)["events"]
+                    for stream in streams
+                ]
+                events = sorted((event for some in told for event in some), key=lambda event: event["timestamp"])
+                return "\n".join(f"{event['timestamp']} {event['message'].rstrip()}" for event in events)
+        except UnavailableError as error:
+            return f"not available: {error}"
+
+    def _deleted(self, stack: str) -> str | None:
+        """The id of the stack of that name that was deleted last."""
+        pages = self.client("cloudformation").get_paginator("list_stacks")
+        for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
+            for found in page["StackSummaries"]:
+                if found["StackName"] == stack:
+                    return found["StackId"]
+        return None
+
+    def _output(self, stack: str, name: str) -> str:
+        deployed = self.deployed_stack(stack)
+        if deployed is None:
+            raise UnavailableError(f"there is no stack {stack}")
+        if name not in deployed.outputs:
+            raise UnavailableError(f"the stack {stack} has no output {name}")
+        return deployed.outputs[name]

@@ -1,0 +1,84 @@
+"""What is gathered of a plan and its deployment, and how each part is written."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from trainium_core.nodes.deployed_nodes import Nodes
+from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
+from trainium_core.plan import Plan
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.preflight.account import Account
+from trainium_core.preflight.finding import verdict
+from trainium_core.preflight.runner import preflight
+from trainium_core.problems import PlanError
+from trainium_core.settings.forms import as_written
+from trainium_core.support.account import SupportAccount
+from trainium_core.support.archive import Part
+from trainium_runtime.errors import UnavailableError
+
+SETTINGS_FILE = "settings.json"
+_FILES = ("catalog", "prices")
+"""Settings that stand for the content of a file of the user's own."""
+
+
+def settings_part(plan: Plan) -> Part:
+    """Every setting with its value; of the setup script, its length and digest alone."""
+
+    def settings() -> str:
+        values = {name: as_written(setting_value(plan, name)) for name in SETTINGS if name not in _FILES}
+        if plan.setup_script:
+            script = plan.setup_script.encode()
+            values["setup_script"] = f"{len(script)} bytes, SHA-256 {hashlib.sha256(script).hexdigest()}"
+        return _json(values)
+
+    return Part(name=SETTINGS_FILE, gather=settings)
+
+
+def problems_part(error: PlanError) -> Part:
+    """What is wrong with the settings, where there is no plan."""
+    return Part(name=SETTINGS_FILE, gather=lambda: _json({"problems": [asdict(one) for one in error.problems]}))
+
+
+def account_parts(
+    plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, said: SupportAccount, node_stack: str
+) -> list[Part]:
+    """What is asked of the account. stacks: whose events and logs; node_stack: the one of the nodes."""
+
+    def report() -> NodesReport:
+        deployed = nodes.nodes(node_stack)
+        if deployed is None:
+            raise UnavailableError(f"there is no stack {node_stack}")
+        return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
+
+    def node_table() -> str:
+        found = report()
+        return _json({**report_as_json(found), "members": [asdict(member) for member in found.roster.members]})
+
+    def consoles() -> Mapping[str, str]:
+        return said.consoles([node.instance_id for node in report().nodes if node.state != "proven"])
+
+    def findings() -> str:
+        found = preflight(plan, account)
+        return _json({"verdict": verdict(found), "findings": [asdict(one) for one in found]})
+
+    return [
+        Part(name="preflight.json", gather=findings),
+        *(Part(name=f"stack-events/{stack}.json", gather=_written(said.stack_history, stack)) for stack in stacks),
+        *(Part(name=f"function-logs/{stack}", gather=partial(said.functions_logs, stack)) for stack in stacks),
+        Part(name="nodes.json", gather=node_table),
+        Part(name="scaling-activities.json", gather=_written(said.scaling_activities, node_stack)),
+        Part(name="node-logs", gather=lambda: said.node_logs(node_stack)),
+        Part(name="consoles", gather=consoles),
+    ]
+
+
+def _written(ask: Callable[[str], Any], stack: str) -> Callable[[], str]:
+    return lambda: _json(ask(stack))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, default=str) + "\n"

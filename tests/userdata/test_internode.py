@@ -1,0 +1,169 @@
+"""Who computes with whom in the test over all nodes, and who is blamed: from outcomes alone."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_userdata.node.trn_node import internode
+from trainium_userdata.node.trn_node.internode import (
+    ALONE,
+    ASSEMBLY,
+    PAIR_ROUNDS,
+    READY,
+    RIGHT,
+    TOGETHER,
+    TROUBLE,
+    UNABLE,
+    WRONG,
+    Judgement,
+    Outcome,
+    groups,
+    judge,
+)
+
+SLOW = 0.8
+
+
+def names(count: int) -> list[str]:
+    return [f"i-{number}" for number in range(count)]
+
+
+def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outcome | None]) -> Judgement:
+    """Let each node come to its outcome of the node, its group and the step, until somebody is judged."""
+    history: list[dict[str, Outcome]] = []
+    while True:
+        found = judge(nodes, history, slow=SLOW)
+        if found:
+            return found
+        told = {node: outcome(node, group, len(history)) for group in groups(nodes, len(history)) for node in group}
+        history.append({node: one for node, one in told.items() if one})
+
+
+def odd(faulty: str, state: str = TROUBLE) -> Callable[[str, Sequence[str], int], Outcome]:
+    """Whoever computes with another node and the faulty one comes to nothing."""
+
+    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+        if step == ASSEMBLY:
+            return Outcome(READY)
+        return Outcome(state, "it hangs") if faulty in group and len(group) > 1 else Outcome(RIGHT, bandwidth=88.0)
+
+    return outcome
+
+
+def test_nodes_whose_sums_are_right_together_are_tested_no_further():
+    steps: list[int] = []
+
+    def outcome(_node: str, _group: Sequence[str], step: int) -> Outcome:
+        steps.append(step)
+        return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=88.04)
+
+    found = play(names(3), outcome)
+    assert found == Judgement("correct over 3 nodes, 88.0 GB/s at 256 MiB", tested=True)
+    assert max(steps) == TOGETHER
+
+
+@given(st.integers(3, 12), st.data(), st.sampled_from([TROUBLE, WRONG]))
+def test_one_odd_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
+    nodes = names(count)
+    faulty = data.draw(st.sampled_from(nodes))
+    found = play(nodes, odd(faulty, state))
+    assert [*found.faults] == [faulty]
+    assert "wrong with each of" in found.faults[faulty]
+    assert [*found.wrong] == ([faulty] if state == WRONG else [])
+
+
+@given(st.integers(2, 12))
+def test_no_pair_meets_twice_and_no_node_is_in_two_pairs_at_once(count: int):
+    rounds = [internode.pairs(names(count), number) for number in range(internode.last_step(names(count)) - ALONE)]
+    for pairs in rounds:
+        assert len({node for pair in pairs for node in pair}) == 2 * len(pairs) >= count - 1
+    for one, other in combinations(rounds, 2):
+        assert not {frozenset(pair) for pair in one} & {frozenset(pair) for pair in other}
+
+
+def test_of_two_nodes_without_a_result_neither_fails():
+    found = play(names(2), odd("i-1"))
+    assert not found.faults
+    assert not found.tested
+    assert found.found == (
+        "no result over both nodes: it hangs; in pairs, not right between i-0 and i-1; "
+        "it cannot be told which node is at fault"
+    )
+
+
+def test_of_two_nodes_with_wrong_sums_both_fail():
+    found = play(names(2), odd("i-1", WRONG))
+    assert [*found.faults] == [*found.wrong] == ["i-0", "i-1"]
+    assert found.found == "wrong sums over both nodes: it hangs; it cannot be told which node is at fault"
+
+
+def test_wrong_sums_that_no_pair_shows_fail_all_nodes():
+    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+        return (
+            Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if len(group) > 2 else Outcome(RIGHT)
+        )
+
+    assert [*play(names(4), outcome).faults] == names(4)
+
+
+def test_wrong_sums_of_a_node_by_itself_fail_it_alone():
+    def outcome(node: str, group: Sequence[str], step: int) -> Outcome:
+        wrong = "i-2" in group and (node == "i-2" or len(group) > 1)
+        return Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if wrong else Outcome(RIGHT)
+
+    found = play(names(4), outcome)
+    assert found.faults == {"i-2": "wrong sums over its own cores: 3 is not 4"}
+
+
+def test_a_test_that_works_on_no_node_by_itself_blames_nobody():
+    found = play(names(4), lambda _node, _group, step: Outcome(TROUBLE, "no module") if step else Outcome(READY))
+    assert found == Judgement("not tested: it works on no node by itself (no module)")
+
+
+def test_a_node_on_which_the_test_does_not_work_is_not_blamed_for_its_pairs():
+    def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
+        if step == ASSEMBLY:
+            return Outcome(READY)
+        return Outcome(TROUBLE, "no module") if "i-1" in group else Outcome(RIGHT)
+
+    found = play(names(4), outcome)
+    assert not found.faults
+    assert not found.tested
+
+
+def test_without_all_nodes_nothing_is_tested():
+    found = play(names(3), lambda node, _group, _step: Outcome(READY) if node != "i-1" else None)
+    assert found == Judgement("not tested: no word from i-1")
+
+
+def test_a_node_that_computes_already_is_left_alone():
+    busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
+    found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
+    assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")
+
+
+@given(st.integers(2, 8), st.data())
+def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject):
+    nodes = names(count)
+    silent = data.draw(st.sampled_from(nodes))
+
+    def outcome(node: str, group: Sequence[str], step: int) -> Outcome | None:
+        if step == ASSEMBLY:
+            return Outcome(READY)
+        alone = len(group) == 1
+        return None if node == silent else Outcome(RIGHT) if alone or silent not in group else Outcome(TROUBLE, "late")
+
+    assert not play(nodes, outcome).faults
+
+
+@pytest.mark.parametrize(("bandwidths", "slow"), [((90, 91, 60), ["i-2"]), ((90, 91, 75), []), ((90,), [])])
+def test_a_node_that_is_much_slower_than_the_others_is_warned_of(bandwidths: Sequence[float], slow: list[str]):
+    assembled = {f"i-{n}": Outcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
+    assert [*internode.slow_nodes(assembled, SLOW)] == slow
+
+
+def test_two_rounds_of_pairs_would_show_an_odd_node():
+    assert PAIR_ROUNDS >= 2

@@ -1,0 +1,287 @@
+"""How the nodes agree on the test over all of them, over S3, and what each computes in it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.plans import plan_for
+from tests.userdata.verified_node import PACKAGES, VerifiedNode
+from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds
+from trainium_userdata.node.trn_node.imds import Imds
+from trainium_userdata.node.trn_node.internode import (
+    ASSEMBLY,
+    READY,
+    RIGHT,
+    TOGETHER,
+    TROUBLE,
+    WRONG,
+    Judgement,
+    Outcome,
+)
+from trainium_userdata.node.trn_node.internode_process import InternodeProcess, InternodeResult
+from trainium_userdata.node.trn_node.internode_rounds import Meeting, Task, check, share
+from trainium_userdata.node.trn_node.s3 import S3
+
+NODES = {"i-0": "127.0.0.2", "i-1": "127.0.0.3", INSTANCE_ID: "127.0.0.4"}
+LIMITS = {"assembly_seconds": 10, "step_seconds": 10, "grace_seconds": 0, "all_seconds": 30, "slow": 0.8}
+PLAN = plan_for("trn1.32xlarge")
+
+
+@pytest.fixture(autouse=True)
+def _environment(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("TRN_HTTP_RETRIES", "0")
+    monkeypatch.setattr(internode_rounds, "PAUSE_SECONDS", 0.01)
+    for name, value in aws.loopback_environment.items():
+        monkeypatch.setenv(name, value)
+    files.write(files.PLACES, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://records/nodes\n")
+
+
+def task(mine: str, version: str = "v1") -> Task:
+    return Task(version, mine, NODES, "s3://records")
+
+
+def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
+    """Let every node take part, and give what each took home."""
+
+    def meet(mine: str) -> Judgement:
+        imds = Imds(retries=0)
+        meeting = Meeting(S3(imds, retries=0), task(mine), {**LIMITS, **limits}, partial(outcome, mine))
+        return meeting.lead() if mine == "i-0" else meeting.follow()
+
+    with ThreadPoolExecutor(len(NODES)) as side_by_side:
+        return list(side_by_side.map(meet, NODES))
+
+
+def sound(_mine: str, _group: Sequence[str], step: int) -> Outcome:
+    return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
+
+
+def test_all_nodes_take_the_same_judgement_home():
+    found = hold(sound)
+    assert {judgement.found for judgement in found} == {"correct over 3 nodes, 80.0 GB/s at 256 MiB"}
+
+
+def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
+    def outcome(_mine: str, group: Sequence[str], step: int) -> Outcome:
+        if step == ASSEMBLY:
+            return Outcome(READY)
+        return Outcome(TROUBLE, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
+
+    checks = {mine: check(found, task(mine)) for mine, found in zip(NODES, hold(outcome), strict=True)}
+    assert {mine: each.ok for mine, each in checks.items()} == {"i-0": True, "i-1": False, INSTANCE_ID: True}
+    assert checks["i-1"].complaint == (
+        f"all-reduce over nodes: wrong with each of {INSTANCE_ID}, i-0, which are right with others: no packet came"
+    )
+    assert checks["i-0"].warning == ""
+
+
+def test_a_leader_that_comes_again_repeats_no_test(aws: AwsStandIn):
+    hold(sound)
+    before = dict(aws.records)
+
+    def fails(_mine: str, _group: Sequence[str], _step: int) -> Outcome:
+        raise AssertionError("tested twice")
+
+    assert hold(fails)[0].tested
+    assert aws.records == before
+
+
+def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsStandIn):
+    told = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
+    aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(told)
+
+    def outcome(mine: str, group: Sequence[str], step: int) -> Outcome:
+        return Outcome(TROUBLE, "too late") if step == TOGETHER and mine == "i-1" else sound(mine, group, step)
+
+    assert hold(outcome)[0].tested
+
+
+def test_without_its_leader_a_node_waits_no_longer_than_it_should():
+    meeting = Meeting(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
+    assert meeting.follow().found == "not tested: no word from i-0, which leads the test"
+
+
+def test_a_leader_names_who_did_not_come():
+    meeting = Meeting(S3(), task("i-0"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
+    assert meeting.lead().found == f"not tested: no word from i-1, {INSTANCE_ID}"
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, PLAN, aws)
+
+
+def torchrun(node: VerifiedNode, body: str) -> None:
+    program = node.root / "opt/aws_neuronx_venv_pytorch_2_9/bin/torchrun"
+    program.write_text(f'#!/bin/bash\necho "$@" >{node.root}/torchrun.arguments\n{body}\n')
+    program.chmod(0o755)
+
+
+def shared(node: VerifiedNode, step: int = TOGETHER) -> Outcome:
+    return share(node.expectations, task(INSTANCE_ID), list(NODES), step)
+
+
+ANSWERS = f"for core in {{1..32}}; do echo '{all_reduce.MARK}\"\"'; done; echo '{all_reduce.BANDWIDTH_MARK}77.5'"
+
+
+def test_a_share_is_started_as_a_job_is(node: VerifiedNode):
+    torchrun(node, ANSWERS)
+    assert shared(node) == Outcome(RIGHT, bandwidth=77.5)
+    *options, script, stack = node.read("torchrun.arguments").split()
+    assert options == [
+        "--nnodes=3",
+        "--nproc_per_node=32",
+        "--node_rank=2",
+        "--master_addr=127.0.0.2",
+        "--master_port=41000",
+    ]
+    assert (Path(script).name, stack) == ("all_reduce.py", "xla")
+
+
+def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
+    torchrun(node, f"{ANSWERS}; echo '{all_reduce.MARK}\"the sums are not those of the CPU\"'; exit 1")
+    assert shared(node) == Outcome(WRONG, "the sums are not those of the CPU on 1 of 32 cores")
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("echo 'nccl init failed' >&2; exit 1", "/torchrun fails with exit code 1: nccl init failed (0 of 32 cores"),
+        (f"echo '{all_reduce.MARK}\"\"'", "torchrun ends well (1 of 32 cores came to a sum)"),
+    ],
+)
+def test_a_share_without_all_sums_is_trouble_and_no_wrong_number(node: VerifiedNode, body: str, detail: str):
+    torchrun(node, body)
+    found = shared(node)
+    assert found.state == TROUBLE
+    assert found.detail.startswith(detail)
+
+
+def test_processes_that_end_badly_after_right_sums_are_right(node: VerifiedNode):
+    torchrun(node, f"{ANSWERS}; exit 1")
+    assert shared(node).state == RIGHT
+
+
+def test_a_share_ends_after_its_time(node: VerifiedNode):
+    torchrun(node, "sleep 60")
+    node.expect(internode={**LIMITS, "step_seconds": 0.2})
+    assert "gives no answer within 0.2 seconds" in shared(node).detail
+
+
+def test_a_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+    job = [{"neuron_device": 0, "neuron_processes": [{"pid": 42, "command": "python train.py"}]}]
+    node.neuron_ls(job)
+    monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
+    assert shared(node, ASSEMBLY) == Outcome("unable", "NeuronCores are in use by python train.py (42)")
+
+
+def test_a_node_says_at_first_what_its_cores_exchange(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+    node.run("verify")
+    monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
+    assert shared(node, ASSEMBLY) == Outcome(READY, bandwidth=91.24)
+
+
+def test_what_could_not_be_tested_is_a_warning():
+    found = check(Judgement("not tested: no word from i-1"), task("i-0"))
+    assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no word from i-1")
+
+
+@pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])
+def test_a_node_that_is_only_observed_fails_by_wrong_numbers_alone(wrong: list[str], ok: bool):
+    judgement = Judgement("wrong because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
+    found = check(judgement, task("i-1")).counted({"verification": "observe", "suppress_checks": []})
+    assert (found.ok, bool(found.warning)) == (ok, ok)
+
+
+def test_a_process_beside_the_watch_says_how_the_test_ended(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    node.aws.s3_refuses = True
+    process = InternodeProcess()
+    assert process.tested(task(INSTANCE_ID)) is None
+    assert process.process
+    process.process.wait()
+    found = process.tested(task(INSTANCE_ID))
+    assert isinstance(found, InternodeResult)
+    assert found.check["found"].startswith("not tested: S3 refuses GET")
+
+
+def test_a_process_that_breaks_off_is_told(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", str(node.root))
+    process = InternodeProcess()
+    assert process.tested(task(INSTANCE_ID)) is None
+    assert process.process
+    process.process.wait()
+    found = process.tested(task(INSTANCE_ID))
+    assert found
+    assert "it breaks off with exit code 1" in found.check["warning"]
+
+
+MODULES = {
+    "torch/__init__.py": """
+import os
+float32 = "float32"
+class Tensor:
+    def __init__(self, rows): self.rows = rows
+    def repeat(self, *tiles): return self
+    def to(self, device): return self
+    def cpu(self): return self
+    def clone(self): return Tensor(self.rows)
+    def __getitem__(self, row): return Tensor(self.rows[row])
+    def item(self): return self.rows
+tensor = lambda rows, dtype: Tensor(rows)
+equal = lambda found, expected: found.rows == expected.rows
+""",
+    "torch/distributed.py": """
+import os
+from torch import Tensor
+backends = []
+init_process_group = backends.append
+get_rank = lambda: int(os.environ["RANK"])
+get_world_size = lambda: int(os.environ["WORLD_SIZE"])
+def summed(rows):
+    place = lambda value: value - 1 - get_rank()
+    values = {value for row in rows for value in row}
+    sums = {value: sum((place(value) + rank) % 127 + 1 for rank in range(get_world_size())) for value in values}
+    return [[sums[value] + int(os.environ.get("FAULT", 0)) for value in row] for row in rows]
+def all_reduce(tensor):
+    tensor.rows = summed(tensor.rows)
+""",
+    "torch_neuronx.py": "",
+    "torch_xla/__init__.py": "",
+    "torch_xla/distributed/__init__.py": "",
+    "torch_xla/distributed/xla_backend.py": "",
+    "torch_xla/core/__init__.py": "",
+    "torch_xla/core/xla_model.py": """
+from torch import Tensor
+from torch.distributed import summed
+xla_device = lambda: "xla:0"
+mark_step = wait_device_ops = lambda: None
+all_reduce = lambda op, tensor: Tensor(summed(tensor.rows))
+""",
+}
+
+
+@pytest.mark.parametrize("fault", [0, 1])
+@pytest.mark.parametrize("stack", ["xla", "native"])
+def test_the_sums_of_each_stack_are_compared_with_the_cpus(tmp_path: Path, stack: str, fault: int):
+    for name, text in MODULES.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    ranks = {"RANK": "2", "WORLD_SIZE": "130", "LOCAL_RANK": "0", "FAULT": str(fault), "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, all_reduce.__file__, stack], env=ranks, capture_output=True, text=True, check=True
+    )
+    told, bandwidth = ran.stdout.splitlines()
+    wrong = "the sums are not those of the CPU" if fault else ""
+    assert told == f"{all_reduce.MARK}{json.dumps(wrong)}"
+    assert bandwidth.startswith(all_reduce.BANDWIDTH_MARK)

@@ -1,0 +1,90 @@
+"""What `trn-node verify` tells of a node without failing it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.frameworks import torch_modules
+from tests.userdata.plans import plan_for
+from tests.userdata.test_node_verify import TRN1, Breakage
+from tests.userdata.verified_node import VerifiedNode
+from trainium_userdata.node.trn_node.hardware import DEVICES, HEALTH
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
+    return VerifiedNode(tmp_path, TRN1, aws)
+
+
+def half_made_scratch(node: VerifiedNode) -> None:
+    node.scratch(7600, target="/")
+    node.write("run/trn/scratch", "the local disk /dev/nvme1n1 is in use (ext4); it is not touched\n")
+
+
+WARNINGS: list[tuple[str, Breakage, str]] = [
+    ("time-sync", lambda node: node.program("timedatectl", "echo no"), "the clock is not synchronised"),
+    ("nvme", half_made_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is in use"),
+    ("nvme", lambda node: node.scratch(1900), "/scratch on the local disks: 1900 GB, expected 4 x 1900 GB"),
+    (
+        "collectives",
+        lambda node: node.collectives(then="echo No mismatch on rank 3"),
+        "nccom-test ends well and says: No mismatch on rank 3",
+    ),
+    ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "do not go together: runtime 2.32"),
+    ("efa-domains", lambda node: node.efa(8, opened=7), "libfabric opens 7 of 8 EFA devices"),
+    ("collectives", lambda node: node.collectives(large="exit 9"), "256 MiB is unknown: nccom-test fails with exit"),
+    (
+        "hardware-errors",
+        lambda node: node.counter(3, "neuron_core0/stats/status/hw_hbm_ue_error/total", 2),
+        "Neuron device 3, core 0: 2 uncorrectable HBM errors, before the tests",
+    ),
+    (
+        "hardware-errors",
+        lambda node: node.write(f"{DEVICES}/neuron4/stats/hardware/health_status/{HEALTH}", "link_efa,hbm\n"),
+        "Neuron device 4: hbm, link_efa unhealthy",
+    ),
+    ("hardware-errors", lambda node: shutil.rmtree(node.root / DEVICES), "the driver shows no counters of errors"),
+    (
+        "memory-test",
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="crash in memory", core=5)),
+        "core 5 has not read its device memory: the computation fails with exit code 1: ",
+    ),
+]
+"""What is wrong and keeps no sound node from being used."""
+
+
+@pytest.mark.parametrize(("name", "breakage", "sentence"), WARNINGS, ids=[f"{w[0]}: {w[2][:40]}" for w in WARNINGS])
+def test_what_a_job_can_do_without_is_a_warning(node: VerifiedNode, name: str, breakage: Breakage, sentence: str):
+    breakage(node)
+    outcome = node.run("verify")
+    assert outcome.record, outcome.output
+    assert (outcome.exit_code, outcome.record.state, outcome.record.reason) == (0, "proven", "")
+    assert [check.name for check in outcome.record.checks if check.warning] == [name]
+    assert sentence in outcome.record.warnings
+
+
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [("4", "1 node"), ("busy", "busy"), ("", "the driver shows no mode")],
+    ids=["alone", "election", "old driver"],
+)
+def test_a_node_without_the_others_of_its_ultraserver_is_warned_of(
+    tmp_path: Path, aws: AwsStandIn, mode: str, found: str
+):
+    node = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws)
+    node.write("sys/class/neuron_device/ultraserver_mode", f"{mode}\n")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+    assert outcome.record.warnings == f"the node finds no other of its UltraServer over NeuronLink: {found}"
+
+
+def test_the_modes_of_an_ultraserver_are_named(tmp_path: Path, aws: AwsStandIn):
+    checks = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
+    assert checks.check("ultraserver").found == "4 nodes, 2 nodes (horizontal), 2 nodes (vertical), 1 node"
+
+
+def test_the_bandwidth_of_a_large_all_reduce_is_told(node: VerifiedNode):
+    assert node.run("verify").check("collectives").found == "correct, 22.0 GB/s; 91.2 GB/s at 256 MiB"

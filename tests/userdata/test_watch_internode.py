@@ -1,0 +1,104 @@
+"""What a node does about a roster until all of its nodes have computed together."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.watch_node import WatchNode
+from trainium_userdata.node.trn_node import cluster, files, watch
+from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
+from trainium_userdata.node.trn_node.internode import NAME
+from trainium_userdata.node.trn_node.internode_process import InternodeResult
+from trainium_userdata.node.trn_node.internode_rounds import Task
+
+NODES = [("i-0aaaaaaaaaaaaaaa1", "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), ("i-0aaaaaaaaaaaaaaa2", "127.0.0.4")]
+
+
+def hears_all(_target: tuple[str, int]) -> str:
+    return ""
+
+
+def hears_all_but_the_first(target: tuple[str, int]) -> str:
+    return target[0] if target[0] == NODES[0][1] else ""
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> WatchNode:
+    monkeypatch.setattr(cluster, "_silent", hears_all)
+    return WatchNode(tmp_path, aws, monkeypatch)
+
+
+class InternodeStandIn:
+    """The test over all nodes, which ends when `outcome` is there. tasks: what was to be tested."""
+
+    def __init__(self) -> None:
+        self.outcome: InternodeResult | None = None
+        self.tasks: list[Task] = []
+
+    def tested(self, task: Task) -> InternodeResult | None:
+        self.tasks.append(task)
+        return self.outcome
+
+
+@pytest.fixture
+def internode(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> InternodeStandIn:
+    made = InternodeStandIn()
+    monkeypatch.setattr(watch, "InternodeProcess", lambda: made)
+    node.plan(internode={"step_seconds": 1})
+    node.start()
+    node.roster(NODES)
+    return made
+
+
+def internode_check(*, ok: bool) -> dict[str, object]:
+    return {"name": NAME, "expected": "right", "found": "right" if ok else "wrong", "ok": ok}
+
+
+def test_neither_record_nor_environment_know_of_a_roster_whose_nodes_have_not_computed_together(
+    node: WatchNode, internode: InternodeStandIn
+):
+    node.pass_time(300)
+    assert (node.sent, files.read("etc/trn/cluster")) == (None, "")
+    assert {task.version for task in internode.tasks} == {"v1"}
+    assert internode.tasks[0].nodes == dict(NODES)
+
+
+def test_nodes_that_compute_together_are_in_the_roster(node: WatchNode, internode: InternodeStandIn):
+    internode.outcome = InternodeResult(internode_check(ok=True), "")
+    node.pass_time()
+    assert node.sent
+    assert (node.sent.state, node.sent.roster) == ("proven", "v1")
+    assert [check.name for check in node.sent.checks] == ["neuron-devices", "peers", NAME]
+    assert "TRN_NODE_RANK=1" in files.read("etc/trn/cluster")
+
+
+def test_the_odd_node_of_a_roster_fails(node: WatchNode, internode: InternodeStandIn):
+    internode.outcome = InternodeResult(internode_check(ok=False), "all-reduce over nodes: wrong with each of i-1, i-2")
+    node.pass_time()
+    assert node.sent
+    assert (node.sent.state, node.sent.reason) == ("failed", "all-reduce over nodes: wrong with each of i-1, i-2")
+
+
+def test_nodes_that_do_not_hear_each_other_do_not_compute_together(
+    node: WatchNode, internode: InternodeStandIn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cluster, "_silent", hears_all_but_the_first)
+    node.pass_time(TRIAL_SECONDS + 30)
+    assert node.record.state == "draining"
+    assert not internode.tasks
+
+
+def test_a_suppressed_test_over_all_nodes_is_left_out(node: WatchNode, internode: InternodeStandIn):
+    node.plan(internode={"step_seconds": 1}, suppress_checks=[NAME])
+    node.pass_time()
+    assert node.sent
+    assert node.sent.roster == "v1"
+    assert not internode.tasks
+
+
+def test_a_single_node_computes_with_nobody(node: WatchNode, internode: InternodeStandIn):
+    node.roster([(INSTANCE_ID, "127.0.0.3")])
+    node.pass_time()
+    assert node.sent
+    assert not internode.tasks

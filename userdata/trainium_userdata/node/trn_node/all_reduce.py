@@ -1,0 +1,93 @@
+"""An all-reduce over all processes that torchrun started, compared with what the CPU makes of it.
+
+Argument: xla or native. Each process prints MARK and what is wrong with the sums, in JSON; then the first of the node
+BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce (aws-neuron-samples,
+torch-neuronx/training/aws-batch/all-reduce); for native PyTorch, AWS Neuron SDK documentation,
+torch/guides/torch-distributed.rst at 2.33.0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+MARK = "TRN-ALL-REDUCE "
+BANDWIDTH_MARK = "TRN-BANDWIDTH "
+ROWS, COLUMNS = 64, 64
+TILES = 1024, 16
+"""Tiles of a tensor, in rows and columns: 256 MiB in fp32, from where on a link's bandwidth counts."""
+PERIOD = 127
+TIMES = 5
+GB = 1e9
+
+
+def tile(of: Callable[[int], int]) -> list[list[int]]:
+    """A matrix of the values of a function of period PERIOD."""
+    values = [of(place) for place in range(PERIOD)]
+    return [[values[(31 * i + j) % PERIOD] for j in range(COLUMNS)] for i in range(ROWS)]
+
+
+def addend(place: int, rank: int) -> int:
+    return (place + rank) % PERIOD + 1
+
+
+def total(place: int, world: int) -> int:
+    """The sum of all ranks' addends: exact in fp32 for a hundred thousand of them."""
+    rounds, rest = divmod(world, PERIOD)
+    return rounds * sum(range(1, PERIOD + 1)) + sum(addend(place, rank) for rank in range(rest))
+
+
+def main(stack: str) -> None:
+    torch: Any = import_module("torch")
+    dist: Any = import_module("torch.distributed")
+    reduce, settle, device = {"xla": _xla, "native": _native}[stack](dist)
+    rank, world = dist.get_rank(), dist.get_world_size()
+    own = torch.tensor(tile(partial(addend, rank=rank)), dtype=torch.float32).repeat(*TILES)
+    sums = torch.tensor(tile(partial(total, world=world)), dtype=torch.float32).repeat(*TILES)
+    there = own.to(device)
+    wrong = "" if torch.equal(reduce(there).cpu(), sums) else "the sums are not those of the CPU"
+    # In one piece: other processes write to the same pipe.
+    os.write(1, f"{MARK}{json.dumps(wrong)}\n".encode())
+    began = time.monotonic()
+    for _ in range(TIMES):
+        reduced = reduce(there)
+        settle(reduced)
+    seconds = (time.monotonic() - began) / TIMES
+    if os.environ.get("LOCAL_RANK") == "0":
+        size = 4 * ROWS * COLUMNS * TILES[0] * TILES[1]
+        # Bus bandwidth as nccom-test has it: what each link carries, whatever the number of ranks.
+        os.write(1, f"{BANDWIDTH_MARK}{size / seconds * 2 * (world - 1) / world / GB:.2f}\n".encode())
+
+
+def _xla(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
+    import_module("torch_xla.distributed.xla_backend")
+    xm: Any = import_module("torch_xla.core.xla_model")
+    dist.init_process_group("xla")
+
+    def settle(_: Any) -> None:
+        xm.mark_step()
+        xm.wait_device_ops()
+
+    return lambda there: xm.all_reduce("sum", there), settle, xm.xla_device()
+
+
+def _native(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
+    import_module("torch_neuronx")
+    dist.init_process_group("neuron")
+
+    def reduce(there: Any) -> Any:
+        reduced = there.clone()
+        dist.all_reduce(reduced)
+        return reduced
+
+    return reduce, lambda reduced: reduced[0][0].item(), "neuron"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,177 @@
+"""The test of an all-reduce over the cores of all nodes: who computes with whom, and what the outcomes say of whom.
+
+All nodes compute together. If that is not right, each computes alone, which shows whether the test works there at all,
+and then in pairs, each time with another node, which shows an odd one. Wrong numbers fail somebody in any case. A test
+that comes to no numbers fails a node only if it works with others, for it may be the test that is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+NAME = "internode-collectives"
+"""The check of a node's record that tells how the test ended."""
+READY, RIGHT, WRONG, TROUBLE, UNABLE = "ready", "right", "wrong", "trouble", "unable"
+ASSEMBLY, TOGETHER, ALONE = 0, 1, 2
+PAIR_ROUNDS = 3
+"""Two show an odd node; of an odd number of nodes, one has no partner in each round."""
+NAMED = 3
+"""At most so many nodes, or outcomes, in one sentence."""
+
+
+class Outcome(NamedTuple):
+    """What one node came to in a step: READY or UNABLE in the first, then RIGHT, WRONG or TROUBLE.
+
+    detail: one line on what is wrong. bandwidth: in GB/s, READY's within the node, RIGHT's with the others.
+    """
+
+    state: str
+    detail: str = ""
+    bandwidth: float | None = None
+
+    @classmethod
+    def from_json(cls, told: Any) -> Outcome:
+        """Raises LookupError, TypeError or ValueError when it is none."""
+        bandwidth = told["bandwidth"]
+        return cls(str(told["state"]), str(told["detail"])[:300], None if bandwidth is None else float(bandwidth))
+
+
+History = Sequence[Mapping[str, Outcome]]
+"""The outcomes of each step, by instance id; without the nodes that gave none."""
+
+
+class Judgement(NamedTuple):
+    """found: in one sentence for all nodes. faults, warnings: of nodes, a sentence each.
+
+    wrong: those at fault who took part in wrong numbers. tested: whether an all-reduce over all nodes was right.
+    """
+
+    found: str
+    tested: bool = False
+    faults: Mapping[str, str] = {}
+    wrong: Sequence[str] = ()
+    warnings: Mapping[str, str] = {}
+
+
+def groups(nodes: Sequence[str], step: int) -> list[list[str]]:
+    """Who computes together in a step; the first of each group is its rank 0. nodes: in the order of their ranks."""
+    if step in (ASSEMBLY, ALONE):
+        return [[node] for node in nodes]
+    return [list(nodes)] if step == TOGETHER else pairs(nodes, step - ALONE - 1)
+
+
+def pairs(nodes: Sequence[str], number: int) -> list[list[str]]:
+    """Of a tournament in which each meets each: the pairs of a round, counted from 0."""
+    first, *others = [*nodes, *[""] * (len(nodes) % 2)]
+    turn = number % len(others)
+    seats = [first, *others[turn:], *others[:turn]]
+    half = len(seats) // 2
+
+    return [[one, other] for one, other in zip(seats[:half], reversed(seats[half:])) if one and other]  # noqa: B905
+
+
+def last_step(nodes: Sequence[str]) -> int:
+    return ALONE + min(PAIR_ROUNDS, len(nodes) - 1 + len(nodes) % 2)
+
+
+def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement | None:
+    """What follows from the steps so far; None while another one is needed.
+
+    slow: the part of the nodes' median bandwidth below which a node is warned of.
+    """
+    if not history:
+        return None
+    assembled = history[ASSEMBLY]
+    if absent := [node for node in nodes if node not in assembled]:
+        return _untested(f"no word from {_some(absent)}")
+    if unable := [node for node in nodes if assembled[node].state != READY]:
+        return _untested(f"{assembled[unable[0]].detail} on {_some(unable)}")
+    if len(history) == TOGETHER:
+        return None
+    together = history[TOGETHER]
+    if all(_state(together, node) == RIGHT for node in nodes):
+        measured = together[nodes[0]].bandwidth
+        speed = f", {measured:.1f} GB/s at 256 MiB" if measured is not None else ""
+        found = f"correct over {len(nodes)} nodes{speed}"
+        return Judgement(found, tested=True, warnings=slow_nodes(assembled, slow))
+    if len(history) == ALONE:
+        return None
+    alone = history[ALONE]
+    if all(_state(alone, node) not in (RIGHT, WRONG) for node in nodes):
+        return _untested(f"it works on no node by itself ({_first_detail(alone)})")
+    return _blame(nodes, history) if len(history) > last_step(nodes) else None
+
+
+def slow_nodes(assembled: Mapping[str, Outcome], slow: float) -> dict[str, str]:
+    """A sentence for each node whose cores exchange far less than those of others do."""
+    measured = {node: outcome.bandwidth for node, outcome in assembled.items() if outcome.bandwidth is not None}
+    if len(measured) < 2:
+        return {}
+    usual = median(measured.values())
+    told = "{:.1f} GB/s within the node at 256 MiB, where the median of {} nodes is {:.1f} GB/s"
+    return {
+        node: told.format(bandwidth, len(measured), usual)
+        for node, bandwidth in measured.items()
+        if bandwidth < slow * usual
+    }
+
+
+def _blame(nodes: Sequence[str], history: History) -> Judgement:
+    alone, together = history[ALONE], history[TOGETHER]
+    met: dict[str, dict[str, bool]] = {node: {} for node in nodes}
+    in_wrong_pairs: set[str] = set()
+    for step in range(ALONE + 1, len(history)):
+        for pair in groups(nodes, step):
+            states = [_state(history[step], node) for node in pair]
+            if WRONG in states:
+                in_wrong_pairs.update(pair)
+            if all(states):
+                for node, other in (pair, reversed(pair)):
+                    met[node][other] = states == [RIGHT, RIGHT]
+    faults = {n: f"wrong sums over its own cores: {alone[n].detail}" for n in nodes if _state(alone, n) == WRONG}
+    wrong = [*faults]
+    for node in nodes:
+        others = met[node]
+        comes_with_others = all(any(met[other].values()) for other in others)
+        if node in faults or _state(alone, node) != RIGHT or len(others) < 2 or any(others.values()):
+            continue
+        if comes_with_others:
+            faults[node] = f"wrong with each of {_some([*others])}, which are right with others: " + _detail(
+                node, history
+            )
+            wrong += [node] if node in in_wrong_pairs else []
+    if faults:
+        return Judgement(f"wrong because of {_some([*faults])}", faults=faults, wrong=wrong)
+    seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
+    whom = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
+    doubt = "it cannot be told which node is at fault"
+    if seen_wrong:
+        sentence = f"wrong sums over {whom}: {_first_detail(together)}; {doubt}"
+        return Judgement(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
+    parted = [f"{one} and {other}" for one in nodes for other, right in met[one].items() if one < other and not right]
+    shown = f"; in pairs, not right between {_some(parted)}" if parted else ""
+    return Judgement(f"no result over {whom}: {_first_detail(together)}{shown}; {doubt}")
+
+
+def _untested(why: str) -> Judgement:
+    return Judgement(f"not tested: {why}")
+
+
+def _state(outcomes: Mapping[str, Outcome], node: str) -> str:
+    return outcomes[node].state if node in outcomes else ""
+
+
+def _detail(node: str, history: History) -> str:
+    steps = [outcomes[node] for outcomes in history[ALONE + 1 :] if node in outcomes]
+    return next((outcome.detail for outcome in steps if outcome.detail), "no result")
+
+
+def _first_detail(outcomes: Mapping[str, Outcome]) -> str:
+    worst = sorted(outcomes.values(), key=lambda outcome: outcome.state != WRONG)
+    return next((outcome.detail for outcome in worst if outcome.detail), "no node gave a result")
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:NAMED])}{' and others' if len(names) > NAMED else ''}"

@@ -1,0 +1,53 @@
+"""The process of `trn-node internode`, which takes minutes that the watch does not have."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+from . import files
+from .check import Check
+from .internode import NAME
+from .internode_rounds import RESULT, TASK, Task
+
+
+class InternodeResult(NamedTuple):
+    """The check as the record has it. complaint: why it fails this node; empty when it does not."""
+
+    check: dict[str, Any]
+    complaint: str
+
+
+class InternodeProcess:
+    """One at a time: that of another roster is ended first. process: None before the first."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self._task: Task | None = None
+
+    def tested(self, task: Task) -> InternodeResult | None:
+        """How the test of the task's roster ended; None while it is under way, begun now if need be."""
+        try:
+            told = json.loads(files.read(RESULT))
+            if told["version"] == task.version:
+                return InternodeResult(told["check"], told["complaint"])
+        except (ValueError, LookupError, TypeError):
+            pass
+        if self.process is None or self._task != task:
+            self._start(task)
+        elif self.process.poll() is not None:
+            why = f"not tested: it breaks off with exit code {self.process.returncode}"
+            warning = f"all-reduce over nodes: {why}"
+            expected = f"a correct all-reduce over {len(task.nodes)} nodes"
+            return InternodeResult(Check(NAME, expected, why, True, warning=warning).to_json(), "")
+        return None
+
+    def _start(self, task: Task) -> None:
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+        files.write(TASK, json.dumps(task._asdict()))
+        self.process = subprocess.Popen([sys.executable, "-m", "trn_node", "internode"])
+        self._task = task

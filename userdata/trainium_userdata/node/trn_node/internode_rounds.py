@@ -1,0 +1,199 @@
+"""`trn-node internode`: this node's part in the test of an all-reduce over all nodes, which rank 0 leads.
+
+The nodes agree over objects in S3, below a folder of the roster's version: rank 0 says which step it is, each node says
+what it came to in it. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
+SDK documentation, nccom-test.rst). Each node starts its own share with torchrun and static ranks, as a job does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import files, neuron, record, self_test
+from .all_reduce import BANDWIDTH_MARK, MARK
+from .check import Check
+from .internode import ASSEMBLY, NAME, READY, RIGHT, TROUBLE, UNABLE, WRONG, Judgement, Outcome, groups, judge
+from .programs import environment, one_line, run
+from .s3 import S3
+
+TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
+PAUSE_SECONDS = 2
+STACKS = ("xla", "native")
+Share = Callable[[Sequence[str], int], Outcome]
+"""What this node comes to in a group of nodes, in a step."""
+
+
+class Task(NamedTuple):
+    """nodes: addresses by instance id, rank 0 first. folder: S3 URL of the cluster's folder."""
+
+    version: str
+    mine: str
+    nodes: dict[str, str]
+    folder: str
+
+    @classmethod
+    def read(cls) -> Task:
+        """Raises ValueError, LookupError or TypeError without one."""
+        return cls(**json.loads(files.read(TASK)))
+
+
+class Meeting:
+    """The objects in S3 of the test of one roster. limits: of the plan, in seconds."""
+
+    def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], share: Share) -> None:
+        self._s3, self._task, self._limits, self._share = s3, task, limits, share
+        self._url = f"{task.folder}/internode/{task.version}"
+        self._names = list(task.nodes)
+        self._ends = time.monotonic() + limits["all_seconds"]
+
+    def lead(self) -> Judgement:
+        """Call the steps, and judge what all nodes came to, once for each roster. Raises OSError without S3."""
+        told = self._get("step")
+        if told and "judgement" in told:
+            return Judgement(**told["judgement"])
+        history: list[dict[str, Outcome]] = []
+        while True:
+            judgement = judge(self._names, history, slow=self._limits["slow"])
+            if not judgement and time.monotonic() > self._ends:
+                judgement = Judgement("not tested: it takes longer than it may")
+            if judgement:
+                self._put("step", {"judgement": judgement._asdict()})
+                return judgement
+            step = len(history)
+            self._put("step", {"step": step})
+            members = [name for group in groups(self._names, step) for name in group]
+            longest = "assembly_seconds" if step == ASSEMBLY else "step_seconds"
+            ends = time.monotonic() + self._limits[longest] + self._limits["grace_seconds"]
+            mine = {self._task.mine: self._outcome(step)} if self._task.mine in members else {}
+            history.append({**mine, **self._outcomes(step, [name for name in members if name not in mine], ends)})
+
+    def follow(self) -> Judgement:
+        """Take part in the steps that rank 0 calls. Raises OSError without S3."""
+        done, heard, patience = -1, time.monotonic(), self._limits["assembly_seconds"]
+        while time.monotonic() < heard + patience:
+            told = self._get("step")
+            if told and "judgement" in told:
+                return Judgement(**told["judgement"])
+            step = int(told["step"]) if told else -1
+            if step > done:
+                self._outcome(step)
+                done, heard = step, time.monotonic()
+                patience = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
+            time.sleep(PAUSE_SECONDS)
+        return Judgement(f"not tested: no word from {self._names[0]}, which leads the test")
+
+    def _outcome(self, step: int) -> Outcome:
+        """This node's; a step that it has taken part in already is not repeated."""
+        place = f"{step}/{self._task.mine}"
+        if told := self._get(place):
+            return Outcome.from_json(told)
+        group = next((group for group in groups(self._names, step) if self._task.mine in group), None)
+        if group is None:
+            return Outcome(READY)
+        outcome = self._share(group, step)
+        print(f"step {step} with {', '.join(group)}: {outcome.state} {outcome.detail}", flush=True)
+        self._put(place, outcome._asdict())
+        return outcome
+
+    def _outcomes(self, step: int, names: Sequence[str], ends: float) -> dict[str, Outcome]:
+        """Those of other nodes, without those that do not come until `ends`."""
+        found: dict[str, Outcome] = {}
+        while True:
+            for name in names:
+                if name not in found and (told := self._get(f"{step}/{name}")):
+                    found[name] = Outcome.from_json(told)
+            if len(found) == len(names) or time.monotonic() > ends:
+                return found
+            time.sleep(PAUSE_SECONDS)
+
+    def _put(self, name: str, what: Any) -> None:
+        self._s3.put(f"{self._url}/{name}.json", json.dumps(what).encode())
+
+    def _get(self, name: str) -> Any:
+        found = self._s3.get(f"{self._url}/{name}.json")
+        return json.loads(found[0]) if found else None
+
+
+def share(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> Outcome:
+    """What this node comes to: whether it can take part, in the first step, and an all-reduce with the group."""
+    python = self_test.framework_python(plan)
+    if step == ASSEMBLY:
+        held = neuron.users(neuron.list_devices(plan)[0])
+        if held:
+            return Outcome(UNABLE, f"NeuronCores are in use by {', '.join(held[:3])}")
+        if not python or python[0] not in STACKS:
+            return Outcome(UNABLE, "there is no PyTorch")
+        checks = (record.read() or {}).get("checks", [])
+        return Outcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
+    if not python:
+        return Outcome(TROUBLE, "there is no PyTorch")
+    files.path(self_test.CACHE).mkdir(parents=True, exist_ok=True)
+    stack, interpreter = python
+    cores, lnc, cache = plan["neuron_cores"], plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
+    changes = {
+        "PATH": os.pathsep.join((str(interpreter.parent), environment()["PATH"])),
+        "NEURON_COMPILE_CACHE_URL": cache,
+        "TORCH_NEURONX_NEFF_CACHE_DIR": cache,
+        "FI_PROVIDER": "efa",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+        # A service of the system has none, and compilers expect them.
+        "HOME": os.environ.get("HOME") or "/root",
+        "USER": os.environ.get("USER") or "root",
+        **({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}),
+    }
+    ran = run(
+        str(interpreter.with_name("torchrun")),
+        f"--nnodes={len(group)}",
+        f"--nproc_per_node={cores}",
+        f"--node_rank={group.index(task.mine)}",
+        f"--master_addr={task.nodes[group[0]]}",
+        f"--master_port={plan['rendezvous_port']}",
+        str(Path(__file__).with_name("all_reduce.py")),
+        stack,
+        seconds=plan["internode"]["step_seconds"],
+        changes=changes,
+        folder=cache,
+    )
+    told = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
+    wrong = [text for line in told if (text := str(json.JSONDecoder().raw_decode(line)[0]))]
+    if wrong:
+        return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} cores")
+    if len(told) < cores:
+        trouble = ran.trouble.replace(str(interpreter.parent), "") or "torchrun ends well"
+        return Outcome(TROUBLE, one_line(f"{trouble} ({len(told)} of {cores} cores came to a sum)"))
+    speeds = [line.partition(BANDWIDTH_MARK)[2] for line in ran.out.splitlines() if BANDWIDTH_MARK in line]
+    return Outcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
+
+
+def check(judgement: Judgement, task: Task) -> Check:
+    """What the judgement makes of this node."""
+    expected = f"a correct all-reduce over {len(task.nodes)} nodes"
+    fault = judgement.faults.get(task.mine)
+    if fault:
+        complaint = f"all-reduce over nodes: {fault}"
+        return Check(NAME, expected, judgement.found, False, complaint, wrong_numbers=task.mine in judgement.wrong)
+    # One that failed is replaced, and the new nodes are tested together.
+    settled = judgement.tested or bool(judgement.faults)
+    warnings = ["" if settled else f"all-reduce over nodes: {judgement.found}", judgement.warnings.get(task.mine, "")]
+    return Check(NAME, expected, judgement.found, True, warning="; ".join(filter(None, warnings)))
+
+
+def main() -> None:
+    """Take part in the test of TASK, and write RESULT."""
+    task, plan = Task.read(), files.plan()
+    meeting = Meeting(S3(), task, plan["internode"], lambda group, step: share(plan, task, group, step))
+    try:
+        judgement = meeting.lead() if next(iter(task.nodes)) == task.mine else meeting.follow()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        judgement = Judgement(f"not tested: {one_line(str(error))}")
+    print(f"{NAME}: {judgement.found}", flush=True)
+    found = check(judgement, task).counted(plan)
+    result = {"version": task.version, "check": found.to_json(), "complaint": found.complaint}
+    files.write(RESULT, json.dumps(result))
