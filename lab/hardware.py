@@ -14,8 +14,8 @@ class Hardware:
     """Sound as `hardware_of` makes it; every field that has a default breaks something with another value.
 
     neuron_release: the release of the Neuron SDK that the programs behave as. zero_cores: NeuronCores that answer every
-    computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. The clock is part of it, as
-    is whether a Lustre file system in reach answers.
+    computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. efa_traffic: what it sends
+    to other nodes over EFA arrives. The clock is part of it, as is whether a Lustre file system in reach answers.
     """
 
     accelerator: str
@@ -31,6 +31,7 @@ class Hardware:
     missing_devices: tuple[int, ...] = ()
     zero_cores: tuple[int, ...] = ()
     wrong_collectives: bool = False
+    efa_traffic: bool = True
     clock_synchronised: bool = True
     lustre_answers: bool = True
 

@@ -95,6 +95,7 @@ def _framework(folder: Path, *, python: str) -> None:
     _write(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
     (environment / "bin").mkdir()
     (environment / "bin/python").symlink_to("/usr/bin/python3")
+    _write(environment, "bin/torchrun", wrapper("torchrun"))
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """From `cdk deploy` to nodes that the deployment's own gate takes for proven, or to an event that says why not."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from lab.front import WRITING_DENIED
 from lab.hardware import hardware_of
 from lab.hypervisor import Hypervisor
 from lab.laboratory import REGION, Laboratory
-from lab.layers import FRAMEWORK_ENVIRONMENT
+from lab.layers import FRAMEWORK_ENVIRONMENT, PLACE_ON_NODE
 from lab.node import Node
 from lab.places import REPOSITORY
 from lab.plans import lab_plan
@@ -40,6 +42,15 @@ ExecStart={line}
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
 
 
+def checks_of(node: Node) -> list[dict[str, Any]]:
+    return json.loads(node.execute("trn-node", "status", "--json"))["record"]["checks"]
+
+
+def lose_efa_traffic(number: int, node: Node) -> None:
+    if number == 0:
+        node.fit(replace(SOUND, efa_traffic=False))
+
+
 def lose_a_device(node: Node) -> None:
     node.fit(BROKEN)
     node.set_environment(IMPATIENCE)
@@ -56,7 +67,10 @@ def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
 def with_torchrun(_number: int, node: Node) -> None:
     """Put PyTorch's own torchrun beside the stand-in of the framework."""
     node.shared += torch_folders()
-    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", f'#!/bin/sh\nexec {TORCH}/bin/torchrun "$@"\n')
+    # That of trn-node needs NeuronCores, and keeps its stand-in.
+    stand_in = f'case "$*" in *all_reduce.py*) exec {PLACE_ON_NODE}/torchrun.py "$@" ;; esac'
+    script = f'#!/bin/sh\n{stand_in}\nexec {TORCH}/bin/torchrun "$@"\n'
+    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
     (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
 
 
@@ -92,6 +106,12 @@ def _gone_at_the_end() -> Iterator[None]:
 def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
     assert len(nodes) == NODES
+
+
+def test_the_nodes_have_computed_together(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+    found = {check["found"] for node in nodes.values() for check in checks_of(node) if "internode" in check["name"]}
+    assert found == {f"correct over {NODES} nodes, 88.0 GB/s at 256 MiB"}
+    assert lab
 
 
 def test_each_node_ran_the_user_data_that_ec2_resolved(nodes: Mapping[str, Node]) -> None:
@@ -156,6 +176,15 @@ def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hyper
     run = deploy(nodes="1")
     assert run.code == 0, run.trouble
     assert hypervisor.started == 1 + 1
+
+
+@pytest.mark.usefixtures("_gone_at_the_end")
+def test_the_one_node_of_three_whose_packets_get_lost_is_replaced(lab: Laboratory, hypervisor: Hypervisor) -> None:
+    hypervisor.prepare(lose_efa_traffic)
+    run = deploy(nodes="3")
+    assert run.code == 0, run.trouble
+    assert hypervisor.started == 3 + 1
+    assert output(lab, "Fleet") == "3 of 3 nodes proven"
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
