@@ -54,7 +54,7 @@ class NodeKeeper(Construct):
                 "RECORDS_PREFIX": records.prefix,
             },
         )
-        self.arn = function.arn
+        self.arn, self.function_name = function.arn, function.function.ref
         records.grant_read(function)
         function.allow(actions=["s3:PutObject"], resources=[records.roster_arn])
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])

@@ -1,10 +1,11 @@
-"""What ends a pilot in time, and within its budget."""
+"""What ends a pilot in time, and within its budget, and who hears when that fails."""
 
-from aws_cdk import Stack
+from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from trainium_cdk.function_alarm import FunctionAlarm
 from trainium_cdk.justification import justify
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.pilot_budget import PilotBudget, budget_name
@@ -15,6 +16,8 @@ from trainium_core.plan import Plan
 
 class Pilot(Construct):
     """The clock and the budget of a plan, as far as it asks for them, and the topic that both of them tell.
+
+    The topic also hears of a clock or keeper that fails.
 
     `topic` is the CDK object, `clock` the construct, None if nothing ends by itself.
     """
@@ -59,8 +62,19 @@ class Pilot(Construct):
                 spent = _topic(self, "Spent")
                 self.clock.hear(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
-                _let_budgets_publish(topic)
+                _let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             PilotBudget(self, "Budget", plan=plan, notices=self.topic, spent=spent)
+        self._tell_of_failures(keeper)
+
+    def _tell_of_failures(self, keeper: NodeKeeper | None) -> None:
+        _let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        if self.clock is not None:
+            ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may not come."
+            name = self.clock.function_name
+            FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic=self.topic)
+        if keeper is not None:
+            keeping = "The keeper of the nodes fails: failed nodes are not replaced, and jobs may get no notice."
+            FunctionAlarm(self, "KeeperFails", function_name=keeper.function_name, what=keeping, topic=self.topic)
 
 
 def _topic(scope: Construct, construct_id: str) -> sns.Topic:
@@ -70,18 +84,19 @@ def _topic(scope: Construct, construct_id: str) -> sns.Topic:
     return topic
 
 
-def _let_budgets_publish(topic: sns.Topic) -> None:
-    # Source: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications.
-    stack = Stack.of(topic)
-    service: iam.IPrincipal = iam.ServicePrincipal("budgets.amazonaws.com")  # pyright: ignore[reportAssignmentType]
+def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
+    """Let a service publish for this account. source: the end of the ARNs of what sends, from the service's name on."""
+    # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch User
+    # Guide, notifying users on alarm changes.
+    principal: iam.IPrincipal = iam.ServicePrincipal(f"{service}.amazonaws.com")  # pyright: ignore[reportAssignmentType]
     topic.add_to_resource_policy(
         iam.PolicyStatement(
-            principals=[service],
+            principals=[principal],
             actions=["sns:Publish"],
             resources=[topic.topic_arn],
             conditions={
-                "StringEquals": {"aws:SourceAccount": stack.account},
-                "ArnLike": {"aws:SourceArn": f"arn:{stack.partition}:budgets::{stack.account}:*"},
+                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
             },
         )
     )

@@ -18,7 +18,7 @@ from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_runtime.naming import CLUSTER_TAG, NOTIFIED_TAG, STOPPED_TAG
+from trainium_runtime.naming import CLUSTER_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 
 class PilotClock(Construct):
@@ -68,12 +68,12 @@ class PilotClock(Construct):
                 "ASLEEP": sleep.asleep if sleep else "false",
             },
         )
-        self.arn = function.arn
+        self.arn, self.function_name = function.arn, function.function.ref
         function.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic.topic_arn])
         function.allow(
             actions=["sns:TagResource", "sns:UntagResource"],
             resources=[topic.topic_arn],
-            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG]}},
+            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG]}},
         )
         on_stack = ["cloudformation:DescribeStacks"]
         if plan.pilot.ends_action == "destroy":

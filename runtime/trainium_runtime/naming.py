@@ -18,5 +18,8 @@ NODE_REASON_TAG = "trn:reason"
 STOPPED_TAG = "trn:stopped"
 """Tag on the topic of a pilot: why its clock lets there be no nodes."""
 
+SPENT_TAG = "trn:spent"
+"""Tag on the topic of a pilot: the budget that is spent, and since when."""
+
 NOTIFIED_TAG = "trn:told"
 """Tag on the topic of a pilot: what was last told of its end."""

@@ -3,7 +3,7 @@
 A pure function of what is known now: whoever asks twice, late or out of order gets what is right then.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainium_runtime.facts import facts
@@ -33,11 +33,32 @@ class CapacityBlock:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpentBudget:
+    """A budget of so many US dollars that AWS Budgets said is spent, and when it said so first."""
+
+    usd: int
+    since: datetime
+
+    @classmethod
+    def from_text(cls, text: str) -> "SpentBudget":
+        """Read what `str` gives. Raises ValueError for anything else."""
+        usd, _, since = text.partition(" since ")
+        return cls(usd=int(usd), since=datetime.fromisoformat(since))
+
+    def __str__(self) -> str:
+        return f"{self.usd} since {utc_text(self.since)}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What earlier looks left behind. told: the last that was told of the end; stopped: why there are no nodes."""
+    """What earlier looks left behind.
+
+    told: the last that was told of the end. stopped: why there are no nodes. spent: the budget that was spent.
+    """
 
     told: str | None = None
     stopped: str | None = None
+    spent: SpentBudget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +66,7 @@ class ClockDecision:
     """nodes: how many are right now. why: a sentence. stopped: what to remember of why there are none.
 
     warn_of: the end that somebody is to be told of now. notice: what jobs are to be told of now. ended: when the pilot
-    did. delete: whether the stack is to go, once the nodes are gone.
+    did. delete: whether the stack is to go, once the nodes are gone. spent: the budget to remember as spent.
     """
 
     nodes: int
@@ -55,6 +76,7 @@ class ClockDecision:
     notice: "StopNotice | None" = None
     ended: datetime | None = None
     delete: bool = False
+    spent: SpentBudget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,24 +96,41 @@ def clock_decision(
     asleep: bool,
     memory: Memory,
     budget_reached: bool = False,
+    nodes_wanted: bool = True,
 ) -> ClockDecision:
     """Decide. deployed: when the stack was created. budget_reached: AWS Budgets just said that the budget is spent.
 
-    block: None when there is none, or none that EC2 knows any more.
+    block: None when there is none, or none that EC2 knows any more. nodes_wanted: whether the group is to have nodes
+    now: without any, nobody needs notice.
     """
+    spent = _spent(terms, memory, now, reached=budget_reached)
+    decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
+    return replace(decision, spent=spent)
+
+
+def _decide(
+    now: datetime,
+    terms: PilotTerms,
+    deployed: datetime,
+    block: CapacityBlock | None,
+    *,
+    asleep: bool,
+    memory: Memory,
+    spent: SpentBudget | None,
+    wanted: bool,
+) -> ClockDecision:
     ends = terms.ends.instant(deployed) if terms.ends else None
     if ends and ends <= now:
         why, stopped = f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}"
         return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
     warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.told != warning_of(ends) else None
-    spent = f"budget {terms.budget_usd}"
-    if terms.budget_usd is not None and (budget_reached or memory.stopped == spent):
-        return _stop(f"the budget of ${terms.budget_usd:,} is spent", spent, warn_of=warned_of)
+    if spent and (now >= _stop_of(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
+        return _stop(_why_spent(spent), _stopped_by(spent), warn_of=warned_of)
     if asleep:
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
     if terms.in_capacity_block and (reason := _outside(block, now)):
         return _stop(reason, "capacity block", warn_of=warned_of)
-    notice = _notice(ends, block if terms.in_capacity_block else None, now)
+    notice = _notice(ends, block if terms.in_capacity_block else None, spent, now)
     return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of, notice=notice)
 
 
@@ -118,17 +157,45 @@ def stops_before_block_end() -> timedelta:
     return timedelta(minutes=termination + known["pilot"]["minutes_before_termination_of_block"])
 
 
-def _notice(ends: datetime | None, block: CapacityBlock | None, now: datetime) -> StopNotice | None:
+def minutes_of_notice() -> timedelta:
+    """How long before their nodes stop jobs are told."""
+    return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
+
+
+def _spent(terms: PilotTerms, memory: Memory, now: datetime, *, reached: bool) -> SpentBudget | None:
+    """The plan's budget, if it is spent; one that was raised since is not."""
+    if terms.budget_usd is None:
+        return None
+    if memory.spent and memory.spent.usd == terms.budget_usd:
+        return memory.spent
+    spent = SpentBudget(usd=terms.budget_usd, since=now)
+    return spent if reached or memory.stopped == _stopped_by(spent) else None
+
+
+def _why_spent(spent: SpentBudget) -> str:
+    return f"the budget of ${spent.usd:,} is spent"
+
+
+def _stopped_by(spent: SpentBudget) -> str:
+    return f"budget {spent.usd}"
+
+
+def _stop_of(spent: SpentBudget) -> StopNotice:
+    return StopNotice(at=spent.since + minutes_of_notice(), reason=_why_spent(spent))
+
+
+def _notice(
+    ends: datetime | None, block: CapacityBlock | None, spent: SpentBudget | None, now: datetime
+) -> StopNotice | None:
     """Of the first moment at which nodes stop, once it is near."""
-    coming: list[StopNotice] = []
+    coming: list[StopNotice] = [_stop_of(spent)] if spent else []
     if ends:
         coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
     if block:
         of_block = f"Capacity Block {block.block_id} ends at {utc_text(block.ends)}; nodes stop before"
         coming.append(StopNotice(at=block.ends - stops_before_block_end(), reason=of_block))
     first = min(coming, key=lambda notice: notice.at, default=None)
-    early = timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
-    return first if first and now >= first.at - early else None
+    return first if first and now >= first.at - minutes_of_notice() else None
 
 
 def _outside(block: CapacityBlock | None, now: datetime) -> str | None:

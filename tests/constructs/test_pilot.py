@@ -93,7 +93,11 @@ def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -
     topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
-    assert set(statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {"trn:stopped", "trn:told"}
+    assert set(statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {
+        "trn:stopped",
+        "trn:told",
+        "trn:spent",
+    }
 
 
 def test_the_clock_may_call_the_keeper_of_the_nodes_and_nothing_else() -> None:
@@ -240,10 +244,37 @@ def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[s
     policies = template.resources("AWS::SNS::TopicPolicy").values()
     assert len(policies) == len(template.resources("AWS::SNS::Topic"))
     for policy in policies:
-        deny, allow = policy["Properties"]["PolicyDocument"]["Statement"]
+        deny, allow, *_ = policy["Properties"]["PolicyDocument"]["Statement"]
         assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
         assert allow["Principal"] == {"Service": "budgets.amazonaws.com"}
         assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "failing"),
+    [(ENDS, {"PilotClock", "Keeper"}), (STOPS, {"PilotClock", "Keeper"}), ({"budget_usd": 500}, {"Keeper"})],
+    ids=str,
+)
+def test_a_clock_or_keeper_that_fails_is_told_to_the_topic_of_the_pilot(
+    settings: dict[str, Any], failing: set[str]
+) -> None:
+    template = cluster_template(**settings)
+    topic, _ = the(template, "AWS::SNS::Topic", "Notices")
+    alarms = [alarm["Properties"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()]
+    functions = {the(template, FUNCTION, name)[0] for name in failing}
+    assert {alarm["Dimensions"][0]["Value"]["Ref"] for alarm in alarms} == functions
+    assert all((alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors") for alarm in alarms)
+    assert all(as_text(address) == f"${{{topic}}}" for alarm in alarms for address in alarm["AlarmActions"])
+    policies = [policy["Properties"] for policy in template.resources("AWS::SNS::TopicPolicy").values()]
+    (policy,) = (policy for policy in policies if as_text(policy["Topics"][0]) == f"${{{topic}}}")
+    (allow,) = (
+        s
+        for s in policy["PolicyDocument"]["Statement"]
+        if s.get("Principal") == {"Service": "cloudwatch.amazonaws.com"}
+    )
+    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    source = as_text(allow["Condition"]["ArnLike"]["aws:SourceArn"])
+    assert source.endswith(":cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*")
 
 
 def test_a_budget_is_made_once_its_topics_take_its_messages() -> None:

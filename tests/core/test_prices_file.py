@@ -60,7 +60,7 @@ def test_no_trainium2_has_an_on_demand_price_in_the_snapshot() -> None:
 
 
 def test_every_product_of_the_file_has_a_unit_that_the_arithmetic_knows() -> None:
-    assert {product.unit for product in products().values()} == {"hour", "GB", "GB-month", "GiBps-mo"}
+    assert {product.unit for product in products().values()} == {"hour", "GB", "GB-month", "GiBps-mo", "alarm-month"}
 
 
 def test_a_price_of_ones_own_is_read_with_its_source(tmp_path: Path) -> None:

@@ -149,13 +149,18 @@ def test_a_pilot_that_ended_stands_without_nodes_until_it_is_extended(account: A
     pilot.destroy()
 
 
-def test_a_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock: MovableClock) -> None:
+def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
+    account: Account, clock: MovableClock
+) -> None:
     pilot = a_pilot(account, clock, budget_usd=500, budget_action="stop")
     sns = account.aws.client("sns")
     (topic,) = [arn for arn in account.cluster().ids("AWS::SNS::Topic") if "Spent" in arn]
     sns.publish(TopicArn=topic, Message="Budget Name: another one")
     assert pilot.nodes == 2
     sns.publish(TopicArn=topic, Message="Budget Name: TrnClusterStack-trn-pilot-us-west-2-stop\nAlert Type: ACTUAL")
+    assert pilot.told_to_jobs(patience=30) == ["pilot-stop"]
+    assert pilot.nodes == 2
+    clock.forward(minutes=15 + LOOK)
     assert pilot.nodes == 0
     clock.forward(minutes=LOOK)
     assert pilot.nodes == 0

@@ -13,6 +13,8 @@ from trainium_runtime.pilot_clock import (
     ClockDecision,
     Memory,
     PilotTerms,
+    SpentBudget,
+    StopNotice,
     clock_decision,
     stops_before_block_end,
     warning_of,
@@ -141,11 +143,37 @@ def test_there_is_time_for_several_looks_between_word_to_the_jobs_and_the_end() 
     assert known["minutes_of_notice"] >= 3 * known["minutes_between_looks"]
 
 
-def test_a_spent_budget_stops_the_nodes_and_is_remembered() -> None:
-    stopped = decision(1, terms(budget_usd=500), budget_reached=True)
-    assert (stopped.nodes, stopped.why) == (0, "the budget of $500 is spent")
-    assert decision(2, terms(budget_usd=500), memory=Memory(stopped=stopped.stopped)).nodes == 0
-    assert decision(2, terms(budget_usd=600), memory=Memory(stopped=stopped.stopped)).nodes == 2
+def test_a_spent_budget_gives_notice_first_and_then_stops_the_nodes() -> None:
+    early = timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
+    first = decision(1, terms(budget_usd=500), budget_reached=True)
+    assert first.nodes == 2
+    assert first.notice == StopNotice(at=DEPLOYED + timedelta(hours=1) + early, reason="the budget of $500 is spent")
+    later = decision(1.2, terms(budget_usd=500), memory=Memory(spent=first.spent))
+    assert (later.nodes, later.notice) == (2, first.notice)
+    stopped = decision(1.25, terms(budget_usd=500), memory=Memory(spent=first.spent))
+    assert (stopped.nodes, stopped.why, stopped.spent) == (0, "the budget of $500 is spent", first.spent)
+
+
+def test_a_spent_budget_is_remembered_until_it_is_raised() -> None:
+    memory = Memory(stopped="budget 500", spent=SpentBudget(usd=500, since=DEPLOYED + timedelta(hours=1)))
+    assert decision(2, terms(budget_usd=500), memory=memory).nodes == 0
+    raised = decision(2, terms(budget_usd=600), memory=memory)
+    assert (raised.nodes, raised.spent) == (2, None)
+
+
+def test_no_nodes_are_launched_for_the_time_of_a_notice() -> None:
+    assert decision(1, terms(budget_usd=500), budget_reached=True, nodes_wanted=False).nodes == 0
+
+
+def test_a_pilot_that_ends_before_the_notice_of_a_spent_budget_does_ends_then() -> None:
+    found = decision(99.9, terms(100, budget_usd=500), budget_reached=True).notice
+    assert found is not None
+    assert found.at == DEPLOYED + timedelta(hours=100)
+
+
+@given(spent=st.builds(SpentBudget, usd=st.integers(1), since=st.datetimes(timezones=st.just(UTC))))
+def test_a_spent_budget_is_read_as_it_was_written(spent: SpentBudget) -> None:
+    assert SpentBudget.from_text(str(spent)) == spent
 
 
 def test_a_budget_that_does_not_stop_stops_nothing() -> None:
@@ -157,10 +185,12 @@ known_things = st.fixed_dictionaries(
         "block": st.sampled_from([None, BLOCK]),
         "asleep": st.booleans(),
         "budget_reached": st.booleans(),
+        "nodes_wanted": st.booleans(),
         "memory": st.builds(
             Memory,
             told=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
             stopped=st.sampled_from([None, "budget 500", "capacity block", "end 2026-11-21T12:00Z"]),
+            spent=st.sampled_from([None, *(SpentBudget(usd=usd, since=DEPLOYED) for usd in (400, 500))]),
         ),
     }
 )

@@ -16,7 +16,7 @@ from trainium_core.prices.quotes import Quotes, quotes
 PILOT_HOURS = 8
 """Length of a pilot unless somebody says otherwise: a working day."""
 
-_BY_THE_MONTH = ("GB-month", "GiBps-mo")
+_BY_THE_MONTH = ("GB-month", "GiBps-mo", "alarm-month")
 _NOTHING = Decimal(0)
 _CENT = Decimal("0.01")
 

@@ -40,6 +40,13 @@ def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[
         yield cost_item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
 
 
+def alarms_item(plan: Plan, count: int) -> Iterator[CostItem]:
+    """Alarms on metrics of CloudWatch, at their usual resolution."""
+    if count:
+        what = f"{count} CloudWatch alarm{'s' if count > 1 else ''}"
+        yield cost_item(plan, what, "alarm", "AWS::CloudWatch::Alarm", "always", count)
+
+
 def cost_item(
     plan: Plan,
     what: str,

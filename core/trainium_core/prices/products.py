@@ -11,7 +11,7 @@ from trainium_core.facts import DATA
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Something with a price for each `unit`: an hour, a GB, a GB-month or a GiBps-mo.
+    """Something with a price for each `unit`: an hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
 
     One price for each instance type, or one for all.
 

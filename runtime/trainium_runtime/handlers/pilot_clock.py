@@ -68,8 +68,8 @@ class Clock:
         decision = self._decide(snapshot, budget_reached=self._says_spent(event))
         _print(nodes=decision.nodes, why=decision.why, there=snapshot.wanted)
         troubles = [notices.trouble] if notices.trouble else []
-        steps = (self._remember_stop, self._stop, self._start, self._warn, self._notify_jobs, self._tell_of_nodes_left)
-        for step in (*steps, self._tell_of_deletion, self._delete):
+        steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
+        for step in (*steps, self._tell_of_nodes_left, self._tell_of_deletion, self._delete):
             try:
                 step(decision, snapshot)
             except Exception as error:  # one thing that cannot be done keeps none of the others from being done
@@ -90,6 +90,7 @@ class Clock:
             asleep=self._settings["ASLEEP"] == "true",
             memory=snapshot.notices.memory,
             budget_reached=budget_reached,
+            nodes_wanted=snapshot.wanted > 0,
         )
 
     def _says_spent(self, event: Mapping[str, Any]) -> bool:
@@ -109,6 +110,21 @@ class Clock:
             snapshot.notices.publish(
                 "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on()
             )
+
+    def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+        before = snapshot.notices.memory.spent
+        try:
+            snapshot.notices.remember_spent(decision.spent)
+        except Exception:
+            if decision.spent and snapshot.wanted:  # or no later look would stop the nodes
+                self._resize(0)
+            raise
+        if decision.spent and decision.spent != before and decision.notice:
+            at = utc_text(decision.notice.at.replace(microsecond=0))
+            soon = (
+                f"The nodes are terminated at {at}: {decision.notice.reason}. Until then jobs can save what they have."
+            )
+            snapshot.notices.publish("nodes stop soon", soon, self._how_to_go_on())
 
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         if not decision.nodes or not snapshot.group:

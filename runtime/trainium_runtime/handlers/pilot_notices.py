@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_runtime.naming import NOTIFIED_TAG, STOPPED_TAG
-from trainium_runtime.pilot_clock import Memory
+from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
+from trainium_runtime.pilot_clock import Memory, SpentBudget
 
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
@@ -23,10 +23,11 @@ class PilotNotices:
     def _recall(self) -> tuple[Memory, Exception | None]:
         try:
             tags = self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"]
+            said = {tag["Key"]: tag["Value"] for tag in tags}
+            spent = SpentBudget.from_text(said[SPENT_TAG]) if SPENT_TAG in said else None
         except Exception as error:  # nodes stop at the end, whatever is remembered
             return Memory(), error
-        said = {tag["Key"]: tag["Value"] for tag in tags}
-        return Memory(told=said.get(NOTIFIED_TAG), stopped=said.get(STOPPED_TAG)), None
+        return Memory(told=said.get(NOTIFIED_TAG), stopped=said.get(STOPPED_TAG), spent=spent), None
 
     def publish(self, subject: str, *sentences: str) -> None:
         self._sns.publish(
@@ -44,6 +45,15 @@ class PilotNotices:
     def remember_stop(self, stopped: str) -> None:
         if self.memory.stopped != stopped:
             self._remember(STOPPED_TAG, stopped)
+
+    def remember_spent(self, spent: SpentBudget | None) -> None:
+        """None: the budget is not spent, or not any more."""
+        if spent == self.memory.spent:
+            return
+        if spent:
+            self._remember(SPENT_TAG, str(spent))
+        else:
+            self._sns.untag_resource(ResourceArn=self._topic, TagKeys=[SPENT_TAG])
 
     def forget_stop(self) -> None:
         if self.memory.stopped is not None:

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from tests.runtime.handlers.conftest import REGION, Partly
 from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
 from trainium_runtime.handlers.pilot_clock import GATE_EVENT, Clock
-from trainium_runtime.naming import NOTIFIED_TAG, STOPPED_TAG
+from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0"
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
@@ -243,14 +243,37 @@ def spent(name: str) -> dict[str, Any]:
     return {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": message}}]}
 
 
+BUDGETED = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
+
+
+def test_a_spent_budget_gives_notice_to_jobs_and_to_people_and_then_stops_the_nodes(
+    look: Look, keeper: Keeper, heard: Callable[[], list[Any]]
+) -> None:
+    for event in (spent(BUDGET), SCHEDULE, spent(BUDGET)):
+        look(1, event, **BUDGETED)
+    assert (desired(), tags()) == (2, {SPENT_TAG: "500 since 2026-11-21T13:00Z"})
+    assert keeper.told[0]["pilot-stop"]["at"] == "2026-11-21T13:15:00Z"
+    look(1.25, **BUDGETED)
+    assert (desired(), tags()[STOPPED_TAG]) == (0, "budget 500")
+    soon, stopped = heard()
+    assert (soon["Subject"], stopped["Subject"]) == ("trn-pilot nodes stop soon", "trn-pilot nodes stopped")
+    assert "terminated at 2026-11-21T13:15Z: the budget of $500 is spent" in soon["Message"]
+
+
 def test_a_spent_budget_stops_the_nodes_until_it_is_raised(look: Look) -> None:
-    known = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
-    look(1, spent(BUDGET), **known)
-    assert (desired(), tags()) == (0, {STOPPED_TAG: "budget 500"})
-    look(2, **known)
+    look(1, spent(BUDGET), **BUDGETED)
+    for hours in (1.25, 2):
+        look(hours, **BUDGETED)
+        assert desired() == 0
+    look(3, **{**BUDGETED, "BUDGET_USD": "600"})
+    assert (desired(), tags()) == (2, {})
+
+
+def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(look: Look) -> None:
+    refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
+    with pytest.raises(ExceptionGroup):
+        look(1, spent(BUDGET), clients={"sns": Partly(client("sns"), tag_resource=refused)}, **BUDGETED)
     assert desired() == 0
-    look(3, **{**known, "BUDGET_USD": "600"})
-    assert desired() == 2
 
 
 @pytest.mark.parametrize("event", [spent("another"), {"Records": [{}]}, {"Records": []}, {}])

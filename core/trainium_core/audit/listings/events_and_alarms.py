@@ -1,10 +1,15 @@
 """What watches the clock, the events, the metrics and the money: rules, schedules, topics, alarms, budgets."""
 
+from decimal import Decimal
+
 from trainium_core.audit.listings.listing import Entry, Listing, Location
-from trainium_core.audit.resource import BY_USE, Charge, Resource
+from trainium_core.audit.resource import BY_USE, Charge, ChargedItem, Resource
 
 BUDGETS_REGION = "us-east-1"
 """Budgets have one endpoint for all regions."""
+
+_SHORTEST_USUAL_PERIOD = 60
+"""Seconds; an alarm of shorter ones is of high resolution, and has another price (CloudWatch pricing)."""
 
 
 def _rule(entry: Entry, _location: Location) -> Resource | None:
@@ -34,7 +39,13 @@ def _topic(entry: Entry, _location: Location) -> Resource:
 def _alarm(entry: Entry, _location: Location) -> Resource:
     name, arn = entry["AlarmName"], entry["AlarmArn"]
     ids = frozenset([name, arn])
-    return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=Charge(unpriced="an alarm"))
+    return Resource(name=name, arn=arn, ids=ids, state=entry.get("StateValue", ""), charge=_alarm_charge(entry))
+
+
+def _alarm_charge(entry: Entry) -> Charge:
+    if "MetricName" in entry and entry.get("Period", 0) >= _SHORTEST_USUAL_PERIOD:
+        return Charge(items=(ChargedItem(product="alarm", quantity=Decimal(1)),))
+    return Charge(unpriced="an alarm on several metrics, or of high resolution")
 
 
 def _budget(entry: Entry, location: Location) -> Resource:

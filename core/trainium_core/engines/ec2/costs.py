@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from trainium_core.costs.items import Billed, CostItem, cost_item, network_items
+from trainium_core.costs.items import Billed, CostItem, alarms_item, cost_item, network_items
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.sections.file_systems import NEW_EFS
@@ -17,6 +17,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
         *_storage(plan),
         *_file_systems(plan),
         *network_items(plan, plan.network.effective_egress),
+        *alarms_item(plan, plan.ends_by_itself + (plan.ends_by_itself or plan.pilot.budget_usd is not None)),
     )
 
 

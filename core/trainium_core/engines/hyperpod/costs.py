@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.costs.items import CostItem, always, cost_item, network_items
+from trainium_core.costs.items import CostItem, alarms_item, always, cost_item, network_items
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.plan import Plan
@@ -23,6 +23,7 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     if plan.network.vpc_id is None:
         yield from always(network_items(plan, plan.network.egress or "nat-gateway"))
+    yield from alarms_item(plan, int(plan.pilot.ends is not None))
 
 
 def cost_notes(plan: Plan) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.costs.items import CostItem, always, cost_item, network_items
+from trainium_core.costs.items import CostItem, alarms_item, always, cost_item, network_items
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.plan import Plan
@@ -18,6 +18,7 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     if plan.section(SageMakerSettings).vpc and plan.network.vpc_id is None:
         yield from always(network_items(plan, plan.network.egress or "none"))
+    yield from alarms_item(plan, 1)
 
 
 def cost_notes(_: Plan) -> Iterator[str]:
