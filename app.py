@@ -28,7 +28,7 @@ def define(plan: Plan) -> None:
     app = App()
     for engine in ENGINES.values():
         if engine.key in plan.stacks:
-            pkgutil.resolve_name(engine.stack_class)(app, engine.stack_name, plan=plan)
+            pkgutil.resolve_name(engine.stack_class)(app, engine.construct_id, plan=plan)
     app.synth()
 
 

@@ -16,6 +16,7 @@ from demo.tour import show_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import console
 from trainium_core import Plan, PlanError
+from trainium_core.engines.ec2 import EC2
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_core.plan.context import plan_from_cdk
 from trainium_local.environment import ACCOUNT_ID, NotTheEmbeddedAwsError
@@ -95,7 +96,7 @@ class Demo:
             moments["deployed"] = take_inventory(aws.client)
 
             self._title("Look at what now exists, as the services themselves tell it")
-            cluster = DeployedCluster(aws.client, STACK_NAME)
+            cluster = DeployedCluster(aws.client, self._plan.stack_names[EC2.key])
             show_cluster(self._terminal, cluster)
             self._say("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")
 

@@ -3,9 +3,12 @@
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
+from stacks.end_output import add_end
 from trainium_cdk import HyperPod
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
+from trainium_core.naming import stack_name
+from trainium_core.nodes.next_steps import destroy_command
 
 
 class HyperPodStack(Stack):
@@ -15,6 +18,7 @@ class HyperPodStack(Stack):
         super().__init__(
             scope,
             construct_id,
+            stack_name=stack_name(construct_id, plan.cluster_name),
             env=Environment(region=plan.region),
             description=f"SageMaker HyperPod cluster of AWS Trainium, {plan.cluster_name}",
         )
@@ -25,9 +29,10 @@ class HyperPodStack(Stack):
             ("ClusterArn", "The HyperPod cluster", pod.cluster.attr_cluster_arn),
             ("Nodes", "Shows the instances and their health", nodes),
             ("CompileCache", "Where compiled graphs are kept", pod.cache.url),
-            ("Destroy", "Removes everything", f"cdk destroy {construct_id}"),
+            ("Destroy", "Removes everything", destroy_command(plan, construct_id)),
         ):
             CfnOutput(self, name, description=meaning, value=value)
         if pod.pilot is not None:
             topic = pod.pilot.topic.topic_arn
             CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
+        add_end(self, plan)

@@ -9,6 +9,8 @@ from trainium_cdk import SageMakerTraining
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.naming import stack_name
+from trainium_core.nodes.next_steps import destroy_command
 
 
 class SageMakerTrainingStack(Stack):
@@ -18,6 +20,7 @@ class SageMakerTrainingStack(Stack):
         super().__init__(
             scope,
             construct_id,
+            stack_name=stack_name(construct_id, plan.cluster_name),
             env=Environment(region=plan.region),
             description=f"SageMaker training on AWS Trainium, {plan.cluster_name}",
         )
@@ -26,11 +29,11 @@ class SageMakerTrainingStack(Stack):
         key = plan.section(SageMakerSettings).kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)
-        for name, meaning, value in _outputs(training, construct_id):
+        for name, meaning, value in _outputs(training, destroy_command(plan, construct_id)):
             CfnOutput(self, name, description=meaning, value=value)
 
 
-def _outputs(training: SageMakerTraining, stack_name: str) -> Iterator[tuple[str, str, str]]:
+def _outputs(training: SageMakerTraining, destroy: str) -> Iterator[tuple[str, str, str]]:
     yield "RoleArn", "Role that training jobs run with", training.execution.role.role_arn
     yield "SourceUrl", "Where the source of a job is uploaded to", training.store.source_url
     yield "OutputUrl", "Where a job leaves its model", training.store.output_url
@@ -42,4 +45,4 @@ def _outputs(training: SageMakerTraining, stack_name: str) -> Iterator[tuple[str
     yield "ImageUri", "Container image for PyTorch on Neuron", training.image_uri
     yield "StateMachineArn", "Runs a job, waits for capacity and stops it at the budget", training.state_machine.arn
     yield "TopicArn", "Told of failed jobs and of the end of each run", training.alerts.topic.topic_arn
-    yield "Destroy", "Removes everything but what was told to stay", f"cdk destroy {stack_name}"
+    yield "Destroy", "Removes everything but what was told to stay", destroy

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from trainium_core import Plan, PlanError
-from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS
 
 _LISTING = (["ls"], ["list"])
 _GENERATIONS = 5
@@ -27,8 +27,8 @@ def with_selected_stacks(plan: Plan, command_line: Sequence[str]) -> Plan:
     """
     words = [word for word in command_line if re.search("[A-Za-z]", word) and not word.startswith("-")]
     if words[:1] in _LISTING:
-        return _with_stacks(plan, [key for key in STACK_NAMES if _allows(plan, key)])
-    named = [key for key, name in STACK_NAMES.items() if any(fnmatchcase(name, word) for word in words)]
+        return _with_stacks(plan, [key for key in CONSTRUCT_IDS if _allows(plan, key)])
+    named = [key for key, name in CONSTRUCT_IDS.items() if any(fnmatchcase(name, word) for word in words)]
     return _with_stacks(plan, named) if named else plan
 
 

@@ -3,10 +3,11 @@
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
+from stacks.end_output import add_end
 from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
-from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, stack_name
 from trainium_core.nodes.next_steps import next_steps
 
 
@@ -17,13 +18,14 @@ class TrnClusterStack(Stack):
         super().__init__(
             scope,
             construct_id,
+            stack_name=stack_name(construct_id, plan.cluster_name),
             env=Environment(region=plan.region),
             description=f"AWS Trainium cluster {plan.cluster_name}",
         )
         cluster = TrainiumCluster(self, "Cluster", plan=plan, sleep=SleepSwitch(self, "SleepSwitch"))
         tag_all(self, plan)
         steps = next_steps(
-            plan, group_name=cluster.fleet.group.ref, cache_url=cluster.cache.url, stack_name=construct_id
+            plan, group_name=cluster.fleet.group.ref, cache_url=cluster.cache.url, construct_id=construct_id
         )
         for step in steps:
             CfnOutput(self, step.name, description=step.meaning, value=step.value)
@@ -33,4 +35,5 @@ class TrnClusterStack(Stack):
         if cluster.fleet.pilot is not None:
             topic = cluster.fleet.pilot.topic.topic_arn
             CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
+        add_end(self, plan)
         CfnOutput(self, FLEET_OUTPUT, description="What the nodes reported", value=cluster.fleet.gate.summary)

@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stacks_option
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stacks_of_cluster, stacks_option
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.audit import Audit, Verdict, audit
@@ -45,7 +45,7 @@ def audit_command(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
-        found = _ask(plan, stacks)
+        found = _ask(plan, stacks_of_cluster(plan, stacks))
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})

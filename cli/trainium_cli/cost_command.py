@@ -12,7 +12,7 @@ from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.costs.estimate import PILOT_HOURS, Estimate, sales_warning
 from trainium_core.costs.estimate import estimate as estimate_cost
 from trainium_core.costs.stacks import stack_cost_items
-from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Origin, Prices
 
@@ -53,7 +53,7 @@ def _aws(region: str) -> Prices:
 
 def _show(plan: Plan, estimated: Estimate) -> None:
     out = console()
-    stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(STACK_NAMES[stack] for stack in plan.stacks)}"
+    stacks = "" if plan.stacks == ("cluster",) else f": {', '.join(CONSTRUCT_IDS[stack] for stack in plan.stacks)}"
     out.print(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}{stacks}", style="bold")
     out.print("US dollars by list price, before tax and discounts.\n")
     sources = sources_of(estimated)

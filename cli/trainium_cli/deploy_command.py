@@ -11,7 +11,6 @@ from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.waiting import waiting
-from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.runner import CHECKS, preflight
@@ -40,6 +39,5 @@ def deploy(overrides: tuple[str, ...], cdk_json: Path | None, suppressed: frozen
     if code is not ExitCode.OK:
         click.echo("Nothing was deployed.", err=True)
         raise click.exceptions.Exit(code)
-    stacks = [STACK_NAMES[key] for key in plan.stacks]
-    ended = deploy_stacks(stacks, region=plan.region, overrides=overrides, folder=folder, yes=yes)
+    ended = deploy_stacks(plan, plan.stacks, overrides=overrides, folder=folder, yes=yes)
     raise click.exceptions.Exit(ended)

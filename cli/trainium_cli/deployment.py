@@ -8,6 +8,8 @@ import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.plan import Plan
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_runtime.errors import UnavailableError
@@ -33,13 +35,19 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def deploy_stacks(stacks: Sequence[str], *, region: str, overrides: Sequence[str], folder: Path, yes: bool) -> ExitCode:
-    """Deploy stacks; on failure tell why. yes: nobody is asked anything."""
+def deploy_stacks(plan: Plan, engines: Sequence[str], *, overrides: Sequence[str], folder: Path, yes: bool) -> ExitCode:
+    """Deploy the stacks of engines; on failure tell why. yes: nobody is asked anything."""
     program = find_cdk(folder)
-    account = AwsStackEvents(region)
+    stacks = [plan.stack_names[key] for key in engines]
+    account = AwsStackEvents(plan.region)
     before = _last_events(account, stacks)
     context = [word for override in overrides for word in ("--context", override)]
-    arguments = ["deploy", *stacks, *context, *(("--require-approval", "never") if yes else ())]
+    arguments = [
+        "deploy",
+        *(CONSTRUCT_IDS[key] for key in engines),
+        *context,
+        *(("--require-approval", "never") if yes else ()),
+    ]
     run = CdkRun(program, arguments, folder)
     try:
         code = run.in_few_lines() if yes else run.in_terminal()

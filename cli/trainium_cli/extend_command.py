@@ -13,9 +13,9 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
+from trainium_core.engines.ec2 import EC2
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.registry import ENGINES
-from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.plan.pilot_end import read_pilot_end
@@ -28,8 +28,8 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
-_STACKS_THAT_END = tuple(engine.stack_name for engine in ENGINES.values() if engine.ends_with_pilot)
-"""Those with a clock."""
+_ENGINES_THAT_END = tuple(key for key, engine in ENGINES.items() if engine.ends_with_pilot)
+"""Those whose stacks have a clock."""
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
@@ -64,8 +64,9 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     account = AwsAccount(plan.region)
     try:
         with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
-            found = {name: account.deployed_stack(name) for name in _STACKS_THAT_END}
-            stacks = {name: stack for name, stack in found.items() if stack is not None}
+            names = [plan.stack_names[key] for key in _ENGINES_THAT_END]
+            asked = {name: account.deployed_stack(name) for name in names}
+            stacks = {name: stack for name, stack in asked.items() if stack is not None}
             kept = _kept_image(plan, stacks, account)
             estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
     except UnavailableError as error:
@@ -87,9 +88,10 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     cdk_json.write_text(after, encoding="utf-8")
     if not stacks:
-        click.echo(f"{STACK_NAME} is not deployed: `trn deploy` does that.")
+        click.echo(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
         raise click.exceptions.Exit(ExitCode.OK)
-    code = deploy_stacks(list(stacks), region=plan.region, overrides=(), folder=folder, yes=yes)
+    deployed = [key for key, name in plan.stack_names.items() if name in stacks]
+    code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes)
     if code is not ExitCode.OK:
         now = _ends_now(plan.pilot.ends, stacks)
         click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
@@ -98,7 +100,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
 
 def _kept_image(plan: Plan, stacks: Mapping[str, DeployedStack], account: Account) -> dict[str, str]:
     """Settings that pin the image of the nodes, where a deployment would take another one and replace them."""
-    cluster = stacks.get(STACK_NAME)
+    cluster = stacks.get(plan.stack_names[EC2.key])
     used = cluster.resolved.get(plan.ami) if cluster else None
     if used is None or account.parameter(plan.ami) == used:
         return {}
@@ -129,6 +131,6 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
-    if HYPERPOD.stack_name in stacks:
-        lines.append(f"What {HYPERPOD.stack_name} costs, by SageMaker's own prices, is not in it.")
+    if plan.stack_names[HYPERPOD.key] in stacks:
+        lines.append(f"What {HYPERPOD.construct_id} costs, by SageMaker's own prices, is not in it.")
     return "\n".join([*lines, ""])

@@ -7,8 +7,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
-from trainium_cli.sleep_switching import stack_option
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stack_of_cluster, stack_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.jobs.aws_jobs import AwsJobs
@@ -28,10 +27,11 @@ def job_cluster_options(command: Command) -> Command:
 
 
 def read_cluster(
-    cdk_json: Path | None, overrides: tuple[str, ...], stack: str, *, as_json: bool
+    cdk_json: Path | None, overrides: tuple[str, ...], given_stack: str | None, *, as_json: bool
 ) -> tuple[Plan, AwsJobs]:
     """The plan, and the jobs of its deployed cluster; ends the command where there is none."""
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    stack = stack_of_cluster(plan, given_stack)
     try:
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
             jobs = cluster_jobs(plan, stack)

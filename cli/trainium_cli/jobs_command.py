@@ -8,6 +8,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.job_report import attempt_lines, jobs_table, phases_table, state_as_json, state_rows
 from trainium_cli.job_submission import fetch_outputs
+from trainium_cli.plan_options import stack_of_cluster
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
@@ -30,7 +31,7 @@ def jobs(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
     as_json: bool,
-    stack: str,
+    stack: str | None,
 ) -> None:
     """List the jobs of the cluster, or show where the time of one went.
 
@@ -62,7 +63,7 @@ def jobs(
             console().print()
             console().print(phases)
     if outputs is not None:
-        fetch_outputs(plan, stack, job, outputs)
+        fetch_outputs(plan, stack_of_cluster(plan, stack), job, outputs)
 
 
 def _submitted(job_id: str) -> str:

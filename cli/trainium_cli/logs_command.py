@@ -26,7 +26,7 @@ def logs(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
     as_json: bool,
-    stack: str,
+    stack: str | None,
 ) -> None:
     """Show what a job has printed.
 

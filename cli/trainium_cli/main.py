@@ -43,6 +43,9 @@ COMMANDS = {
         attribute="image",
         summary="Show the image of the plan's nodes, and pin it.",
     ),
+    "list": LazyCommand(
+        module="trainium_cli.list_command", attribute="list_clusters", summary="Show every cluster of the account."
+    ),
     "deploy": LazyCommand(
         module="trainium_cli.deploy_command",
         attribute="deploy",

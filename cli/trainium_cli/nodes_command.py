@@ -10,10 +10,9 @@ from rich.live import Live
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.nodes_report import checks_table, nodes_table
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import plan_options, read_plan, stack_of_cluster, stack_option
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.deployed_nodes import Nodes
 from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
@@ -26,13 +25,18 @@ _PAUSE_S = 5
 
 @click.command()
 @plan_options
-@click.option("--stack", default=STACK_NAME, show_default=True, help="The stack of the cluster.")
+@stack_option
 @click.option("--node", "instance_id", metavar="ID", help="Show every check of one node, such as i-0123456789abcdef0.")
 @click.option(
     "--watch", is_flag=True, help="Go on until all are proven, or one is lost; with --json print the end only."
 )
 def nodes(
-    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str, instance_id: str | None, watch: bool
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    as_json: bool,
+    stack: str | None,
+    instance_id: str | None,
+    watch: bool,
 ) -> None:
     """Show every node of the deployed cluster, and what is wrong.
 
@@ -44,6 +48,7 @@ def nodes(
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")
     plan = read_plan(cdk_json, overrides, as_json=as_json)
+    stack = stack_of_cluster(plan, stack)
     account = AwsNodes(plan.region)
     try:
         if watch and not as_json and sys.stdout.isatty():
@@ -66,7 +71,7 @@ class NotDeployedError(Exception):
 def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     deployed = account.nodes(stack)
     if deployed is None:
-        raise NotDeployedError(f"there is no stack {stack} in {plan.region}: deploy it with cdk deploy {stack}")
+        raise NotDeployedError(f"there is no stack {stack} in {plan.region}: `trn deploy` makes it")
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 

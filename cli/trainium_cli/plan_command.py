@@ -7,7 +7,7 @@ import click
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json
-from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.engines.warnings import plan_warnings
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.torchrun import torchrun_command
@@ -38,7 +38,7 @@ def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> No
     out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
     out.print(f"  {torchrun_command(checked)}", soft_wrap=True)
     out.print()
-    others = [STACK_NAMES[stack] for stack in checked.stacks if STACK_NAMES[stack] != STACK_NAME]
+    others = [CONSTRUCT_IDS[stack] for stack in checked.stacks if CONSTRUCT_IDS[stack] != STACK_NAME]
     if others:
         out.print(
             f"warning: trn:stacks: this is the plan of {STACK_NAME}; for {' and '.join(others)} see `trn estimate` and "

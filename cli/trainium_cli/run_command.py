@@ -13,7 +13,7 @@ from trainium_cli.job_cluster import cluster_jobs, job_cluster_options
 from trainium_cli.job_following import job_exit_code
 from trainium_cli.job_report import node_script
 from trainium_cli.job_submission import fetch_outputs, submit_and_follow
-from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan, refuse
+from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan, refuse, stack_of_cluster
 from trainium_cli.sleep_switching import switch
 from trainium_cli.terminal import print_json
 from trainium_core.jobs.job import Job, new_job
@@ -78,7 +78,7 @@ def run(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
     as_json: bool,
-    stack: str,
+    stack: str | None,
     outputs: Path | None,
     wake: bool,
     dry_run: bool,
@@ -103,6 +103,7 @@ def run(
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    stack = stack_of_cluster(plan, stack)
     try:
         job, package = _new_job(plan, script, arguments, options)
     except JobError as error:

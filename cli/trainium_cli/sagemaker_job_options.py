@@ -36,7 +36,7 @@ class JobOptions:
     """What the options say; None, or nothing, where one was not given."""
 
     name: str | None
-    stack: str
+    stack: str | None
     role: str | None
     bucket: str | None
     image: str | None
@@ -67,9 +67,9 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--name", help="Name of the job; begins with the cluster's. Default: cluster, script and time."),
     click.option(
         "--stack",
-        default=SAGEMAKER.stack_name,
-        show_default=True,
-        help="Stack whose role, buckets and network the job uses.",
+        metavar="NAME",
+        help="Stack in CloudFormation whose role, buckets and network the job uses. Default: the one of the cluster's "
+        "name, `trn list`.",
     ),
     click.option("--role", metavar="ARN", help="Execution role of your own, in place of the stack's."),
     click.option("--bucket", help="Bucket of your own for source, output, checkpoints and compile cache."),
@@ -210,10 +210,11 @@ def _image(plan: Plan, given: str | None) -> str:
 def _locations(plan: Plan, options: JobOptions, account: AwsSageMakerAccount) -> JobLocations:
     if options.role and options.bucket:
         return locations_in_bucket(options.bucket, role_arn=options.role)
-    deployed = account.deployed_stack(options.stack)
+    stack = options.stack or plan.stack_names[SAGEMAKER.key]
+    deployed = account.deployed_stack(stack)
     if deployed is None:
-        raise no_stack(options.stack, plan.region)
-    locations = locations_from_outputs(deployed.outputs, options.stack)
+        raise no_stack(stack, plan.region)
+    locations = locations_from_outputs(deployed.outputs, stack)
     if options.bucket:
         own = locations_in_bucket(options.bucket, role_arn=locations.role_arn)
         return replace(own, subnet_ids=locations.subnet_ids, security_group_ids=locations.security_group_ids)

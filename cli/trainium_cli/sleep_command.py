@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from trainium_cli.grace import grace_option
-from trainium_cli.plan_options import context_options
-from trainium_cli.sleep_switching import stack_option, switch
+from trainium_cli.plan_options import context_options, stack_option
+from trainium_cli.sleep_switching import switch
 
 
 @click.command("sleep")
@@ -15,7 +15,7 @@ from trainium_cli.sleep_switching import stack_option, switch
 @stack_option
 @grace_option
 @click.option("--yes", is_flag=True, help="Put it to sleep without asking first, for scripts.")
-def sleep(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, grace: timedelta, yes: bool) -> None:
+def sleep(overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: no nodes, next to no cost.
 
     Its nodes are told and end, and so do the endpoints or the NAT gateway of its network. The compile cache and file

@@ -10,11 +10,10 @@ from typing import NoReturn
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan
+from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan, stack_of_cluster
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
-from trainium_core.naming import STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.prices.aws_prices import AwsPrices
@@ -35,15 +34,10 @@ _NOTICE = "sleep"
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
 
-stack_option = click.option(
-    "--stack", default=STACK_NAME, show_default=True, metavar="NAME", help="The stack of the cluster."
-)
-
-
 def switch(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
-    stack: str,
+    stack: str | None,
     *,
     asleep: bool,
     yes: bool,
@@ -51,6 +45,7 @@ def switch(
 ) -> NoReturn:
     """Put the cluster to sleep, or wake it; ends the command. grace: how long nodes have notice of their sleep."""
     plan = read_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
+    stack = stack_of_cluster(plan, stack)
     account = AwsSleepControl(plan.region)
     try:
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):

@@ -18,7 +18,7 @@ from trainium_runtime.errors import RequestRefusedError
 @click.option("--detach", is_flag=True, help="Do not wait until it has ended.")
 @job_cluster_options
 def stop(
-    job: str | None, detach: bool, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str
+    job: str | None, detach: bool, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str | None
 ) -> None:
     """End a job on all its nodes.
 

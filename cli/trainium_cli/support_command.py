@@ -16,11 +16,10 @@ from botocore.exceptions import BotoCoreError
 
 import trainium_runtime
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options
+from trainium_cli.plan_options import plan_options, stack_of_cluster, stack_option
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
-from trainium_core.engines.registry import STACK_NAMES
-from trainium_core.naming import STACK_NAME
+from trainium_core.engines.ec2 import EC2
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
@@ -39,13 +38,15 @@ _SECONDS = 20
 
 @click.command()
 @plan_options
-@click.option("--stack", default=STACK_NAME, show_default=True, help="The stack of the nodes.")
+@stack_option
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write. Default: trn-support-TIME.tar.gz in the working directory.",
 )
-def support(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str, output: Path | None) -> None:
+def support(
+    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str | None, output: Path | None
+) -> None:
     """Write an archive with what whoever helps needs to see.
 
     It is sent nowhere. In it: settings, versions, preflight's findings, events of the stacks, records, logs and
@@ -59,13 +60,14 @@ def support(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, st
     plan, problems = _plan(cdk_json, overrides)
     parts = [Part(name="versions.txt", gather=_versions), _settings(plan, problems)]
     if plan:
-        stacks = list(dict.fromkeys([stack, *(STACK_NAMES[key] for key in plan.stacks if key != "ec2")]))
+        stack = stack_of_cluster(plan, stack)
+        stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
         account, nodes, said = AwsAccount(plan.region), AwsNodes(plan.region), AwsSupport(plan.region)
         parts += account_parts(plan, stacks, account=account, nodes=nodes, said=said, node_stack=stack)
     secrets = secrets_of_environment(os.environ) | _credentials()
     if plan and plan.setup_script:
         secrets |= secrets_of_script(plan.setup_script)
-    with waiting(f"Asking AWS for what {stack} has said"):
+    with waiting("Asking AWS for what the stacks have said"):
         gathered = gather(parts, Masking(secrets))
     folder = f"trn-support-{now:%Y%m%dT%H%M%SZ}"
     file = output or Path(f"{folder}.tar.gz")

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.plan_options import context_options
-from trainium_cli.sleep_switching import stack_option, switch
+from trainium_cli.plan_options import context_options, stack_option
+from trainium_cli.sleep_switching import switch
 
 
 @click.command()
 @context_options
 @stack_option
 @click.option("--yes", is_flag=True, help="Wake it without asking first, for scripts.")
-def wake(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, yes: bool) -> None:
+def wake(overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None, yes: bool) -> None:
     """Wake the cluster that was put to sleep.
 
     Its network comes back first, then its nodes; ends when every node has proved itself. After the end of the pilot no

@@ -1,6 +1,10 @@
 """Names that the template, the nodes and the command line must agree on."""
 
 STACK_NAME = "TrnClusterStack"
+"""Id in the app of the stack of every cluster; the name in CloudFormation of the default cluster's."""
+
+DEFAULT_CLUSTER_NAME = "trn-pilot"
+"""The cluster of a plan that does not name its own."""
 
 CACHE_PREFIX = "neuron-compile-cache"
 """Folder of the compile cache in its bucket."""
@@ -42,13 +46,25 @@ OUTPUT_PREFIX = "output"
 """Folder of the trained models, in the same bucket."""
 
 
+def stack_name(construct_id: str, cluster_name: str) -> str:
+    """The name by which CloudFormation knows a stack of the app, from its id in the app, such as TrnClusterStack.
+
+    The default cluster's is the id itself. That of another begins with the cluster's name, so that of no two clusters'
+    names one is the beginning of the other.
+    """
+    return construct_id if cluster_name == DEFAULT_CLUSTER_NAME else f"{cluster_name}-{construct_id}"
+
+
 def training_job_prefix(cluster_name: str) -> str:
-    """What the names of a cluster's training jobs begin with. Those of a longer-named cluster may, too."""
-    return f"{cluster_name}-"
+    """What the names of a cluster's training jobs begin with, and of no other's: no cluster's name has two hyphens."""
+    return f"{cluster_name}--"
 
 
 FLEET_OUTPUT = "Fleet"
 """Output of the stack with what the nodes reported at the last deployment."""
+
+ENDS_OUTPUT = "Ends"
+"""Output of a stack that ends by itself: an instant, or the hours after the first deployment, such as `120h`."""
 
 GROUP_OUTPUT = "Group"
 RECORDS_OUTPUT = "NodeRecords"

@@ -21,7 +21,7 @@ from trainium_cli import (
 from trainium_cli.main import trn
 from trainium_core.engines.sagemaker.jobs import follow
 
-NAME = "trn-pilot-first"
+NAME = "trn-pilot--first"
 
 
 class Aws:

@@ -41,7 +41,7 @@ def test_what_goes_and_what_stays_is_shown_before_anybody_is_asked(monkeypatch: 
 
 def test_every_thing_that_goes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
-    for name in ("trn-pilot-job", "2 running", "TrnClusterStack", RECORDS, "TrnClusterStack-nodes", "snap-1", "eni-1"):
+    for name in ("trn-pilot--job", "2 running", "TrnClusterStack", RECORDS, "TrnClusterStack-nodes", "snap-1", "eni-1"):
         assert name in shown
 
 

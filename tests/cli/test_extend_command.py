@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from trainium_cli import extend_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
+from trainium_core.plan import Plan
 from trainium_core.prices.price import Price, PricedItem
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.errors import UnavailableError
@@ -50,8 +51,8 @@ class FakeStacks:
         assert name == PARAMETER
         return self.image
 
-    def deploy(self, stacks: Sequence[str], **_: object) -> ExitCode:
-        self.deployed.append(stacks)
+    def deploy(self, plan: Plan, engines: Sequence[str], **_: object) -> ExitCode:
+        self.deployed.append([plan.stack_names[engine] for engine in engines])
         return self.ended
 
 

@@ -109,7 +109,7 @@ def test_what_follows_the_dashes_is_given_to_the_script(aws: Aws) -> None:
         (("--input", "train=s3://data/set"), lambda r: r["InputDataConfig"][1]["ChannelName"] == "train"),
         (("--no-checkpoints",), lambda r: "CheckpointConfig" not in r),
         (("--checkpoints", "s3://own/x"), lambda r: r["CheckpointConfig"]["S3Uri"] == "s3://own/x"),
-        (("--checkpoints", "trn-pilot-old"), lambda r: r["CheckpointConfig"]["S3Uri"].endswith("/trn-pilot-old")),
+        (("--checkpoints", "trn-pilot--old"), lambda r: r["CheckpointConfig"]["S3Uri"].endswith("/trn-pilot--old")),
         (("--subnet", "subnet-1", "--security-group", "sg-1"), lambda r: r["VpcConfig"]["Subnets"] == ["subnet-1"]),
         (("--role", ROLE.replace("trn-", "own-")), lambda r: r["RoleArn"].endswith("own-training")),
         (("--bucket", "mine"), lambda r: r["OutputDataConfig"]["S3OutputPath"] == "s3://mine/output"),
@@ -144,7 +144,7 @@ def test_the_network_of_the_stack_is_the_jobs(aws: Aws) -> None:
     ("options", "says"),
     [
         (("--spot", "--no-checkpoints"), "--checkpoints: got nothing"),
-        (("--checkpoints", "trn-pilot-old", "--no-checkpoints"), "nothing with --no-checkpoints"),
+        (("--checkpoints", "trn-pilot--old", "--no-checkpoints"), "nothing with --no-checkpoints"),
         (("-c", "trn:instance_type=trn2u.48xlarge", "-c", "trn:region=ap-south-2"), "no ml.trn2u.48xlarge"),
         (("-c", "trn:nodes=zero"), "trn:nodes: got 'zero'"),
         (("--env", "A B=c"), "CreateTrainingJob.Environment (key)"),
@@ -206,7 +206,7 @@ def test_with_a_yes_the_source_is_uploaded_and_the_job_started(aws: Aws) -> None
 
 
 def test_a_name_that_is_too_long_is_told_once(aws: Aws) -> None:
-    ended = aws.run("run", "train.py", "--name", f"trn-pilot-{'x' * 60}", "--json", "--yes")
+    ended = aws.run("run", "train.py", "--name", f"trn-pilot--{'x' * 60}", "--json", "--yes")
     (problem,) = json.loads(ended.stdout)["problems"]
     assert (problem["key"], problem["allowed"]) == ("--name", "up to 63 characters")
 

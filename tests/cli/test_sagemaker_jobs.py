@@ -41,7 +41,7 @@ def test_the_list_shows_jobs_of_the_cluster_alone_unless_told(aws: Aws) -> None:
     assert "2026-11-21 12:00Z" in shown
     assert "90 min" in shown
     aws.run("list", "--all", "--status", "failed", "--most", "3")
-    assert aws.jobs.listed == [("trn-pilot-", "", 20), ("", "Failed", 3)]
+    assert aws.jobs.listed == [("trn-pilot--", "", 20), ("", "Failed", 3)]
     assert [job["name"] for job in json.loads(aws.run("list", "--json").stdout)] == [NAME]
 
 

@@ -212,9 +212,9 @@ def test_models_stay_when_they_are_told_to(setting: str, policy: str) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "heard"),
     [
-        ("trn-pilot-train-1", "Failed", True),
-        ("trn-pilot-train-1", "Completed", False),
-        ("trn-pilot-train-1", "Stopped", False),
+        ("trn-pilot--train-1", "Failed", True),
+        ("trn-pilot--train-1", "Completed", False),
+        ("trn-pilot--train-1", "Stopped", False),
         ("another-train-1", "Failed", False),
         ("trn-pilo", "Failed", False),
     ],
@@ -266,7 +266,7 @@ def test_the_machine_in_the_template_is_the_one_that_the_tests_execute() -> None
     template = training_template(sagemaker_budget_hours=7, sagemaker_capacity_retries=2)
     (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
     run = TrainingRun(
-        job_prefix="trn-pilot-",
+        job_prefix="trn-pilot--",
         role_arn=f"${{{role_name}.Arn}}",
         topic_arn=REPORTS_TOPIC,
         checkpoint_url=f"s3://${{{store(template)}}}/checkpoints",

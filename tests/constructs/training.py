@@ -17,10 +17,10 @@ TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 @cache
 def training_template(**settings: Any) -> Template:
     """The template of SageMakerTrainingStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(SageMakerTrainingStack(new_app(), SAGEMAKER.stack_name, plan=a_plan(**settings)))
+    return synthesize(SageMakerTrainingStack(new_app(), SAGEMAKER.construct_id, plan=a_plan(**settings)))
 
 
 @cache
 def hyperpod_template(**settings: Any) -> Template:
     """The template of HyperPodStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(HyperPodStack(new_app(), HYPERPOD.stack_name, plan=a_plan(**settings)))
+    return synthesize(HyperPodStack(new_app(), HYPERPOD.construct_id, plan=a_plan(**settings)))

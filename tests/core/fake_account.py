@@ -77,7 +77,7 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
         return self.buckets.get(name)
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        self._check_available("stack" if name == "TrnClusterStack" else "bootstrap")
+        self._check_available("stack" if name.endswith("TrnClusterStack") else "bootstrap")
         status = self.stacks.get(name)
         return DeployedStack(stack_id=name, status=status, created=self.created) if status else None
 

@@ -9,7 +9,7 @@ from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, JobSumm
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-NAME = "trn-pilot-train"
+NAME = "trn-pilot--train"
 
 
 def state(status: str = "InProgress", stage: str = "Training", *, name: str = NAME, **more: Any) -> JobState:
@@ -48,7 +48,7 @@ class FakeJobs:
     listed: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
 
     def training_job(self, name: str) -> JobState | None:
-        assert name.startswith("trn-pilot-")
+        assert name.startswith("trn-pilot--")
         found = self.states[min(self.looks, len(self.states) - 1)]
         self.looks += 1
         if isinstance(found, BaseException):
@@ -62,7 +62,7 @@ class FakeJobs:
         return self.summaries[:most]
 
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
-        assert name.startswith("trn-pilot-")
+        assert name.startswith("trn-pilot--")
         page = self.written[self.log_looks] if self.log_looks < len(self.written) else ()
         self.log_looks += 1
         if isinstance(page, Exception):

@@ -55,7 +55,7 @@ def cluster_stack(**changes: object) -> StackDescription:
 def training_stack() -> StackDescription:
     machine = MadeResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
     return StackDescription(
-        name=SAGEMAKER.stack_name, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
+        name=SAGEMAKER.construct_id, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
     )
 
 
@@ -76,7 +76,7 @@ class FakeTeardown:
     work: list[Workload] = field(
         default_factory=lambda: [
             Workload(kind="execution", work_id="run"),
-            Workload(kind="training job", work_id="trn-pilot-job"),
+            Workload(kind="training job", work_id="trn-pilot--job"),
         ]
     )
     group: NodeGroup = field(default_factory=lambda: NodeGroup(name=GROUP, wanted=2, instances={"running": 2}))
@@ -165,7 +165,7 @@ class FakeTeardown:
     def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         self._look("running_work")
         assert cluster == OURS
-        assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.stack_name]
+        assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.construct_id]
         now = list(self.work)
         self.work = [one for one in self.work if not one.stopping]
         return now

@@ -14,14 +14,14 @@ ROLE = "arn:aws:iam::123456789012:role/trn-training"
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/three-days"
 
 JOB = TrainingJob(
-    name="trn-pilot-train",
+    name="trn-pilot--train",
     script="train.py",
     image="763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04",
     role_arn=ROLE,
     source_url="s3://trn-bucket/source/0123456789abcdef/",
     output_url="s3://trn-bucket/output",
     cache_url="s3://trn-bucket/neuron-compile-cache",
-    checkpoint_url="s3://trn-bucket/checkpoints/trn-pilot-train",
+    checkpoint_url="s3://trn-bucket/checkpoints/trn-pilot--train",
 )
 
 

@@ -29,6 +29,9 @@ SELLABLE = [
     for capacity in (*entry.usage_classes, "reservation")
 ]
 
+cluster_names = st.from_regex(r"[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,9}){0,2}", fullmatch=True)
+"""Names that clusters may have."""
+
 
 def from_settings(**settings: Any) -> Plan:
     """The plan of settings as cdk.json or `-c` gives them, on top of GOOD."""

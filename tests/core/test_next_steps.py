@@ -13,7 +13,7 @@ from trainium_core.plan import Plan
 
 
 def steps(plan: Plan) -> dict[str, str]:
-    found = next_steps(plan, group_name="the-group", cache_url="s3://bucket/cache", stack_name="TrnClusterStack")
+    found = next_steps(plan, group_name="the-group", cache_url="s3://bucket/cache", construct_id="TrnClusterStack")
     return {step.name: step.value for step in found}
 
 
@@ -34,6 +34,12 @@ def test_values_are_those_of_the_plan() -> None:
     assert printed["CompileCache"] == "s3://bucket/cache"
     assert (printed["Sleep"], printed["Wake"]) == ("trn sleep", "trn wake")
     assert printed["Destroy"] == "cdk destroy TrnClusterStack"
+
+
+def test_the_commands_of_another_cluster_than_the_default_name_it() -> None:
+    told = steps(from_settings(cluster_name="team-a"))
+    for name, command in (("Nodes", "trn nodes"), ("Sleep", "trn sleep"), ("Destroy", "cdk destroy TrnClusterStack")):
+        assert told[name] == f"{command} -c trn:cluster_name=team-a"
 
 
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])

@@ -34,7 +34,7 @@ def test_every_price_of_the_snapshot_says_what_it_is_worth(item: PricedItem) -> 
     found = snapshot_prices()[item]
     assert found.source
     assert found.confidence
-    assert found.date <= "2026-11-21"
+    assert found.date <= "2026-11-22"
     assert found.origin == "snapshot"
 
 

@@ -68,7 +68,7 @@ def test_a_job_that_was_started_is_found(aws: AwsTrainingJobControl) -> None:
 
 
 def test_a_job_that_is_not_there_is_none(aws: AwsTrainingJobControl) -> None:
-    assert aws.training_job("trn-pilot-other") is None
+    assert aws.training_job("trn-pilot--other") is None
 
 
 def test_aws_says_in_other_words_that_a_job_is_not_there() -> None:
@@ -108,27 +108,27 @@ def test_a_failed_job_tells_why() -> None:
 def test_jobs_are_listed_by_name_and_the_newest_first() -> None:
     aws, stub = stubbed("sagemaker")
     entry = {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:123456789012:training-job/x", "TrainingJobStatus": "Failed"}
-    names = ["trn-pilot-0", "not-trn-pilot-1", "trn-pilot-1", "trn-pilot-2"]
+    names = ["trn-pilot--0", "not-trn-pilot--1", "trn-pilot--1", "trn-pilot--2"]
     entries = [{**entry, "TrainingJobName": name, "CreationTime": NOON} for name in names]
     asked = {
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
-        "NameContains": "trn-pilot-",
+        "NameContains": "trn-pilot--",
         "StatusEquals": "Failed",
         "MaxResults": 2,
     }
     stub.add_response("list_training_jobs", {"TrainingJobSummaries": entries[:1], "NextToken": "more"}, asked)
     rest = {"TrainingJobSummaries": entries[1:]}
     stub.add_response("list_training_jobs", rest, asked | {"NextToken": "more"})
-    found = aws.training_jobs(prefix="trn-pilot-", status="Failed", most=2)
-    assert [job.name for job in found] == ["trn-pilot-0", "trn-pilot-1"]
+    found = aws.training_jobs(prefix="trn-pilot--", status="Failed", most=2)
+    assert [job.name for job in found] == ["trn-pilot--0", "trn-pilot--1"]
 
 
 def test_jobs_of_moto_are_listed(aws: AwsTrainingJobControl) -> None:
     start(aws)
-    start(aws, "trn-pilot-second")
-    assert {job.name for job in aws.training_jobs(most=5)} == {JOB.name, "trn-pilot-second"}
-    assert [job.name for job in aws.training_jobs(prefix="trn-pilot-s", most=5)] == ["trn-pilot-second"]
+    start(aws, "trn-pilot--second")
+    assert {job.name for job in aws.training_jobs(most=5)} == {JOB.name, "trn-pilot--second"}
+    assert [job.name for job in aws.training_jobs(prefix="trn-pilot--s", most=5)] == ["trn-pilot--second"]
 
 
 def test_times_are_in_utc_as_those_in_the_names_of_jobs() -> None:

@@ -118,7 +118,7 @@ def test_a_role_that_sagemaker_cannot_take_fails(role: Any, says: str) -> None:
     [
         ("arn:aws:s3:::trn-bucket/source/0123456789abcdef/*", "s3:GetObject"),
         ("arn:aws:s3:::trn-bucket/output/*", "s3:PutObject"),
-        ("arn:aws:s3:::trn-bucket/checkpoints/trn-pilot-train/*", "s3:GetObject"),
+        ("arn:aws:s3:::trn-bucket/checkpoints/trn-pilot--train/*", "s3:GetObject"),
         ("arn:aws:s3:::trn-bucket/neuron-compile-cache/*", "s3:PutObject"),
         ("arn:aws:s3:::data-bucket/set/*", "s3:GetObject"),
         ("arn:aws:ecr:us-west-2:763104351884:repository/pytorch-training-neuronx", "ecr:BatchGetImage"),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.plans import from_settings
+from tests.core.plans import cluster_names, from_settings
 from trainium_core.engines.sagemaker.jobs.job import job_name
 from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files, container_entry
 from trainium_core.jobs.problems import JobError
@@ -188,7 +188,7 @@ def test_a_directory_that_is_not_there_is_refused(source: Path) -> None:
         pack_source(source / "train.py", source / "nothing")
 
 
-@given(script=st.text(min_size=1, max_size=80), cluster=st.from_regex(r"[a-z][a-z0-9-]{0,31}", fullmatch=True))
+@given(script=st.text(min_size=1, max_size=80), cluster=cluster_names)
 def test_a_name_made_for_a_job_is_one_that_sagemaker_takes_and_begins_with_the_cluster(
     script: str, cluster: str
 ) -> None:
@@ -196,5 +196,5 @@ def test_a_name_made_for_a_job_is_one_that_sagemaker_takes_and_begins_with_the_c
     name = job_name(plan, script, datetime(2026, 11, 21, 13, 30, tzinfo=UTC))
     assert re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", name)
     assert len(name) <= 63
-    assert name.startswith(cluster)
+    assert name.startswith(f"{cluster}--")
     assert name.endswith("-20261121-133000")

@@ -6,6 +6,8 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
+from tests.core.plans import from_settings
+from trainium_core.preflight.stack_checks import check_stack
 from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
@@ -145,3 +147,23 @@ def test_the_data_of_a_file_system_are_not_deleted_by_another_vpc(settings: dict
     assert finding.outcome == "fail"
     assert "its FSx for Lustre file system goes, with its data" in finding.found
     assert found("stack", deployed(), **settings).outcome == "pass"
+
+
+def test_a_cluster_that_an_older_version_deployed_under_the_common_name_is_not_deployed_twice() -> None:
+    account = FakeAccount(
+        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="team-a")}
+    )
+    finding = check_stack(from_settings(cluster_name="team-a"), account)
+    assert (finding.outcome, finding.fix) == (
+        "fail",
+        "run: trn destroy, which deletes the old stack; then deploy again",
+    )
+    assert "team-a-TrnClusterStack" in finding.found
+
+
+def test_another_clusters_stack_of_the_common_name_is_in_nobodys_way() -> None:
+    account = FakeAccount(
+        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="trn-pilot")}
+    )
+    finding = check_stack(from_settings(cluster_name="team-a"), account)
+    assert finding.found == "team-a-TrnClusterStack is not there yet"

@@ -309,9 +309,9 @@ def test_a_stack_that_is_being_updated_goes_once_that_has_ended() -> None:
 
 def test_jobs_that_outlived_their_stack_are_stopped() -> None:
     account = FakeTeardown(stacks=[], deleted=[training_stack()], leftovers=[])
-    account.work = [Workload(kind="training job", work_id="trn-pilot-job")]
+    account.work = [Workload(kind="training job", work_id="trn-pilot--job")]
     assert verdict(run(account)) == "gone"
-    assert account.orders == ["stop trn-pilot-job"]
+    assert account.orders == ["stop trn-pilot--job"]
 
 
 def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:

@@ -70,30 +70,30 @@ def of_cluster(cluster: str) -> dict[str, Any]:
 
 def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> None:
     aws, stub = stubbed("sagemaker")
-    stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot-a", "trn-pilot-2-b", "x-trn-pilot-c"))
+    stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot--a", "trn-pilot--b", "x-trn-pilot--c"))
     stub.add_response("list_tags", of_cluster(OURS))
     stub.add_response("list_tags", of_cluster(THEIRS))
-    stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot-d"))
+    stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot--d"))
     stub.add_response("list_tags", of_cluster(OURS))
     stub.add_response("list_training_jobs", NO_JOBS)
     found = aws.running_workloads(cluster=OURS, state_machines=[])
     assert found == [
-        Workload(kind="training job", work_id="trn-pilot-a"),
-        Workload(kind="training job", work_id="trn-pilot-d", stopping=True),
+        Workload(kind="training job", work_id="trn-pilot--a"),
+        Workload(kind="training job", work_id="trn-pilot--d", stopping=True),
     ]
 
 
 def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
     aws, stub = stubbed("sagemaker")
-    warm = listed_jobs("Completed", "trn-pilot-a", "trn-pilot-b")
+    warm = listed_jobs("Completed", "trn-pilot--a", "trn-pilot--b")
     warm["TrainingJobSummaries"][0]["WarmPoolStatus"] = {"Status": "Available"}
     for answer in (NO_JOBS, NO_JOBS, warm):
         stub.add_response("list_training_jobs", answer)
     stub.add_response("list_tags", of_cluster(OURS))
     stub.add_response("list_tags", of_cluster(OURS))
     (pool,) = aws.running_workloads(cluster=OURS, state_machines=[])
-    assert pool == Workload(kind="warm pool", work_id="trn-pilot-a")
-    no_longer = {"TrainingJobName": "trn-pilot-a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+    assert pool == Workload(kind="warm pool", work_id="trn-pilot--a")
+    no_longer = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
     stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
     aws.stop(pool)
     stub.assert_no_pending_responses()
@@ -101,8 +101,8 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
 
 def test_a_job_is_stopped_by_its_name() -> None:
     aws, stub = stubbed("sagemaker")
-    stub.add_response("stop_training_job", {}, {"TrainingJobName": "trn-pilot-a"})
-    aws.stop(Workload(kind="training job", work_id="trn-pilot-a"))
+    stub.add_response("stop_training_job", {}, {"TrainingJobName": "trn-pilot--a"})
+    aws.stop(Workload(kind="training job", work_id="trn-pilot--a"))
     stub.assert_no_pending_responses()
 
 
@@ -110,7 +110,7 @@ def test_stopping_a_job_that_is_over_is_no_failure() -> None:
     aws, stub = stubbed("sagemaker")
     message = "The request was rejected because the training job is in status Completed."
     stub.add_client_error("stop_training_job", "ValidationException", message)
-    aws.stop(Workload(kind="training job", work_id="trn-pilot-a"))
+    aws.stop(Workload(kind="training job", work_id="trn-pilot--a"))
 
 
 def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:

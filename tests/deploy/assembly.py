@@ -21,9 +21,10 @@ SETTLED_SECONDS = 120
 
 
 def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
-    """Create or update a stack. Returns its status at the end, and after that why resources failed, if any did."""
+    """Create or update a stack by its id in the app. Returns its status at the end, and why resources failed."""
     properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
     publish_assets(aws, assembly, stack)
+    stack = properties.get("stackName", stack)
     bucket, _, key = _filled_in(properties["stackTemplateAssetObjectUrl"]).removeprefix("s3://").partition("/")
     wanted = {
         "TemplateURL": f"https://s3.{aws.region}.amazonaws.com/{bucket}/{key}",

@@ -34,8 +34,8 @@ def before(account: Account) -> Inventory:
 @pytest.fixture(scope="module")
 def found(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the deployed stack."""
-    account.cdk_deploy(template, HYPERPOD.stack_name)
-    return dict(outputs(account.cluster(HYPERPOD.stack_name)))
+    account.cdk_deploy(template, HYPERPOD.construct_id)
+    return dict(outputs(account.cluster(HYPERPOD.construct_id)))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
 
 def test_everything_in_the_template_is_there(account: Account, found: dict[str, str], template: Template) -> None:
     assert found
-    names = [one["LogicalResourceId"] for one in account.cluster(HYPERPOD.stack_name).resources]
+    names = [one["LogicalResourceId"] for one in account.cluster(HYPERPOD.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
 
 
@@ -84,4 +84,4 @@ def test_it_ends_by_itself_and_leaves_the_account_as_it_was(
 
 def stands(account: Account) -> bool:
     stacks = account.aws.client("cloudformation").describe_stacks()["Stacks"]
-    return HYPERPOD.stack_name in [stack["StackName"] for stack in stacks]
+    return HYPERPOD.construct_id in [stack["StackName"] for stack in stacks]

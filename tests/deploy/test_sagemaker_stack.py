@@ -26,8 +26,8 @@ def before(account: Account) -> Inventory:
 @pytest.fixture(scope="module")
 def deployed(account: Account, before: Inventory, template: Template) -> dict[str, str]:  # noqa: ARG001
     """The outputs of the stack, with a file in each folder of its buckets."""
-    account.cdk_deploy(template, SAGEMAKER.stack_name)
-    found = dict(outputs(account.cluster(SAGEMAKER.stack_name)))
+    account.cdk_deploy(template, SAGEMAKER.construct_id)
+    found = dict(outputs(account.cluster(SAGEMAKER.construct_id)))
     for name in ("SourceUrl", "CheckpointUrl", "OutputUrl", "CacheUrl"):
         bucket, _, folder = found[name].removeprefix("s3://").partition("/")
         account.aws.client("s3").put_object(Bucket=bucket, Key=f"{folder}/job/file", Body=b"content")
@@ -36,13 +36,13 @@ def deployed(account: Account, before: Inventory, template: Template) -> dict[st
 
 @pytest.fixture(scope="module")
 def destroyed(account: Account, deployed: dict[str, str], template: Template) -> Inventory:  # noqa: ARG001
-    account.cdk_destroy(template, SAGEMAKER.stack_name)
+    account.cdk_destroy(template, SAGEMAKER.construct_id)
     return account.inventory()
 
 
 def test_everything_in_the_template_is_there(account: Account, deployed: dict[str, str], template: Template) -> None:
     assert deployed
-    names = [one["LogicalResourceId"] for one in account.cluster(SAGEMAKER.stack_name).resources]
+    names = [one["LogicalResourceId"] for one in account.cluster(SAGEMAKER.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
 
 
@@ -60,7 +60,7 @@ def test_the_state_machine_is_the_one_of_the_outputs_and_knows_the_role(
 
 def test_the_rule_of_failed_jobs_leads_to_the_topic(account: Account, deployed: dict[str, str]) -> None:
     events = account.aws.client("events")
-    (rule,) = account.cluster(SAGEMAKER.stack_name).ids("AWS::Events::Rule")
+    (rule,) = account.cluster(SAGEMAKER.construct_id).ids("AWS::Events::Rule")
     assert [target["Arn"] for target in events.list_targets_by_rule(Rule=rule)["Targets"]] == [deployed["TopicArn"]]
 
 
@@ -95,10 +95,10 @@ def test_nothing_that_runs_or_reports_is_left(
 
 def test_models_that_are_told_to_stay_stay_and_nothing_else_does(account: Account, destroyed: Inventory) -> None:
     kept = training_template(sagemaker_output_at_destroy="retain")
-    account.deploy(kept, SAGEMAKER.stack_name)
-    bucket = outputs(account.cluster(SAGEMAKER.stack_name))["OutputUrl"].split("/")[2]
+    account.deploy(kept, SAGEMAKER.construct_id)
+    bucket = outputs(account.cluster(SAGEMAKER.construct_id))["OutputUrl"].split("/")[2]
     account.aws.client("s3").put_object(Bucket=bucket, Key="output/model.tar.gz", Body=b"trained")
-    account.destroy(SAGEMAKER.stack_name)
+    account.destroy(SAGEMAKER.construct_id)
     tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
     left = [f"+ S3 buckets: {bucket}", f"+ S3 objects: {bucket}/output/model.tar.gz", f"{tagged}{bucket}"]
     assert differences(destroyed, account.inventory()) == left

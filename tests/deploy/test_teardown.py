@@ -144,8 +144,8 @@ def test_a_cache_that_was_told_to_stay_stays_and_is_shown_with_its_price_each_ti
 
 
 def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shared) -> None:
-    shared.account.deploy(training_template(), SAGEMAKER.stack_name)
-    machine = outputs(shared.account.cluster(SAGEMAKER.stack_name))["StateMachineArn"]
+    shared.account.deploy(training_template(), SAGEMAKER.construct_id)
+    machine = outputs(shared.account.cluster(SAGEMAKER.construct_id))["StateMachineArn"]
     shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)

@@ -34,7 +34,7 @@ def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
 
 def decision(after: float, of: PilotTerms, **known: Any) -> ClockDecision:
     """So many hours after the deployment."""
-    given_or_not = {"block": None, "asleep": False, "memory": Memory(), **known}
+    given_or_not: dict[str, Any] = {"block": None, "asleep": False, "memory": Memory(), **known}
     return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **given_or_not)
 
 

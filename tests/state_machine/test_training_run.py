@@ -36,7 +36,7 @@ BROKEN = Ends("Failed", "Failed", "AlgorithmError: ExecuteUserScriptError: Exit 
 FIVE_MINUTES = 300
 
 RUN = TrainingRun(
-    job_prefix="trn-pilot-",
+    job_prefix="trn-pilot--",
     role_arn="arn:aws:iam::123456789012:role/execution",
     topic_arn=REPORTS_TOPIC,
     checkpoint_url="s3://store/checkpoints",
@@ -110,7 +110,7 @@ def test_a_job_may_bring_checkpoints_of_its_own() -> None:
 
 def test_no_two_runs_of_one_request_have_jobs_of_one_name(completed: Execution) -> None:
     name = completed.jobs[0]["TrainingJobName"]
-    assert name.startswith("trn-pilot-")
+    assert name.startswith("trn-pilot--")
     assert run(COMPLETED).jobs[0]["TrainingJobName"] != name
 
 
@@ -149,7 +149,7 @@ def test_it_gives_up_after_the_last_retry_and_says_why(trouble: Ends | Refused) 
     assert execution.status == "FAILED"
     assert len(execution.jobs) == RUN.capacity_retries + 1
     assert len(execution.pauses) == RUN.capacity_retries
-    assert execution.cause.startswith("There was no capacity or quota for trn-pilot-")
+    assert execution.cause.startswith("There was no capacity or quota for trn-pilot--")
     reason = trouble.failure_reason if isinstance(trouble, Ends) else trouble.cause
     assert execution.cause.endswith(f"in 4 attempts: {reason}")
 

@@ -14,6 +14,7 @@ from trainium_core.audit.ownership import Evidence, Seen, belonging
 from trainium_core.audit.resource import Found, Resource, ResourceLister, arn_key
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
 from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, existing_stacks, only_in_the_index, only_remembered
+from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
@@ -83,7 +84,9 @@ def _answers(
     listers = account.listers(account_id)
     questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
     questions[_TAGS] = account.tagged
-    questions[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
+    questions[_STACKS] = partial(
+        account.stack_records, (*dict.fromkeys([*stack_names, *CONSTRUCT_IDS.values()]), BOOTSTRAP_STACK_NAME)
+    )
     reported, not_read = dict[str, Any](), list[NotRead]()
     with ThreadPoolExecutor(THREADS) as threads:
         futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in questions.items()}

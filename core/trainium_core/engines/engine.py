@@ -18,17 +18,18 @@ class ServiceLogs:
 class Engine:
     """One engine. Names such as `package.module:NAME` are resolved where their objects are used.
 
-    key: what trn:stacks calls it. stack_name: of its stack. stack_class: name of the CDK class of the stack.
+    key: what trn:stacks calls it. construct_id: id of its stack in the app. stack_class: name of the stack's CDK class.
     settings: its section of the plan, whose settings all have defaults; None if it has none of its own.
     rules: name of a sequence of plan.rules.rule.Rule. warnings: name of the function that gives, for a plan, what its
     author should know, by setting. projections: name of its engines.projections.Projections.
     checks: name of what preflight asks for it, engines.projections.Check by name, in the order of their findings.
     audited: name of the sequence of audit.listings.listing.Listing with the kinds that only this engine makes.
-    ends_with_pilot: whether trn:ends ends its stack. runs_jobs: whether jobs run that outlive its stack.
+    ends_with_pilot: whether trn:ends ends its stack. ec2_shows_nodes: whether
+    its nodes are instances of the account. runs_jobs: whether jobs run that outlive its stack.
     """
 
     key: str
-    stack_name: str
+    construct_id: str
     stack_class: str
     settings: type | None = None
     rules: str | None = None
@@ -36,6 +37,7 @@ class Engine:
     projections: str
     checks: str | None = None
     audited: str | None = None
+    ec2_shows_nodes: bool = True
     ends_with_pilot: bool = True
     runs_jobs: bool = False
     service_logs: ServiceLogs | None = None

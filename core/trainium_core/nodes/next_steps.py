@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainium_core.naming import STACK_NAME
+from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.nodes.torchrun import torchrun_command
 from trainium_core.plan import Plan
+from trainium_core.problems import SETTING_PREFIX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,12 +18,23 @@ class NextStep:
     value: str
 
 
-def next_steps(plan: Plan, *, group_name: str, cache_url: str, stack_name: str) -> tuple[NextStep, ...]:
+def next_steps(plan: Plan, *, group_name: str, cache_url: str, construct_id: str) -> tuple[NextStep, ...]:
     """The next steps, in the order they are wanted. `group_name` and `cache_url` may be CDK tokens."""
-    return tuple(_steps(plan, group_name, cache_url, stack_name))
+    return tuple(_steps(plan, group_name, cache_url, construct_id))
 
 
-def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iterator[NextStep]:
+def destroy_command(plan: Plan, construct_id: str) -> str:
+    """What removes a stack of the app."""
+    return f"cdk destroy {construct_id}{_of_cluster(plan)}"
+
+
+def _of_cluster(plan: Plan) -> str:
+    """The option that names the cluster to a command which reads a plan without its name."""
+    default = plan.cluster_name == DEFAULT_CLUSTER_NAME
+    return "" if default else f" -c {SETTING_PREFIX}cluster_name={plan.cluster_name}"
+
+
+def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str) -> Iterator[NextStep]:
     if plan.network.effective_egress != "none":
         first = (
             f"aws autoscaling describe-auto-scaling-groups --region {plan.region} "
@@ -37,18 +49,18 @@ def _steps(plan: Plan, group_name: str, cache_url: str, stack_name: str) -> Iter
             value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
             f"--parameters command='sudo -iu $(id -nu 1000)' --target $({first})",
         )
-    of_stack = "" if stack_name == STACK_NAME else f" --stack {stack_name}"
+    of_cluster = _of_cluster(plan)
     yield NextStep(
         name="Nodes",
         meaning="Shows every node: whether it is proven, and what is wrong with one that is not",
-        value=f"trn nodes{of_stack}",
+        value=f"trn nodes{of_cluster}",
     )
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
     yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
     yield NextStep(
         name="Sleep",
         meaning="Terminates the nodes, and all else that is billed by the hour; cache and file systems stay",
-        value=f"trn sleep{of_stack}",
+        value=f"trn sleep{of_cluster}",
     )
-    yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_stack}")
-    yield NextStep(name="Destroy", meaning="Removes everything", value=f"cdk destroy {stack_name}")
+    yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_cluster}")
+    yield NextStep(name="Destroy", meaning="Removes everything", value=destroy_command(plan, construct_id))

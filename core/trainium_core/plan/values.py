@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from trainium_core.catalog.catalog import Catalog, InstanceType, builtin_catalog
 from trainium_core.catalog.file import ZONE_ID
 from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
-from trainium_core.engines.registry import ENGINES, STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, stack_names
 from trainium_core.facts import facts
+from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan.sections.cache import Cache
 from trainium_core.plan.sections.file_systems import FileSystems
 from trainium_core.plan.sections.network import Network
@@ -79,9 +80,13 @@ class PlanValues:
     )
     cluster_name: str = setting(
         "cluster_name",
-        Pattern(r"[a-z][a-z0-9-]{0,31}", "1 to 32 lower-case letters, digits and hyphens, a letter first"),
-        default="trn-pilot",
-        meaning="value of the tag trn:cluster on everything",
+        Pattern(
+            r"(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
+            "1 to 32 lower-case letters, digits and single hyphens, a letter first and no hyphen last",
+        ),
+        default=DEFAULT_CLUSTER_NAME,
+        meaning="name of the cluster: the tag trn:cluster on everything, and the beginning of its stacks' names unless "
+        f"it is {DEFAULT_CLUSTER_NAME}; whoever deploys the same name changes the same cluster",
     )
     network: Network = field(default_factory=Network)
     root_volume_gib: int = setting(
@@ -160,13 +165,18 @@ class PlanValues:
         Names(STACKS),
         default=("cluster",),
         left_out="cluster; a stack that is named to the CDK CLI is there in any case",
-        meaning=f"stacks of the app: {', '.join(STACK_NAMES.values())}",
+        meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
     )
     engine_sections: tuple[Any, ...] = field(default_factory=_engine_sections)
 
     def section(self, kind: type[_Section]) -> _Section:
         """The settings of an engine: section(HyperPodSettings).orchestrator. Those of one left out are its defaults."""
         return next((one for one in self.engine_sections if isinstance(one, kind)), None) or kind()
+
+    @property
+    def stack_names(self) -> Mapping[str, str]:
+        """The names of the cluster's stacks in CloudFormation, by what trn:stacks calls them."""
+        return stack_names(self.cluster_name)
 
     @property
     def type(self) -> InstanceType:

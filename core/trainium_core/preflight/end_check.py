@@ -14,7 +14,7 @@ _LATER = "run `trn extend 8h`, or set trn:ends to a later time"
 
 def check_end(plan: Plan, account: Account) -> Answer | None:
     """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
-    stacks = [ENGINES[key].stack_name for key in plan.stacks if ENGINES[key].ends_with_pilot]
+    stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
         return None
     if read_pilot_end(plan.pilot.ends).at is not None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
-from trainium_core.engines.registry import STACK_NAMES
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.plan import Plan
@@ -30,7 +29,7 @@ class Need:
 
 def s3_needs(plan: Plan) -> Sequence[Need]:
     """What nodes ask of S3: the buckets that CloudFormation names, the assets of the CDK, and a cache of one's own."""
-    buckets = [f"{STACK_NAMES[key].lower()}-*" for key in plan.stacks]
+    buckets = [f"{plan.stack_names[key].lower()}-*" for key in plan.stacks]
     buckets += [plan.cache.bucket] if plan.cache.bucket else []
     own = [
         Need(action=action, resource=f"arn:aws:s3:::{bucket}{objects}")

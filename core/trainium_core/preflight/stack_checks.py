@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.engines.registry import STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.facts import facts
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
@@ -52,12 +52,17 @@ def check_bootstrap(plan: Plan, account: Account) -> Answer:
 
 def check_stack(plan: Plan, account: Account) -> Answer:
     """Every stack of trn:stacks."""
-    return worst_of([_of_stack(STACK_NAMES[stack], plan, account) for stack in plan.stacks])
+    return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
-def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
+def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Answer:
     deployed = account.deployed_stack(stack)
     if deployed is None:
+        older = account.deployed_stack(construct_id) if stack != construct_id else None
+        if older is not None and account.stack_contents(older).cluster == plan.cluster_name:
+            found = f"an older version deployed cluster {plan.cluster_name} as {construct_id}, which {stack} would join"
+            fix = "run: trn destroy, which deletes the old stack; then deploy again"
+            return Answer(outcome="fail", found=found, fix=fix)
         return Answer(outcome="pass", found=f"{stack} is not there yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
@@ -66,10 +71,10 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
-        fix = f"set trn:cluster_name to {cluster} to change that one; another one needs another region or account"
+        fix = f"set trn:cluster_name to {cluster} to change that one, or to a name of your own"
         return Answer(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
-        if contents.network and (refusal := _network_that_cannot_change(stack, plan, contents.network)):
+        if contents.network and (refusal := _network_that_cannot_change(stack, construct_id, plan, contents.network)):
             return refusal
         return Answer(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
@@ -77,13 +82,13 @@ def _of_stack(stack: str, plan: Plan, account: Account) -> Answer:
         return Answer(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
         return Answer(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
-    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=stack)
+    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=construct_id)
     return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
-def _network_that_cannot_change(stack: str, plan: Plan, there: StackNetwork) -> Answer | None:
+def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> Answer | None:
     """Why CloudFormation could not put the plan's network in the place of the one that is there, or must not."""
-    destroy = f"destroy the cluster first: trn destroy, or cdk destroy {stack}"
+    destroy = f"destroy the cluster first: trn destroy, or cdk destroy {construct_id}"
     own = plan.network.vpc_id is not None
     if not own and there.zone_id != plan.zone_id and there.cidr == plan.network.vpc_cidr:
         found = (

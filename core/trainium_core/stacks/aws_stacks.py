@@ -15,7 +15,7 @@ class AwsStacks(AwsStackTemplates):
         # CloudFormation has no code of its own for a stack that does not exist.
         with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-            return _deployed_stack(found)
+            return as_deployed_stack(found)
         return None
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
@@ -23,7 +23,8 @@ class AwsStacks(AwsStackTemplates):
         return StackContents(cluster=cluster_of(stack.tags, resources), network=_network(resources))
 
 
-def _deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
+def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
+    """A stack as CloudFormation describes it."""
     parameters = found.get("Parameters", [])
     return DeployedStack(
         stack_id=found["StackId"],

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.engines.engine import ServiceLogs
-from trainium_core.engines.registry import ENGINES, SERVICE_LOGS, STACK_NAMES
+from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, SERVICE_LOGS, stack_names
 from trainium_core.stacks.description import MadeResource, StackDescription, Stacks
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
@@ -18,10 +18,15 @@ _STACK_TAG = "aws:cloudformation:stack-name"
 _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
+def names_of_stacks(cluster: str) -> tuple[str, ...]:
+    """The names that stacks of a cluster have; those that are the default cluster's were every cluster's before."""
+    return tuple(dict.fromkeys([*stack_names(cluster).values(), *CONSTRUCT_IDS.values()]))
+
+
 def is_ours(tags: Mapping[str, str], cluster: str) -> bool:
     """Whether a resource belongs to the cluster: by its tag, and because no stack but one of ours made it."""
     made_by = tags.get(_STACK_TAG)
-    return tags.get(CLUSTER_TAG) == cluster and (made_by is None or made_by in STACK_NAMES.values())
+    return tags.get(CLUSTER_TAG) == cluster and (made_by is None or made_by in names_of_stacks(cluster))
 
 
 def may_be_emptied(tags: Mapping[str, str], cluster: str) -> bool:
@@ -49,7 +54,8 @@ class Scope:
     @property
     def trains(self) -> bool:
         """Whether there is, or was, a stack by which training jobs may run: they run on, and are billed, without it."""
-        names = {engine.stack_name for engine in ENGINES.values() if engine.runs_jobs}
+        ids = {key: engine.construct_id for key, engine in ENGINES.items() if engine.runs_jobs}
+        names = {*ids.values(), *(stack_names(self.cluster)[key] for key in ids)}
         return any(stack.name in names for stack in (*self.living, *self.deleted))
 
     @property
@@ -104,8 +110,8 @@ class Scope:
 
 def find_scope(account: Stacks, cluster: str) -> Scope:
     """Look for the stacks of a cluster. Raises UnavailableError."""
-    names = tuple(STACK_NAMES.values())
-    living = account.living_stacks(names)
+    names, own = names_of_stacks(cluster), stack_names(cluster).values()
+    living = [stack for stack in account.living_stacks(names) if stack.name in own or stack.cluster == cluster]
     return Scope(
         cluster=cluster,
         living=tuple(stack for stack in living if belongs(stack, cluster)),

@@ -5,7 +5,7 @@ from trainium_core.engines.tiny.settings import TinySettings
 
 TINY = Engine(
     key="tiny",
-    stack_name="TinyStack",
+    construct_id="TinyStack",
     stack_class="stacks.tiny_stack:TinyStack",
     settings=TinySettings,
     rules="trainium_core.engines.tiny.rules:RULES",

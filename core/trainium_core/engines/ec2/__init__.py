@@ -5,7 +5,7 @@ from trainium_core.naming import STACK_NAME
 
 EC2 = Engine(
     key="cluster",
-    stack_name=STACK_NAME,
+    construct_id=STACK_NAME,
     stack_class="stacks.trn_cluster_stack:TrnClusterStack",
     rules="trainium_core.engines.ec2.rules:RULES",
     warnings="trainium_core.engines.ec2.warnings:cluster_warnings",

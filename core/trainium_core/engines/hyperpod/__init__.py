@@ -5,13 +5,14 @@ from trainium_core.engines.hyperpod.settings import HyperPodSettings
 
 HYPERPOD = Engine(
     key="hyperpod",
-    stack_name="HyperPodStack",
+    construct_id="HyperPodStack",
     stack_class="stacks.hyperpod_stack:HyperPodStack",
     settings=HyperPodSettings,
     rules="trainium_core.engines.hyperpod.rules:RULES",
     warnings="trainium_core.engines.hyperpod.warnings:hyperpod_warnings",
     projections="trainium_core.engines.hyperpod.projections:PROJECTIONS",
     checks="trainium_core.engines.hyperpod.quota_check:CHECKS",
+    ec2_shows_nodes=False,
     audited="trainium_core.engines.hyperpod.audited:LISTINGS",
     service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type="AWS::SageMaker::Cluster"),
 )

@@ -28,7 +28,7 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 def cost_notes(plan: Plan) -> Iterator[str]:
     hyperpod = plan.section(HyperPodSettings)
-    yield f"{HYPERPOD.stack_name} is billed whether nodes of the cluster run or not: `trn sleep` does not reach it"
+    yield f"{HYPERPOD.construct_id} is billed whether nodes of the cluster run or not: `trn sleep` does not reach it"
     if hyperpod.training_plan is not None:
         yield "the training plan is paid for when it is bought, and not in this estimate"
     if hyperpod.eks_cluster is not None:

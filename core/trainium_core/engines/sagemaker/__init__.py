@@ -5,7 +5,7 @@ from trainium_core.engines.sagemaker.settings import SageMakerSettings
 
 SAGEMAKER = Engine(
     key="sagemaker",
-    stack_name="SageMakerTrainingStack",
+    construct_id="SageMakerTrainingStack",
     stack_class="stacks.sagemaker_training_stack:SageMakerTrainingStack",
     settings=SageMakerSettings,
     rules="trainium_core.engines.sagemaker.rules:RULES",

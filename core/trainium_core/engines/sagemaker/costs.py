@@ -22,4 +22,4 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 
 def cost_notes(_: Plan) -> Iterator[str]:
-    yield f"{SAGEMAKER.stack_name}: jobs are billed while they run; `trn sagemaker run` shows what one costs at most"
+    yield f"{SAGEMAKER.construct_id}: jobs are billed while they run; `trn sagemaker run` shows what one costs at most"

@@ -31,7 +31,7 @@ class JobLocations:
     kms_key: str | None = None
 
 
-def locations_from_outputs(outputs: Mapping[str, str], stack: str = SAGEMAKER.stack_name) -> JobLocations:
+def locations_from_outputs(outputs: Mapping[str, str], stack: str = SAGEMAKER.construct_id) -> JobLocations:
     """The places that the stack's outputs name. Raises JobError for a stack that is not the one meant."""
     missing = [name for name in _REQUIRED if name not in outputs]
     if missing:
@@ -65,7 +65,7 @@ def locations_in_bucket(bucket: str, *, role_arn: str) -> JobLocations:
 
 def no_stack(stack: str, region: str) -> JobError:
     """There is no such stack."""
-    fix = f"run `cdk deploy {stack}`, or give --role and --bucket"
+    fix = f"run `cdk deploy {SAGEMAKER.construct_id}`, or give --role and --bucket"
     return JobError([JobProblem(key="--stack", got=stack, allowed=f"a stack that is deployed in {region}", fix=fix)])
 
 

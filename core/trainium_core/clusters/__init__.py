@@ -1,0 +1,1 @@
+"""All clusters of an account: their stacks, nodes, cost by the hour and end."""

@@ -1,0 +1,61 @@
+"""What a list of clusters asks of an account in one region."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from trainium_core.identity.caller import Identities
+from trainium_core.prices.price import Prices
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStack:
+    """A stack that carries the tag trn:cluster, or whose resources do.
+
+    engine: as trn:stacks calls it; None for a stack of an app of one's own. asleep: None where it knows no sleep.
+    ends: when the pilot ends, None where nothing ends it.
+    """
+
+    name: str
+    cluster: str
+    status: str
+    engine: str | None = None
+    asleep: bool | None = None
+    ends: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterNode:
+    """An instance that carries the tag trn:cluster and is not terminated.
+
+    state: as EC2 calls it. product: of the price list, such as `spot`. stack: that made it, if a tag says so.
+    """
+
+    instance_id: str
+    cluster: str
+    instance_type: str
+    state: str
+    product: str
+    zone_id: str = ""
+    stack: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStacks:
+    """not_read: names of stacks that may be of a cluster and could not be read, each with the reason."""
+
+    stacks: Sequence[ClusterStack]
+    not_read: Sequence[str] = ()
+
+
+class ClustersAccount(Identities, Prices, Protocol):
+    """Each method raises UnavailableError without an answer."""
+
+    def cluster_stacks(self) -> ClusterStacks: ...
+
+    def cluster_nodes(self) -> Sequence[ClusterNode]: ...
+
+    def enabled_regions(self) -> Sequence[str]:
+        """The regions that the account may use."""
+        ...

@@ -1,0 +1,98 @@
+"""What each cluster of an account comes to: state, nodes, dollars by the hour, end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
+from trainium_core.clusters.cluster import Cluster, clusters_in
+from trainium_core.identity.caller import Identity
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem, no_prices
+from trainium_runtime.errors import UnavailableError
+
+END = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def stack(cluster: str = "trn", **known: object) -> ClusterStack:
+    given: dict[str, object] = {"name": "TrnClusterStack", "status": "CREATE_COMPLETE", "engine": "cluster", **known}
+    return ClusterStack(cluster=cluster, **given)  # pyright: ignore[reportArgumentType]
+
+
+def node(number: int, cluster: str = "trn", product: str = ON_DEMAND, state: str = "running") -> ClusterNode:
+    return ClusterNode(
+        instance_id=f"i-{number}", cluster=cluster, instance_type="trn1.32xlarge", state=state, product=product
+    )
+
+
+@dataclass
+class FakeClusters:
+    """An account in which AWS knows no prices: those of the snapshot count."""
+
+    stacks: Sequence[ClusterStack] = ()
+    nodes: Sequence[ClusterNode] = ()
+    not_read: list[str] = field(default_factory=list[str])
+
+    def identity(self) -> Identity:
+        return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/someone")
+
+    def cluster_stacks(self) -> ClusterStacks:
+        return ClusterStacks(stacks=self.stacks, not_read=self.not_read)
+
+    def cluster_nodes(self) -> Sequence[ClusterNode]:
+        return self.nodes
+
+    def enabled_regions(self) -> Sequence[str]:
+        return ("us-west-2",)
+
+    def price(self, item: PricedItem) -> Price:
+        raise UnavailableError(f"no price of {item.product}")
+
+
+def clusters(*known: ClusterStack | ClusterNode) -> dict[str, Cluster]:
+    account = FakeClusters(
+        stacks=[one for one in known if isinstance(one, ClusterStack)],
+        nodes=[one for one in known if isinstance(one, ClusterNode)],
+    )
+    return {one.name: one for one in clusters_in("us-west-2", account, prices=no_prices()).clusters}
+
+
+def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
+    found = clusters(stack("trn"), stack("trn-pilot", name="trn-pilot-TrnClusterStack"), node(1, "trn-pilot"))
+    assert [(name, len(one.stacks), len(one.nodes)) for name, one in found.items()] == [
+        ("trn", 1, 0),
+        ("trn-pilot", 1, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "state"),
+    [
+        ([stack(), node(1)], "running"),
+        ([stack(asleep=True)], "asleep"),
+        ([stack(asleep=False)], "no nodes"),
+        ([stack(status="UPDATE_ROLLBACK_FAILED"), node(1)], "UPDATE_ROLLBACK_FAILED"),
+        ([node(1)], "no stack"),
+    ],
+)
+def test_the_state_tells_first_what_needs_attention(known: list[ClusterStack | ClusterNode], state: str) -> None:
+    assert clusters(*known)["trn"].state == state
+
+
+def test_an_hour_costs_what_its_billed_nodes_do() -> None:
+    nodes = [node(1), node(2), node(3, state="stopped"), node(4, product=CAPACITY_BLOCK)]
+    assert clusters(stack(), *nodes)["trn"].per_hour.usd == 2 * Decimal("21.5")
+
+
+def test_what_has_no_price_is_unknown_and_not_nothing() -> None:
+    unsold = ClusterNode(instance_id="i-9", cluster="trn", instance_type="trn9", state="running", product=ON_DEMAND)
+    hyperpod = stack(name="HyperPodStack", engine="hyperpod")
+    assert str(clusters(stack(), unsold, hyperpod)["trn"].per_hour) == "not known, 2 prices unknown"
+
+
+def test_the_first_end_of_its_stacks_is_the_clusters() -> None:
+    later = stack(name="HyperPodStack", ends=END.replace(day=2))
+    assert clusters(stack(ends=END), later, stack("other"))["trn"].ends == END
+    assert clusters(stack())["trn"].ends is None

@@ -1,0 +1,55 @@
+"""Two clusters of an account are told apart by their names, also where one begins with the other."""
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.core.fake_teardown import FakeTeardown, cluster_stack
+from tests.core.plans import cluster_names, from_settings, problems_of
+from trainium_core.engines.registry import CONSTRUCT_IDS, stack_names
+from trainium_core.naming import DEFAULT_CLUSTER_NAME, training_job_prefix
+from trainium_core.teardown import find_scope
+
+LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two[0]}-{two[1]}"[:32].rstrip("-")))
+
+
+@given(LONGER | st.tuples(cluster_names, cluster_names))
+def test_no_name_that_begins_with_a_stack_of_one_cluster_begins_with_one_of_another(names: tuple[str, str]) -> None:
+    assume(names[0] != names[1])
+    for one, other in product(*(stack_names(name).values() for name in names)):
+        assert not f"{other}-Resource".startswith(f"{one}-")
+
+
+@given(LONGER | st.tuples(cluster_names, cluster_names))
+def test_the_names_of_the_jobs_of_two_clusters_begin_differently(names: tuple[str, str]) -> None:
+    assume(names[0] != names[1])
+    one, other = map(training_job_prefix, names)
+    assert not f"{other}train".startswith(one)
+
+
+@given(cluster_names)
+def test_names_of_stacks_are_such_as_cloudformation_takes(name: str) -> None:
+    assert all(re.fullmatch("[a-zA-Z][-a-zA-Z0-9]{0,127}", stack) for stack in stack_names(name).values())
+
+
+def test_the_stacks_of_the_default_cluster_are_called_as_in_the_app() -> None:
+    assert stack_names(DEFAULT_CLUSTER_NAME) == CONSTRUCT_IDS
+    assert from_settings(cluster_name="team-a").stack_names["cluster"] == "team-a-TrnClusterStack"
+
+
+@pytest.mark.parametrize("name", ["two--hyphens", "last-", "-first", "Upper", "1st", "x" * 33, ""])
+def test_a_cluster_has_no_name_by_which_it_could_be_taken_for_another(name: str) -> None:
+    assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]
+
+
+def test_of_the_common_name_only_the_own_stack_of_an_older_version_is_taken() -> None:
+    account = FakeTeardown()
+    mine = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
+    old = cluster_stack(stack_id="stack/old", cluster="team-a")
+    for there, own in (([mine, cluster_stack()], [mine]), ([old], [old])):
+        account.stacks = there
+        scope = find_scope(account, "team-a")
+        assert (list(scope.living), scope.foreign) == (own, ())

@@ -1,0 +1,33 @@
+"""Two clusters in one account and region, of whose names one begins with the other."""
+
+import json
+
+from tests.constructs.synth import REGION, cluster_template
+from tests.deploy.account import Account, differences
+from tests.deploy.command import run_trn
+
+OF_ONE_NODE = ("-c", f"trn:region={REGION}", "-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:nodes=1")
+
+
+def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: Account) -> None:
+    account.deploy(cluster_template(nodes=1, ends="5d"))
+    before = account.inventory()
+    account.deploy(cluster_template(nodes=1, cluster_name="trn"))
+
+    listed = run_trn(account, "list", *OF_ONE_NODE, "--json")
+    assert listed.code == 0, listed.said
+    found = {one["name"]: one for one in json.loads(listed.said)["clusters"]}
+    assert {name: [stack["name"] for stack in one["stacks"]] for name, one in found.items()} == {
+        "trn": ["trn-TrnClusterStack"],
+        "trn-pilot": ["TrnClusterStack"],
+    }
+    assert [(one["state"], len(one["nodes"]), one["usd_per_hour"]) for one in found.values()] == 2 * [
+        ("running", 1, "21.5")
+    ]
+    assert (found["trn"]["ends"], found["trn-pilot"]["ends"] is None) == (None, False)
+
+    destroyed = run_trn(account, "destroy", *OF_ONE_NODE, "-c", "trn:cluster_name=trn", "--yes", "--grace", "0")
+    assert destroyed.code == 0, destroyed.said
+    assert differences(before, account.inventory()) == []
+    audited = run_trn(account, "audit", *OF_ONE_NODE, "-c", "trn:cluster_name=trn")
+    assert audited.code == 0, audited.said
