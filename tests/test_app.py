@@ -43,7 +43,7 @@ def run_app(tmp_path: Path) -> Any:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_a_mistake_is_told_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
+def test_a_mistake_is_reported_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
     result = run_app(GOOD | mistake)
     assert result.returncode == 1
     assert [word for word in words if word not in result.stderr] == [], result.stderr
@@ -51,7 +51,7 @@ def test_a_mistake_is_told_without_a_traceback(run_app: Any, mistake: dict[str, 
     assert "The plan has 1 problem; nothing was deployed." in result.stderr
 
 
-def test_all_mistakes_are_told_at_once(run_app: Any) -> None:
+def test_all_mistakes_are_reported_at_once(run_app: Any) -> None:
     result = run_app({"trn:nodes": "four", "trn:capacity": "free"})
     assert "The plan has 4 problems" in result.stderr
     assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))

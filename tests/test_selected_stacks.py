@@ -109,7 +109,7 @@ def test_the_real_cli_makes_the_stack_that_it_names_and_no_other(tmp_path: Path)
     assert (run.returncode, made) == (0, ["SageMakerTrainingStack.template.json"]), run.stderr
 
 
-def test_the_real_cli_tells_what_a_plan_does_not_allow(tmp_path: Path) -> None:
+def test_the_real_cli_reports_what_a_plan_does_not_allow(tmp_path: Path) -> None:
     elsewhere = ["-c", "trn:instance_type=trn2.3xlarge", "-c", "trn:region=sa-east-1", "-c", "trn:nodes=1"]
     run = run_cli(tmp_path, "deploy", "SageMakerTrainingStack", *elsewhere)
     assert run.returncode == 1

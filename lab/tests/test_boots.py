@@ -69,7 +69,7 @@ def test_a_proven_node_has_no_failed_unit(proven: Node) -> None:
 
 
 @pytest.mark.usefixtures("proven")
-def test_the_metadata_service_is_asked_with_a_token_alone(lab: Laboratory) -> None:
+def test_the_metadata_service_is_queried_with_a_token_alone(lab: Laboratory) -> None:
     assert lab.metadata.tokens
     assert lab.metadata.refused == 0
 

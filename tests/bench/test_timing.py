@@ -22,7 +22,7 @@ def test_the_slower_command_takes_longer(tmp_path: Path) -> None:
     assert slow > 0.2 > fast
 
 
-def test_a_failing_command_is_told_with_what_it_said(tmp_path: Path) -> None:
+def test_a_failing_command_is_reported_with_what_it_said(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasureError, match=r"exit code 7\nwhy"):
         medians(command(tmp_path, "echo why; exit 7"), command(tmp_path, "true"), runs=1)
 

@@ -87,7 +87,7 @@ def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest
     assert "EBS volume: not allowed to look: the permission ec2:DescribeVolumes is missing" in shown
 
 
-def test_the_report_tells_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     ask(monkeypatch, LEFT)
     printed = json.loads(report(folder, "json"))
     assert (printed["account"], printed["region"], printed["calls"]) == (
@@ -111,13 +111,13 @@ def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder:
     assert printed["usd_per_month"]["left"] == {"at_least": 8.0, "unknown_prices": 1}
 
 
-def test_the_report_goes_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_report_goes_where_it_is_reported_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "reports").mkdir()
     ask(monkeypatch, EMPTY, "--folder", "reports")
     assert len(list((folder / "reports").iterdir())) == 2
 
 
-def test_without_credentials_it_could_not_tell() -> None:
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("audit", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
@@ -126,7 +126,7 @@ def test_without_credentials_it_could_not_tell() -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", None)
     assert run("audit", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 

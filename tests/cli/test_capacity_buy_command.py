@@ -77,7 +77,7 @@ def test_it_prints_the_settings_to_use(shop: Shop) -> None:
         assert setting in shown
 
 
-def test_price_dates_zone_and_account_are_shown_before_it_asks(shop: Shop) -> None:
+def test_price_dates_zone_and_account_are_shown_before_the_prompt(shop: Shop) -> None:
     shown = shop.buy("n").stdout.partition("Buy it?")[0]
     for part in (
         "858.26 USD",
@@ -196,12 +196,12 @@ def test_no_answer_of_aws_says_that_it_may_have_been_bought(shop: Shop) -> None:
         (datetime(2099, 1, 2, tzinfo=UTC), "2099-01-02"),
     ],
 )
-def test_from_when_nodes_can_launch_is_said(shop: Shop, start: datetime, message: str) -> None:
+def test_from_when_nodes_can_launch_is_shown(shop: Shop, start: datetime, message: str) -> None:
     shop.account = FakeAccount(blocks=[replace(OFFERING, start=start, end=start + timedelta(days=1))])
     assert message in shop.buy("y", "858.26").stdout
 
 
-def test_the_help_tells_that_it_asks_twice() -> None:
+def test_the_help_reports_that_it_asks_twice() -> None:
     shown = " ".join(CliRunner().invoke(trn, ["capacity", "buy", "--help"]).stdout.split())
     assert "you are asked twice" in shown
 

@@ -73,7 +73,7 @@ def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
     assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
 
 
-def test_every_region_that_offers_the_type_is_asked(ask: Ask) -> None:
+def test_every_region_that_offers_the_type_is_queried(ask: Ask) -> None:
     ask(FakeAccount())
     assert sorted(ask.regions) == [
         "ap-south-1",
@@ -85,7 +85,7 @@ def test_every_region_that_offers_the_type_is_asked(ask: Ask) -> None:
     ]
 
 
-def test_only_the_regions_that_were_named_are_asked(ask: Ask) -> None:
+def test_only_the_regions_that_were_named_are_queried(ask: Ask) -> None:
     ask(FakeAccount(), "--regions", "us-east-1, us-west-2,us-east-1")
     assert sorted(ask.regions) == ["us-east-1", "us-west-2"]
 
@@ -128,7 +128,7 @@ def commands(ended: Result) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in ended.stdout.splitlines() if " trn preflight " in line or " buy " in line]
 
 
-def test_what_to_type_next_is_said_for_the_best_of_each_way(ask: Ask) -> None:
+def test_what_to_type_next_is_shown_for_the_best_of_each_way(ask: Ask) -> None:
     account = FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], scores={"usw2-az1": 1, "usw2-az4": 9})
     ended = ask(account, *HERE, "-c", "trn:nodes=1")
     reserved, on_demand, spot, block = commands(ended)
@@ -155,13 +155,13 @@ def test_json_says_the_same_with_every_source(ask: Ask) -> None:
     assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
 
 
-def test_that_prices_are_those_of_a_snapshot_is_said_with_its_days(ask: Ask) -> None:
+def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(ask: Ask) -> None:
     shown = ask(FakeAccount(unavailable={"price"}), *HERE).stdout
     assert "snapshot in this package, 20" in shown
     assert "AWS was not heard about prices: no answer about price" in shown
 
 
-def test_an_offer_is_said_to_be_no_capacity_and_a_score_no_promise(ask: Ask) -> None:
+def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(ask: Ask) -> None:
     shown = ask(FakeAccount(), *HERE).stdout
     assert "That a zone offers a type does not mean that it has one free." in shown
     assert "no promise" in shown
@@ -196,7 +196,7 @@ def test_only_what_starts_in_time_counts(ask: Ask) -> None:
         (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
     ],
 )
-def test_bad_usage_asks_nobody(ask: Ask, arguments: Collection[str], message: str) -> None:
+def test_bad_usage_makes_no_request(ask: Ask, arguments: Collection[str], message: str) -> None:
     ended = ask(FakeAccount(), *arguments)
     assert (ended.exit_code, message in ended.stderr, ask.regions) == (ExitCode.BAD_INPUT, True, [])
 

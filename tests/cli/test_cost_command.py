@@ -31,7 +31,7 @@ def cells(shown: str, first: str) -> list[str]:
     return line.split()
 
 
-def test_a_stack_whose_prices_nobody_has_is_unknown_and_not_left_out() -> None:
+def test_a_stack_without_known_prices_is_unknown_and_not_left_out() -> None:
     ended = run("estimate", *GOOD, "-c", "trn:stacks=hyperpod", "--offline")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert cells(ended.stdout, "1 x ml.trn1.32xlarge")[-3:] == ["unknown", "unknown", "unknown"]
@@ -56,7 +56,7 @@ def test_the_table_fits_a_screen_of_80_columns_without_breaking_a_row(egress: st
     assert all("/" in row for row in rows)
 
 
-def test_the_pilot_is_a_working_day_unless_said_otherwise() -> None:
+def test_the_pilot_is_a_working_day_by_default() -> None:
     assert "Pilot of 8 h" in run("estimate", *GOOD, "--offline").stdout
     assert json.loads(run("estimate", *GOOD, "--offline", "--json").stdout)["hours"] == 8
 
@@ -68,7 +68,7 @@ def test_what_aws_says_is_shown_as_that(monkeypatch: pytest.MonkeyPatch) -> None
     assert "snapshot" not in ended.stdout
 
 
-def test_why_aws_was_not_heard_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = ask(monkeypatch, FakePrices(unavailable={"price"}))
     assert "AWS was not heard: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
@@ -89,7 +89,7 @@ def test_a_missing_price_of_what_is_billed_by_use_leaves_the_totals_whole(monkey
     assert "Not known in us-west-2: s3-storage." in ended.stdout
 
 
-def test_a_price_of_ones_own_fills_the_gap(tmp_path: Path) -> None:
+def test_a_price_of_your_own_fills_the_gap(tmp_path: Path) -> None:
     header = "product,instance_type,region,usd,date,source\n"
     rows = ["on-demand,trn2.48xlarge", "gp3-storage,", "gp3-throughput,", "interface-endpoint,"]
     text = header + "".join(f"{row},us-east-2,2,2026-11-01,our agreement\n" for row in rows)
@@ -113,11 +113,11 @@ def test_reserved_capacity_says_what_it_costs_without_nodes(capacity: str, says:
     assert says in " ".join(run("estimate", *GOOD, *reserved, "--offline").stdout.split())
 
 
-def test_a_spot_price_is_said_to_move() -> None:
+def test_a_spot_price_is_shown_to_move() -> None:
     assert "move by the hour" in run("estimate", *GOOD, "-c", "trn:capacity=spot", "--offline").stdout
 
 
-def test_what_lies_in_a_vpc_of_ones_own_is_said_to_be_left_out() -> None:
+def test_what_lies_in_a_vpc_of_your_own_is_reported_as_left_out() -> None:
     own = ("-c", "trn:vpc_id=vpc-0123456789abcdef0", "-c", "trn:subnet_id=subnet-0123456789abcdef0")
     shown = " ".join(run("estimate", *GOOD, *own, "--offline").stdout.split())
     assert "gateways of vpc-0123456789abcdef0 are not part of the plan" in shown

@@ -53,7 +53,7 @@ def deploy(*options: str) -> Result:
     return CliRunner().invoke(trn, ["deploy", *options], prog_name="trn")
 
 
-def test_the_cdk_cli_gets_the_plans_stacks_and_the_overrides_and_asks_nobody(cdk: Path) -> None:
+def test_the_cdk_cli_gets_the_plans_stacks_and_the_overrides_and_makes_no_request(cdk: Path) -> None:
     ended = deploy("--yes", "-c", "trn:nodes=1")
     assert ended.exit_code == ExitCode.OK, ended.output
     called = cdk.read_text()
@@ -86,7 +86,7 @@ def test_without_a_ready_account_nothing_is_deployed(
     assert not cdk.exists()
 
 
-def test_a_suppressed_check_does_not_stand_in_the_way(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suppressed_check_does_not_block(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(limit=0))
     assert deploy("--yes", "--suppress", "quota").exit_code == ExitCode.OK
     assert cdk.exists()

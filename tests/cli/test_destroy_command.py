@@ -30,7 +30,7 @@ def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: st
     return CliRunner().invoke(trn, ["destroy", *GOOD, *grace, *options], prog_name="trn", input=typed)
 
 
-def test_what_goes_and_what_stays_is_shown_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, typed="n\n")
     assert account.orders == []
@@ -72,7 +72,7 @@ def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"Nothing of {OURS} is left in us-west-2 but what was told to stay." in ended.stdout
 
 
-def test_nothing_to_destroy_is_said_and_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown(stacks=[], leftovers=[], work=[])
     ended = destroy(monkeypatch, account)
     assert ended.exit_code == ExitCode.OK
@@ -95,7 +95,7 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
         (FakeTeardown(denied=frozenset({"living_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
     ],
 )
-def test_what_is_left_or_unknown_is_told_and_decides_the_exit_code(
+def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, message: str
 ) -> None:
     ended = destroy(monkeypatch, account, "--yes")
@@ -113,7 +113,7 @@ def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch)
     assert "run `trn destroy` again, it goes on" in ended.stderr
 
 
-def test_json_tells_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
     printed = json.loads(ended.stdout)
     assert printed["verdict"] == "gone"
@@ -128,7 +128,7 @@ def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert account.orders == []
 
 
-def test_a_protected_stack_is_named_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_protected_stack_is_named_and_nobody_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown(stacks=[cluster_stack(protected=True)])
     ended = destroy(monkeypatch, account)
     assert ended.exit_code == ExitCode.NOT_READY
@@ -146,7 +146,7 @@ def test_a_protected_stack_is_named_and_nobody_is_asked(monkeypatch: pytest.Monk
         (("--grace", "0"), timedelta()),
     ],
 )
-def test_running_nodes_have_notice_as_long_as_is_said(
+def test_running_nodes_have_notice_as_long_as_is_shown(
     monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], grace: timedelta
 ) -> None:
     given: list[timedelta] = []

@@ -53,7 +53,7 @@ def test_help_lists_every_command_with_its_summary() -> None:
     assert all(f"  {name} " in shown and lazy.summary in shown for name, lazy in COMMANDS.items())
 
 
-def test_help_tells_what_each_exit_code_means() -> None:
+def test_help_reports_what_each_exit_code_means() -> None:
     shown = run("--help").output
     assert all(f"{code.value}  {code.meaning}" in shown for code in ExitCode)
 
@@ -124,7 +124,7 @@ def test_an_endpoint_that_is_no_url_is_unknown_and_no_traceback() -> None:
     assert "Invalid endpoint" in ended.stdout
 
 
-def test_what_nobody_foresaw_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> None:
     nested = tmp_path / "cdk.json"
     nested.write_text("[" * 100_000)
     ended = run_program("plan", "--file", str(nested))

@@ -143,7 +143,7 @@ def test_what_is_not_there_is_not_pinned(
     assert says in ended.stderr
 
 
-def test_options_before_the_subcommand_are_not_lost_in_silence(tmp_path: Path) -> None:
+def test_options_before_the_subcommand_are_not_lost_silently(tmp_path: Path) -> None:
     write(tmp_path)
     ended = run("image", *GOOD, "pin")
     assert ended.exit_code == ExitCode.BAD_INPUT

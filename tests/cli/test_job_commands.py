@@ -148,7 +148,7 @@ def test_a_file_holds_the_options_and_options_come_before_it(cluster: Cluster) -
     assert cluster.jobs.current() is None
 
 
-def test_mistakes_are_told_all_at_once_by_the_names_that_were_given() -> None:
+def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> None:
     ended = run("run", *TWO, "--nodes", "none", "--hang-minutes", "0", "no.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert all(f"{key}: got" in ended.stderr for key in ("SCRIPT", "--nodes", "--hang-minutes"))

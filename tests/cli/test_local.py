@@ -92,7 +92,7 @@ def test_options_and_dashes_of_the_command_are_its_own(running: Trn) -> None:
     assert running("--", "echo", "--help", "--", "-x").stdout == "--help -- -x\n"
 
 
-def test_a_command_that_does_not_exist_is_told(running: Trn) -> None:
+def test_a_command_that_does_not_exist_is_reported(running: Trn) -> None:
     ran = running("--", "no-such-command")
     assert (ran.returncode, ran.stderr) == (1, "Error: no-such-command: cannot be run (No such file or directory)\n")
 
@@ -103,13 +103,13 @@ def test_no_command_after_the_dashes_is_bad_usage(idle: Trn) -> None:
     assert "trn local -- cdk deploy" in ran.stderr
 
 
-def test_a_forgotten_double_dash_is_told(idle: Trn) -> None:
+def test_a_forgotten_double_dash_is_reported(idle: Trn) -> None:
     ran = idle("cdk", "deploy")
     assert ran.returncode == 2
     assert "trn local -- cdk deploy" in ran.stderr
 
 
-def test_that_nobody_plays_the_nodes_is_shown(idle: Trn) -> None:
+def test_a_missing_stand_in_for_the_nodes_is_shown(idle: Trn) -> None:
     started = idle("start", "--port", "0", "--no-stand-in-nodes")
     try:
         assert "nobody plays them" in started.stdout
@@ -163,7 +163,7 @@ def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple
     assert idle("status").returncode == 3
 
 
-def test_without_the_extra_the_way_to_install_it_is_told(tmp_path: Path) -> None:
+def test_without_the_extra_the_way_to_install_it_is_reported(tmp_path: Path) -> None:
     without_moto = "u.find_spec = lambda name, *a: None if name == 'moto' else find(name, *a)"
     code = f"import importlib.util as u; find = u.find_spec; {without_moto}; {COMMAND}"
     command = [sys.executable, "-c", code, "status"]

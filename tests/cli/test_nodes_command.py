@@ -87,7 +87,7 @@ def test_another_stack_can_be_named(account: FakeNodes) -> None:
     assert account.asked == ["Mine"]
 
 
-def test_a_node_without_a_word_is_booting_and_the_cluster_not_ready(account: FakeNodes) -> None:
+def test_a_node_without_a_report_is_booting_and_the_cluster_not_ready(account: FakeNodes) -> None:
     account.answers = [BOOTING]
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.NOT_READY
@@ -150,7 +150,7 @@ def test_watching_ends_when_all_are_proven_or_one_is_lost(
     assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
 
 
-def test_watching_tells_each_change_once(account: FakeNodes) -> None:
+def test_watching_reports_each_change_once(account: FakeNodes) -> None:
     account.answers = [BOOTING, BOOTING, BOOTING, PROVEN]
     assert len(run("nodes", *GOOD, "--watch").stderr.splitlines()) == 2
 
@@ -170,7 +170,7 @@ def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
-def test_a_stack_that_is_not_there_is_told_with_the_way_to_it(account: FakeNodes, as_json: tuple[str, ...]) -> None:
+def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeNodes, as_json: tuple[str, ...]) -> None:
     account.answers = [None]
     ended = run("nodes", *GOOD, *as_json)
     assert ended.exit_code == ExitCode.NOT_READY

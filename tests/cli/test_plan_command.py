@@ -47,7 +47,7 @@ def test_cores_that_are_joined_are_explained() -> None:
     assert "4 NeuronCores for training, each of 2 physical ones" in shown
 
 
-def test_an_own_vpc_is_said_to_be_yours() -> None:
+def test_an_own_vpc_is_reported_as_yours() -> None:
     vpc = ("-c", "trn:vpc_id=vpc-0123456789abcdef0", "-c", "trn:subnet_id=subnet-0123456789abcdef0")
     shown = run("plan", *GOOD, *vpc, "-c", "trn:cache_bucket=my-cache").stdout
     assert "(the zone of subnet-0123456789abcdef0)" in shown
@@ -91,7 +91,7 @@ def test_reserved_capacity_shows_its_reservation_and_no_quota(capacity: str, say
     assert "no group" in shown
 
 
-def test_warnings_are_shown_and_do_not_stand_in_the_way() -> None:
+def test_warnings_are_shown_and_do_not_block() -> None:
     ended = run("plan", *GOOD, "-c", "trn:root_volume_gib=100")
     assert ended.exit_code == ExitCode.OK
     assert "warning: trn:root_volume_gib: the Neuron documentation advises 512 GiB" in ended.stdout
@@ -120,7 +120,7 @@ def test_another_file_can_be_named() -> None:
     assert run("plan", "--file", "big.json").exit_code == ExitCode.OK
 
 
-def test_without_settings_what_is_missing_is_told() -> None:
+def test_without_settings_what_is_missing_is_reported() -> None:
     ended = run("plan")
     assert (ended.exit_code, ended.stdout) == (ExitCode.BAD_INPUT, "")
     assert "cdk.json" in ended.stderr
@@ -132,7 +132,7 @@ def test_a_plan_for_other_stacks_says_that_it_shows_the_cluster() -> None:
     assert "trn:stacks" not in run("plan", *GOOD).stdout
 
 
-def test_a_bad_plan_is_told_on_standard_error_with_every_problem() -> None:
+def test_a_bad_plan_is_reported_on_standard_error_with_every_problem() -> None:
     ended = run("plan", *GOOD, "-c", "trn:nodes=four", "-c", "trn:node=2", "-c", "trn:vpc_id=x")
     assert (ended.exit_code, ended.stdout) == (ExitCode.BAD_INPUT, "")
     assert ended.stderr.startswith("The plan has 3 problems; nothing was deployed.")
@@ -140,7 +140,7 @@ def test_a_bad_plan_is_told_on_standard_error_with_every_problem() -> None:
     assert "nearest: nodes" in ended.stderr
 
 
-def test_a_bad_plan_is_json_too_when_json_is_asked_for() -> None:
+def test_a_bad_plan_is_json_too_when_json_is_requested() -> None:
     ended = run("plan", *GOOD, "-c", "trn:capacity=ondemand", "--json")
     assert ended.exit_code == ExitCode.BAD_INPUT
     (problem,) = json.loads(ended.stdout)["problems"]

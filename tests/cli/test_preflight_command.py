@@ -102,7 +102,7 @@ def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatc
     assert "needed: 128 vCPUs" in shown
 
 
-def test_a_suppressed_check_is_not_asked_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = ask(monkeypatch, NOT_READY, "--suppress", "quota")
     assert ended.exit_code == ExitCode.OK
     assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
@@ -119,7 +119,7 @@ def elsewhere(zone: str, **account: Any) -> FakeAccount:
     return FakeAccount(zones=[zone], **account)
 
 
-def test_regions_are_told_side_by_side_with_what_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": READY}
     ended = ask_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
     assert ended.exit_code == ExitCode.OK
@@ -160,24 +160,24 @@ def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.Monk
         (("--regions", "us-west-2", "--every-region"), "not both"),
     ],
 )
-def test_regions_that_cannot_be_asked_are_refused(arguments: tuple[str, ...], says: str) -> None:
+def test_regions_that_cannot_be_queried_are_refused(arguments: tuple[str, ...], says: str) -> None:
     ended = run("preflight", *GOOD, *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert says in ended.stderr.replace("\n", " ")
 
 
-def test_the_help_says_how_long_and_how_often_aws_is_asked() -> None:
+def test_the_help_says_how_long_and_how_often_aws_is_queried() -> None:
     message = " ".join(run("preflight", "--help").output.split())
     assert f"{CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer" in message
     assert f"asked {ATTEMPTS} times in all" in message
 
 
-def test_a_bad_plan_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight_command, "AwsAccount", None)
     assert run("preflight", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
-def test_without_credentials_it_could_not_tell() -> None:
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)

@@ -107,7 +107,7 @@ def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [r["desired"] for r in printed["requests"]] == [256]
 
 
-def test_status_of_a_reservation_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_of_a_reservation_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
     ended = run(monkeypatch, [unavailable], "status", *RESERVED)
     assert ended.exit_code == ExitCode.OK
@@ -141,13 +141,13 @@ def test_a_request_is_shown_before_it_is_made(monkeypatch: pytest.MonkeyPatch, a
 
 
 @pytest.mark.parametrize("typed", ["n\n", "\n"])
-def test_without_a_yes_nothing_is_asked_for(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
+def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
     assert (ended.exit_code, aws.asked) == (ExitCode.NOT_READY, [])
     assert "Nothing was asked for." in ended.stdout
 
 
-def test_a_script_that_says_nothing_asks_for_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_a_script_that_says_nothing_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="")
     assert (ended.exit_code, aws.asked) == (ExitCode.NOT_READY, [])
 
@@ -157,26 +157,26 @@ def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) 
     assert (ended.exit_code, len(aws.asked)) == (ExitCode.OK, 1)
 
 
-def test_with_room_there_is_nothing_to_ask_for(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
     assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
     assert "Nothing to ask for." in ended.stdout
 
 
-def test_a_reservation_has_nothing_to_ask_for(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_a_reservation_has_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", *RESERVED)
     assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
 
 
 @pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
-def test_what_is_not_known_is_not_asked_for(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
+def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.asked) == (ExitCode.COULD_NOT_TELL, [])
     assert f"no answer about {question}" in ended.stdout
 
 
 @pytest.mark.parametrize(("desired", "code"), [(128, ExitCode.OK), (127, ExitCode.NOT_READY)])
-def test_an_open_request_is_told_and_not_repeated(
+def test_an_open_request_is_reported_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, desired: int, code: ExitCode
 ) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
@@ -184,7 +184,7 @@ def test_an_open_request_is_told_and_not_repeated(
     assert f"open already: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
 
 
-def test_a_request_that_somebody_made_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_a_request_that_somebody_made_meanwhile_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     aws.error = AlreadyRequestedError()
     accounts = [FakeQuotas(limit=0), FakeQuotas(limit=0, requests=[request(256)])]
     ended = run(monkeypatch, accounts, "request", "--yes")
@@ -201,7 +201,7 @@ def test_an_open_request_that_aws_does_not_show_is_unknown(
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
 
 
-def test_a_refusal_is_told(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     aws.error = RequestRefusedError("the permission x is missing")
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
@@ -214,7 +214,7 @@ def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     assert len(aws.asked) == 1
 
 
-def test_json_asks_no_questions(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
     assert (ended.exit_code, aws.asked) == (ExitCode.BAD_INPUT, [])
 

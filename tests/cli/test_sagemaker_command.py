@@ -154,14 +154,14 @@ def test_the_network_of_the_stack_is_the_jobs(aws: Aws) -> None:
         (("--image", "bogus"), "--image: got 'bogus'"),
     ],
 )
-def test_a_mistake_ends_before_anybody_is_asked_for_money(aws: Aws, options: tuple[str, ...], says: str) -> None:
+def test_a_mistake_ends_before_the_prompt_for_money(aws: Aws, options: tuple[str, ...], says: str) -> None:
     arguments = ["sagemaker", "run", "train.py", "--yes", *GOOD, *options]
     ended = CliRunner().invoke(trn, arguments, prog_name="trn")
     assert (ended.exit_code, aws.jobs.started) == (ExitCode.BAD_INPUT, [])
     assert says in ended.stderr
 
 
-def test_a_mistake_is_told_as_json_too(aws: Aws) -> None:
+def test_a_mistake_is_reported_as_json_too(aws: Aws) -> None:
     ended = aws.train("--spot", "--no-checkpoints", "--json", "--yes")
     assert [problem["key"] for problem in json.loads(ended.stdout)["problems"]] == ["--checkpoints"]
 
@@ -173,14 +173,14 @@ def test_without_the_stack_it_says_how_to_get_it(aws: Aws) -> None:
     assert "cdk deploy SageMakerTrainingStack" in ended.stderr
 
 
-def test_a_stack_that_cannot_be_asked_for_is_no_answer(aws: Aws) -> None:
+def test_a_stack_that_cannot_be_requested_is_no_answer(aws: Aws) -> None:
     aws.account.unavailable = {"stack"}
     ended = aws.train("--yes")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert "Nothing was started: no answer about stack" in ended.stderr
 
 
-def test_what_is_started_is_shown_with_its_cost_before_it_asks(aws: Aws) -> None:
+def test_what_is_started_is_shown_with_its_cost_before_the_prompt(aws: Aws) -> None:
     shown = aws.train("--hyperparameter", "note=two words", typed="n\n").stdout.partition("Start it?")[0]
     for part in (
         "train.py --note 'two words'",
@@ -205,13 +205,13 @@ def test_with_a_yes_the_source_is_uploaded_and_the_job_started(aws: Aws) -> None
     assert aws.request["TrainingJobName"] == NAME
 
 
-def test_a_name_that_is_too_long_is_told_once(aws: Aws) -> None:
+def test_a_name_that_is_too_long_is_reported_once(aws: Aws) -> None:
     ended = aws.run("run", "train.py", "--name", f"trn-pilot--{'x' * 60}", "--json", "--yes")
     (problem,) = json.loads(ended.stdout)["problems"]
     assert (problem["key"], problem["allowed"]) == ("--name", "up to 63 characters")
 
 
-def test_what_is_left_out_of_the_source_is_told(aws: Aws) -> None:
+def test_what_is_left_out_of_the_source_is_reported(aws: Aws) -> None:
     Path(".env").write_text("TOKEN=x")
     ended = aws.train("--dry-run", "--source", ".")
     assert "Left out of the source: .env (may hold a secret)" in ended.stderr
@@ -241,13 +241,13 @@ def test_with_every_check_suppressed_nothing_is_started(aws: Aws) -> None:
     assert "Every check was suppressed: leave one." in ended.stderr
 
 
-def test_a_check_without_an_answer_is_told_as_json_too(aws: Aws) -> None:
+def test_a_check_without_an_answer_is_reported_as_json_too(aws: Aws) -> None:
     aws.account.unavailable = {"role"}
     printed = json.loads(aws.train("--yes", "--json").stdout)
     assert (printed["started"], printed["verdict"]) == (False, "could not tell")
 
 
-def test_a_check_that_is_suppressed_does_not_stand_in_the_way(aws: Aws) -> None:
+def test_a_check_that_is_suppressed_does_not_block(aws: Aws) -> None:
     aws.account.image_is_there = False
     assert aws.train("--yes", "--suppress", "image").exit_code == ExitCode.OK
 
@@ -286,7 +286,7 @@ def test_a_job_that_aws_refuses_says_why(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("error", [JobUnknownError("time-out"), KeyboardInterrupt()])
-def test_a_job_that_may_have_been_started_is_not_said_to_be_refused(aws: Aws, error: BaseException) -> None:
+def test_a_job_that_may_have_been_started_is_not_reported_as_refused(aws: Aws, error: BaseException) -> None:
     aws.jobs.fails_with = error
     ended = aws.train("--yes")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
@@ -318,20 +318,20 @@ def interrupted(aws: Aws, typed: str) -> Result:
     return aws.train("--yes", typed=typed)
 
 
-def test_ctrl_c_asks_and_can_stop_the_job(aws: Aws) -> None:
+def test_ctrl_c_prompts_and_can_stop_the_job(aws: Aws) -> None:
     ended = interrupted(aws, "s\n")
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.NOT_READY, [NAME])
     assert "Asked SageMaker to stop" in ended.stderr
 
 
-def test_ctrl_c_asks_and_can_leave_the_job_running(aws: Aws) -> None:
+def test_ctrl_c_prompts_and_can_leave_the_job_running(aws: Aws) -> None:
     ended = interrupted(aws, "l\n")
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
     assert "runs on and is billed" in ended.stderr
 
 
 @pytest.mark.parametrize("typed", ["f\n", "\n"])
-def test_ctrl_c_asks_and_can_go_on_following(aws: Aws, typed: str) -> None:
+def test_ctrl_c_prompts_and_can_go_on_following(aws: Aws, typed: str) -> None:
     ended = interrupted(aws, typed)
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.OK, [])
 
@@ -347,7 +347,7 @@ def test_ctrl_c_without_a_person_leaves_the_job_running(aws: Aws) -> None:
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
 
 
-def test_ctrl_c_on_a_terminal_asks_and_stops_the_job() -> None:
+def test_ctrl_c_on_a_terminal_prompts_and_stops_the_job() -> None:
     """With the terminal, the signal and the prompt that a person has."""
     ours, theirs = pty.openpty()
     arguments = [sys.executable, "-m", "tests.cli.sagemaker_on_a_terminal"]

@@ -14,7 +14,7 @@ from trainium_core.engines.sagemaker.jobs.training_jobs import JobSummary
 __all__ = ["aws_in_memory"]
 
 
-def test_preflight_starts_nothing_and_tells_the_verdict(aws: Aws) -> None:
+def test_preflight_starts_nothing_and_reports_the_verdict(aws: Aws) -> None:
     ended = aws.run("preflight")
     assert (ended.exit_code, aws.jobs.started) == (ExitCode.OK, [])
     assert "ready: 1 x trn1.32xlarge in us-west-2 (6 pass)" in ended.stdout
@@ -34,7 +34,7 @@ def test_preflight_as_json(aws: Aws) -> None:
     assert (ended.exit_code, json.loads(ended.stdout)["verdict"]) == (ExitCode.NOT_READY, "not ready")
 
 
-def test_the_list_shows_jobs_of_the_cluster_alone_unless_told(aws: Aws) -> None:
+def test_the_list_shows_jobs_of_the_cluster_alone_by_default(aws: Aws) -> None:
     summary = JobSummary(name=NAME, status="Completed", created=NOON, ended=NOON + timedelta(minutes=90))
     aws.jobs.summaries = [summary]
     shown = aws.run("list").stdout
@@ -59,7 +59,7 @@ def test_a_job_is_described_with_the_reason_of_its_failure(aws: Aws) -> None:
 
 @pytest.mark.parametrize("command", ["describe", "logs", "stop"])
 @pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (NO_ANSWER, ExitCode.COULD_NOT_TELL)])
-def test_a_job_that_is_not_there_is_not_one_that_nobody_told_of(
+def test_a_missing_job_is_distinguished_from_an_unanswered_call(
     aws: Aws, command: str, answer: Any, code: ExitCode
 ) -> None:
     aws.jobs.states = (answer,)
@@ -103,7 +103,7 @@ def test_logs_that_follow_end_with_the_jobs_result(aws: Aws) -> None:
     assert aws.run("logs", NAME, "--follow").exit_code == ExitCode.NOT_READY
 
 
-def test_stop_asks_first(aws: Aws) -> None:
+def test_stop_prompts_first(aws: Aws) -> None:
     aws.jobs.states = (TRAINING,)
     ended = aws.run("stop", NAME, typed="n\n")
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.NOT_READY, [])

@@ -105,7 +105,7 @@ def test_it_orders_what_it_says_and_ends_when_that_is_done(
 
 
 @pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
-def test_it_says_the_price_and_asks(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
+def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
     account = FakeSleepAccount(state=ASLEEP) if command == "wake" else FakeSleepAccount()
     ended = run(monkeypatch, command, account, typed="n\n")
     assert price in ended.stdout
@@ -162,7 +162,7 @@ def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "There is no stack Mine" in answer.stderr
 
 
-def test_waking_that_fails_tells_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
     ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, course=[failed]), "--yes")
@@ -206,7 +206,7 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
     assert account.board == []
 
 
-def test_who_interrupts_the_notice_keeps_the_nodes_and_they_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 

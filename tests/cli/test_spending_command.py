@@ -35,7 +35,7 @@ def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch
     assert "estimated: 2.00 node-hours" in line
 
 
-def test_the_price_of_asking_is_told_before_and_nothing_is_asked_when_it_is_not_wanted(
+def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_is_not_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked, unasked = FakeSpendingAccount(**RAN), FakeSpendingAccount(**RAN)
@@ -66,7 +66,7 @@ def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.
     assert round(printed["forecast"]["total"]["at_least"], 2) == 43.15
 
 
-def test_without_credentials_it_could_not_tell() -> None:
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("cost", *GOOD, "--no-cost-explorer", AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)

@@ -30,7 +30,7 @@ def test_cores_are_what_training_sees_and_in_brackets_the_physical_ones() -> Non
     assert rows[0][:5] == ["trn2.48xlarge", "16", "64", "(128)", "1536"]
 
 
-def test_the_sources_are_told_with_their_dates() -> None:
+def test_the_sources_are_reported_with_their_dates() -> None:
     shown = run("types").stdout
     assert all(f"Source, {source['date']}: " in shown for source in CATALOG.sources.values())
 
@@ -57,7 +57,7 @@ def test_a_region_without_trainium_is_refused_with_the_nearest() -> None:
     assert "; nearest: us-west-2\n    fix:     choose us-west-2" in ended.stderr
 
 
-def test_types_of_a_file_of_ones_own_are_shown(tmp_path: Path) -> None:
+def test_types_of_a_file_of_your_own_are_shown(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(TOMORROW)
     assert "trn9.96xlarge" in run("types", "--catalog", str(tmp_path / "mine.toml")).stdout
 

@@ -16,7 +16,7 @@ def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:
     return construct, synthesize(stack)
 
 
-def test_nodes_go_into_a_new_network_unless_told() -> None:
+def test_nodes_go_into_a_new_network_by_default() -> None:
     construct, template = cluster(availability_zone_id="usw2-az4")
     assert isinstance(construct.network, ClusterNetwork)
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az4"
@@ -27,7 +27,7 @@ def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az1"
 
 
-def test_nodes_go_into_ones_own_subnet_where_given() -> None:
+def test_nodes_go_into_your_own_subnet_where_given() -> None:
     construct, template = cluster(**OWN_NETWORK)
     assert isinstance(construct.network, ExistingNetwork)
     assert not template.resources("AWS::EC2::VPC")
@@ -56,13 +56,13 @@ def test_the_cache_stays_or_goes_as_planned(at_destroy: str, policy: str) -> Non
     assert bucket["DeletionPolicy"] == policy
 
 
-def test_a_cache_bucket_of_ones_own_makes_none() -> None:
+def test_a_cache_bucket_of_your_own_makes_none() -> None:
     construct, template = cluster(cache_bucket="my-cache")
     assert not [name for name in template.resources("AWS::S3::Bucket") if "CompileCache" in name]
     assert construct.cache.url == "s3://my-cache/neuron-compile-cache"
 
 
-def test_what_the_plan_warns_of_is_said_at_synth() -> None:
+def test_what_the_plan_warns_of_is_shown_at_synth() -> None:
     plan = a_plan(egress="none")
     stack = new_stack()
     TrainiumCluster(stack, "Cluster", plan=plan)
@@ -72,7 +72,7 @@ def test_what_the_plan_warns_of_is_said_at_synth() -> None:
         assert any(warning in text for text in told), warning
 
 
-def test_nodes_in_ones_own_network_wait_for_the_endpoint_that_is_added_to_it() -> None:
+def test_nodes_in_your_own_network_wait_for_the_endpoint_that_is_added_to_it() -> None:
     _, template = cluster(**OWN_NETWORK)
     group = template.resources("AWS::AutoScaling::AutoScalingGroup")
     assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]

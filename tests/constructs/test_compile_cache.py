@@ -54,7 +54,7 @@ def test_a_retained_cache_outlives_its_stack_contents_and_all() -> None:
     assert not new_cache(retain=True).resources("Custom::TrnBucketContent")
 
 
-def test_a_bucket_of_ones_own_is_used_and_none_made() -> None:
+def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
     url, template = used(own_bucket=True)
     assert url == "s3://my-cache/neuron-compile-cache"
     assert not template.resources("AWS::S3::Bucket")

@@ -179,7 +179,7 @@ def test_no_placement_group_is_made_where_none_belongs(settings: dict[str, Any])
     assert "Placement" not in template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
 
 
-def test_a_placement_group_of_ones_own_is_used() -> None:
+def test_a_placement_group_of_your_own_is_used() -> None:
     template = fleet(placement_group="ours", capacity="reservation", reservation_id=RESERVATION)
     assert not template.resources("AWS::EC2::PlacementGroup")
     data = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
@@ -259,7 +259,7 @@ def test_user_data_say_where_the_script_is_that_they_have_no_room_for() -> None:
     [({}, {443}), ({"neuron_software": "install", "ami": "ami-0123456789abcdef0"}, {80, 443})],
     ids=["nothing", "packages"],
 )
-def test_in_a_vpc_of_ones_own_http_goes_out_only_if_the_plan_downloads(settings: Json, ports: set[int]) -> None:
+def test_in_a_vpc_of_your_own_http_goes_out_only_if_the_plan_downloads(settings: Json, ports: set[int]) -> None:
     template = cluster_template(**OWN_NETWORK, **settings, dns_servers=("10.1.0.2",))
     (group,) = template.resources("AWS::EC2::SecurityGroup").values()
     rules = group["Properties"]["SecurityGroupEgress"]

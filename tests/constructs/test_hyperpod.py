@@ -197,7 +197,7 @@ def test_a_capacity_block_of_the_plan_is_no_affair_of_hyperpod() -> None:
     assert not hyperpod_template(**reserved_block()).resources("AWS::Scheduler::Schedule")
 
 
-def test_a_budget_tells_of_a_cluster_and_stops_nothing() -> None:
+def test_a_budget_reports_of_a_cluster_and_stops_nothing() -> None:
     template = hyperpod_template(budget_usd=500)
     assert len(template.resources("AWS::Budgets::Budget")) == 1
     assert not template.resources("AWS::Scheduler::Schedule")

@@ -125,7 +125,7 @@ def test_an_image_id_pins_the_image() -> None:
     assert data_of(ami="ami-0123456789abcdef0")["ImageId"] == "ami-0123456789abcdef0"
 
 
-def test_spot_asks_for_nothing_but_spot() -> None:
+def test_spot_requests_nothing_but_spot() -> None:
     data = data_of(capacity="spot")
     assert data["InstanceMarketOptions"] == {"MarketType": "spot"}
     assert "CapacityReservationSpecification" not in data

@@ -100,7 +100,7 @@ def test_the_file_system_and_its_group_go_together_or_stay_together(retain: bool
     assert fates == {fate}
 
 
-def test_nodes_find_a_new_one_by_what_fsx_tells() -> None:
+def test_nodes_find_a_new_one_by_what_fsx_reports() -> None:
     template, places = new()
     made = template.logical_id("AWS::FSx::FileSystem")
     assert places["lustre_dns"] == f"${{{made}.DNSName}}"

@@ -107,7 +107,7 @@ def test_nodes_get_the_lower_half_of_the_block(egress: Egress, cidr: str, nodes:
     assert block == nodes
 
 
-def test_a_network_of_ones_own_gains_an_s3_endpoint_and_nothing_else() -> None:
+def test_a_network_of_your_own_gains_an_s3_endpoint_and_nothing_else() -> None:
     stack = new_stack()
     ExistingNetwork(stack, "Network", **OWN_NETWORK)
     template = synthesize(stack)
@@ -117,7 +117,7 @@ def test_a_network_of_ones_own_gains_an_s3_endpoint_and_nothing_else() -> None:
     assert (endpoint["VpcId"], endpoint["RouteTableIds"]) == (OWN_NETWORK["vpc_id"], [OWN_NETWORK["route_table_id"]])
 
 
-def test_a_network_of_ones_own_without_its_route_table_is_left_alone() -> None:
+def test_a_network_of_your_own_without_its_route_table_is_left_alone() -> None:
     stack = new_stack()
     network = ExistingNetwork(stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"])
     EfaSecurityGroup(stack, "Group", vpc=network.vpc)

@@ -59,7 +59,7 @@ def test_an_ordinary_plan_has_no_topic() -> None:
 
 
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
-def test_the_clock_is_looked_at_every_few_minutes(settings: dict[str, Any]) -> None:
+def test_the_clock_is_read_every_few_minutes(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     schedule = template.properties("AWS::Scheduler::Schedule")
     function, _ = the(template, FUNCTION, "PilotClock")
@@ -208,7 +208,7 @@ def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
 
 
 @pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
-def test_what_is_nearly_spent_or_forecast_is_told(settings: dict[str, Any]) -> None:
+def test_what_is_nearly_spent_or_forecast_is_reported(settings: dict[str, Any]) -> None:
     notices, _ = the(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
     told = subscribers(**settings)
     assert told["ACTUAL", 80] == told["FORECASTED", 100] == f"${{{notices}}}"

@@ -35,7 +35,7 @@ def test_a_stack_for_another_region_than_the_plan_is_refused(construct: type) ->
         put_fleet(stack) if construct is NeuronFleet else SageMakerTraining(stack, "Training", plan=a_plan())
 
 
-def test_a_stack_for_any_region_is_told_the_plans() -> None:
+def test_a_stack_for_any_region_gets_that_of_the_plan() -> None:
     stack = put_fleet(Stack(new_app(), "Training"))
     Annotations.from_stack(stack).has_warning(
         "/Training/Fleet", Match.string_like_regexp("the plan is for us-west-2, the stack for any region")

@@ -62,7 +62,7 @@ def test_reserved_capacity_has_no_gate(capacity: str) -> None:
     assert not [name for name in template.resources() if "QuotaGate" in name]
 
 
-def test_no_instance_is_asked_for_before_the_gate_is_passed() -> None:
+def test_no_instance_is_requested_before_the_gate_is_passed() -> None:
     template = cluster_template()
     (name,) = template.resources(GATE)
     assert name in template.before(template.logical_id("AWS::AutoScaling::AutoScalingGroup"))

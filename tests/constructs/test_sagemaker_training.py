@@ -87,7 +87,7 @@ def test_a_job_pulls_aws_own_training_images_only() -> None:
     assert repository == "arn:aws:ecr:us-west-2:763104351884:repository/pytorch-training-neuronx"
 
 
-def test_with_an_image_of_ones_own_a_job_pulls_that_and_not_aws() -> None:
+def test_with_an_image_of_your_own_a_job_pulls_that_and_not_aws() -> None:
     mine = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
     template = training_template(sagemaker_image=mine)
     (repository,) = resources_for("ecr:BatchGetImage", template)
@@ -154,7 +154,7 @@ def test_a_vpc_for_jobs_reaches_s3_and_needs_no_endpoint_that_is_billed() -> Non
     assert endpoint.get("VpcEndpointType", "Gateway") == "Gateway"
 
 
-def test_in_a_network_of_ones_own_nothing_but_the_endpoint_and_the_group_is_made() -> None:
+def test_in_a_network_of_your_own_nothing_but_the_endpoint_and_the_group_is_made() -> None:
     template = training_template(sagemaker_vpc=True, **OWN_NETWORK)
     made = {r["Type"] for r in template.resources().values() if r["Type"].startswith("AWS::EC2::")}
     assert made == {
@@ -165,7 +165,7 @@ def test_in_a_network_of_ones_own_nothing_but_the_endpoint_and_the_group_is_made
     }
 
 
-def test_a_key_of_ones_own_encrypts_the_store_and_is_read_through_s3_only() -> None:
+def test_a_key_of_your_own_encrypts_the_store_and_is_read_through_s3_only() -> None:
     template = training_template(sagemaker_kms_key=KMS_KEY)
     (rule,) = template.resources()[store(template)]["Properties"]["BucketEncryption"][
         "ServerSideEncryptionConfiguration"
@@ -178,7 +178,7 @@ def test_a_key_of_ones_own_encrypts_the_store_and_is_read_through_s3_only() -> N
     assert template.json["Outputs"]["KmsKeyArn"]["Value"] == KMS_KEY
 
 
-def test_a_key_of_ones_own_encrypts_the_compile_cache_too() -> None:
+def test_a_key_of_your_own_encrypts_the_compile_cache_too() -> None:
     buckets = training_template(sagemaker_kms_key=KMS_KEY).resources("AWS::S3::Bucket").values()
     rules = [b["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"][0] for b in buckets]
     keys = [rule["ServerSideEncryptionByDefault"].get("KMSMasterKeyID") for rule in rules]
@@ -195,14 +195,14 @@ def test_sagemaker_may_encrypt_the_output_with_the_key() -> None:
     ("url", "objects"),
     [("s3://corpus/wiki/en/", "corpus/wiki/en/*"), ("s3://corpus", "corpus/*"), ("s3://corpus/", "corpus/*")],
 )
-def test_data_of_ones_own_may_be_read_and_not_written(url: str, objects: str) -> None:
+def test_data_of_your_own_may_be_read_and_not_written(url: str, objects: str) -> None:
     template = training_template(sagemaker_data=url)
     assert [r for r in resources_for("s3:GetObject", template) if r.endswith(objects)]
     assert not [r for r in resources_for("s3:PutObject", template) if "corpus" in r]
 
 
 @pytest.mark.parametrize(("setting", "policy"), [("destroy", "Delete"), ("retain", "Retain")])
-def test_models_stay_when_they_are_told_to(setting: str, policy: str) -> None:
+def test_models_stay_when_they_are_reported_to(setting: str, policy: str) -> None:
     template = training_template(sagemaker_output_at_destroy=setting)
     assert template.resources()[store(template)]["DeletionPolicy"] == policy
     kept = {name for name, r in template.resources().items() if r.get("DeletionPolicy") == "Retain"}
@@ -229,7 +229,7 @@ def test_a_failed_job_of_this_plan_is_heard_of(name: str, status: str, heard: bo
     assert EventPattern.load(json.dumps(pattern)).matches_event(event) is heard
 
 
-def test_the_rule_tells_the_topic_what_sagemaker_says_unchanged_and_the_topic_lets_it() -> None:
+def test_the_rule_reports_the_topic_what_sagemaker_says_unchanged_and_the_topic_lets_it() -> None:
     template = training_template()
     topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
     (target,) = template.properties("AWS::Events::Rule")["Targets"]

@@ -111,7 +111,7 @@ def test_what_is_part_of_a_part_is_found_too() -> None:
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
-def test_a_stack_that_stands_is_left_itself() -> None:
+def test_a_stack_that_exists_is_left_itself() -> None:
     assert left(looked(stacks=[stack(deleted=False)])) == [STACK_NAME]
 
 
@@ -119,14 +119,14 @@ def test_a_stack_of_another_name_counts_by_its_tag() -> None:
     assert left(looked(stacks=[stack("MyOwn", deleted=False)])) == ["MyOwn"]
 
 
-def test_what_a_stack_was_told_to_keep_is_kept_and_not_left() -> None:
+def test_what_a_stack_retains_is_kept_and_not_left() -> None:
     found = looked(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
 
 
 @pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
-def test_what_a_stack_did_not_delete_is_told_although_nothing_looks_for_its_kind(status: str, group: str) -> None:
+def test_what_a_stack_did_not_delete_is_reported_although_nothing_looks_for_its_kind(status: str, group: str) -> None:
     found = looked(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
     (one,) = found.resources
     assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (
@@ -146,12 +146,12 @@ def test_what_the_index_of_tags_still_knows_and_nobody_sees_is_gone() -> None:
     assert looked(tags={thing("vol-1").arn: CLUSTER}).verdict == "nothing left"
 
 
-def test_what_the_index_knows_is_left_when_its_look_was_denied() -> None:
+def test_what_the_index_knows_is_left_when_its_listing_was_denied() -> None:
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 
 
-def test_what_was_kept_is_told_once_and_as_kept_when_its_look_was_denied() -> None:
+def test_what_was_kept_is_reported_once_and_as_kept_when_its_listing_was_denied() -> None:
     kept = stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})
     tags = {thing("vol-1").arn: CLUSTER}
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags=tags, stacks=[kept]))
@@ -167,7 +167,7 @@ def test_what_was_kept_is_told_once_and_as_kept_when_its_look_was_denied() -> No
         (FakeAuditedAccount(stacks=None), "the stacks, and what they made", "cloudformation:DescribeStacks"),
     ],
 )
-def test_one_denied_question_is_enough_not_to_tell(account: FakeAuditedAccount, what: str, permission: str) -> None:
+def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, what: str, permission: str) -> None:
     found = audited(account)
     assert found.verdict == "could not tell"
     assert [one.what for one in found.not_read] == [what]
@@ -236,7 +236,7 @@ def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | No
         ),
     ],
 )
-def test_an_arn_tells_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
+def test_an_arn_reports_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
     assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)
 
 

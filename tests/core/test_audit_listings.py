@@ -67,7 +67,7 @@ def test_the_permission_is_the_one_of_the_call(listing: Listing) -> None:
     )
 
 
-def test_kinds_and_types_are_told_apart() -> None:
+def test_kinds_and_types_are_distinguished() -> None:
     assert len({listing.kind for listing in LISTINGS}) == len(LISTINGS)
     assert len({listing.resource_type for listing in LISTINGS}) == len(LISTINGS)
     assert len({listing.arn_type for listing in LISTINGS}) == len(LISTINGS)
@@ -169,7 +169,7 @@ def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pyt
     assert measured.charge.unpriced == "more versions than were counted"
 
 
-def test_unfinished_uploads_are_told_and_have_no_price() -> None:
+def test_unfinished_uploads_are_reported_and_have_no_price() -> None:
     with stubbed(LISTING["S3 bucket"]) as (look, stub):
         stub.add_response("list_object_versions", {"IsTruncated": False})
         stub.add_response("list_multipart_uploads", {"Uploads": [{"Key": "k", "UploadId": "1"}]})

@@ -48,7 +48,7 @@ def test_an_answer_from_elsewhere_says_from_where(monkeypatch: pytest.MonkeyPatc
     assert account.identity().endpoint == "http://127.0.0.1:4599"
 
 
-def test_zones_offering_a_type_are_told_by_id(account: AwsAccount) -> None:
+def test_zones_offering_a_type_are_reported_by_id(account: AwsAccount) -> None:
     assert account.zones_offering("trn1.32xlarge") == {"usw2-az1", "usw2-az4"}
     assert account.zones_offering("trn2u.48xlarge") == set()
 
@@ -77,7 +77,7 @@ def test_an_image_is_what_ec2_says_of_it(account: AwsAccount) -> None:
     assert image.deprecated is None
 
 
-def test_a_deprecated_image_is_asked_for_and_its_day_is_told() -> None:
+def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:
     account, stub = stubbed("ec2")
     described = {
         "ImageId": "ami-1",

@@ -119,7 +119,9 @@ def test_the_route_table_of_the_subnet_goes_before_the_main_one(
         ({"NatGatewayId": "nat-1", "State": "blackhole"}, None),
     ],
 )
-def test_the_default_route_is_told_by_its_target_unless_that_is_gone(route: dict[str, str], target: str | None) -> None:
+def test_the_default_route_is_reported_by_its_target_unless_that_is_gone(
+    route: dict[str, str], target: str | None
+) -> None:
     account, stub = stubbed("ec2")
     table = {"RouteTableId": "rtb-1", "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", **route}]}
     stub.add_response("describe_route_tables", {"RouteTables": [table]})

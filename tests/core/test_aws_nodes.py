@@ -117,13 +117,13 @@ def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -
     assert account.nodes(STACK) is None
 
 
-def test_a_stack_of_something_else_is_told(account: AwsNodes, stack: Stubber) -> None:
+def test_a_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
     with_outputs(stack, Other="x")
     with pytest.raises(UnavailableError, match="has no outputs Group and NodeRecords"):
         account.nodes(STACK)
 
 
-def test_a_group_that_somebody_deleted_is_told(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
+def test_a_group_that_somebody_deleted_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
     with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
         account.nodes(STACK)
@@ -144,7 +144,7 @@ def test_a_group_that_somebody_deleted_is_told(account: AwsNodes, stack: Stubber
         ("ec2", "describe_instances", "UnauthorizedOperation", "ec2:DescribeInstances"),
     ],
 )
-def test_what_is_denied_is_told_with_the_permission_that_is_missing(
+def test_what_is_denied_is_reported_with_the_permission_that_is_missing(
     account: AwsNodes,
     service: str,
     call: str,

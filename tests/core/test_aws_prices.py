@@ -80,7 +80,7 @@ def ask(item: PricedItem, *documents: str) -> Decimal | None:
     return prices.price(item).usd
 
 
-def test_an_instance_is_asked_for_as_linux_on_shared_hardware_bought_on_demand() -> None:
+def test_an_instance_is_requested_as_linux_on_shared_hardware_bought_on_demand() -> None:
     prices, stub = price_list()
     wanted = {
         "instanceType": "trn1.32xlarge",
@@ -101,7 +101,7 @@ def test_an_instance_is_asked_for_as_linux_on_shared_hardware_bought_on_demand()
 
 
 @pytest.mark.parametrize("key", [k for k, entry in products().items() if entry.service and not entry.of_instance_type])
-def test_every_other_product_is_asked_for_in_its_region_and_found_by_its_usage_type(key: str) -> None:
+def test_every_other_product_is_requested_in_its_region_and_found_by_its_usage_type(key: str) -> None:
     prices, stub = price_list()
     entry = products()[key]
     stub.add_response(
@@ -113,7 +113,7 @@ def test_every_other_product_is_asked_for_in_its_region_and_found_by_its_usage_t
     assert any("{region}" in value for value in entry.filters.values())
 
 
-def test_a_sagemaker_instance_is_asked_for_by_its_own_name() -> None:
+def test_a_sagemaker_instance_is_requested_by_its_own_name() -> None:
     prices, stub = price_list()
     wanted = {"instanceName": "ml.trn1.32xlarge", "component": "Training", "regionCode": REGION}
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
@@ -123,7 +123,7 @@ def test_a_sagemaker_instance_is_asked_for_by_its_own_name() -> None:
     assert prices.price(item).usd == Decimal("25")
 
 
-def test_the_price_list_is_asked_where_it_is_whatever_the_region_of_the_plan() -> None:
+def test_the_price_list_is_queried_where_it_is_whatever_the_region_of_the_plan() -> None:
     prices, _ = price_list()
     assert prices._clients.client("pricing", "us-east-1").meta.endpoint_url.endswith("us-east-1.amazonaws.com")
 
@@ -245,7 +245,7 @@ def test_a_zone_without_spot_history_lists_no_price() -> None:
         ("InternalErrorException", "AWS answered InternalErrorException"),
     ],
 )
-def test_a_refusal_of_the_price_list_is_told(code: str, says: str) -> None:
+def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
     prices, stub = price_list()
     stub.add_client_error("get_products", code, "no")
     with pytest.raises(UnavailableError, match=says):
@@ -259,7 +259,7 @@ def test_a_refusal_of_spot_prices_names_the_permission() -> None:
         prices.price(SPOT)
 
 
-def test_a_price_list_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_list_that_takes_too_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     prices, _ = price_list()
 
     def slow(*_: Any, **__: Any) -> None:
@@ -271,7 +271,7 @@ def test_a_price_list_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("item", [NAT, SPOT])
-def test_what_is_not_aws_knows_no_prices_and_is_not_asked(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
+def test_what_is_not_aws_knows_no_prices_and_is_not_queried(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
         AwsPrices(REGION).price(item)

@@ -11,7 +11,7 @@ def test_a_bucket_that_is_there_in_the_region_passes() -> None:
     assert (finding.outcome, finding.found) == ("pass", "our-cache is there")
 
 
-def test_a_bucket_that_is_not_there_is_told() -> None:
+def test_a_bucket_that_is_not_there_is_reported() -> None:
     finding = found("cache", FakeAccount(), cache_bucket="our-cache")
     assert (finding.outcome, finding.found) == ("fail", "there is no bucket our-cache")
     assert finding.fix.startswith("set trn:cache_bucket to one that is there")
@@ -23,5 +23,5 @@ def test_a_bucket_of_another_region_is_out_of_the_nodes_reach() -> None:
     assert finding.fix == "set trn:cache_bucket to a bucket in us-west-2"
 
 
-def test_a_new_bucket_needs_no_look() -> None:
+def test_a_new_bucket_needs_no_check() -> None:
     assert "cache" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]

@@ -80,7 +80,7 @@ def test_something_could_run_only_if_an_option_says_so(given_options: list[Capac
         ([], "could not tell"),
     ],
 )
-def test_nothing_is_said_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:
+def test_nothing_is_shown_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:
     assert outlook(replace(SPOT, prospect=prospect) for prospect in prospects) == expected
 
 

@@ -104,7 +104,7 @@ def test_an_offering_has_its_zone_by_id(account: AwsCapacity, ec2: Stubber) -> N
     ]
 
 
-def test_offerings_of_all_pages_are_told(account: AwsCapacity, ec2: Stubber) -> None:
+def test_offerings_of_all_pages_are_reported(account: AwsCapacity, ec2: Stubber) -> None:
     page = {"CapacityBlockOfferings": [OFFERED], "NextToken": "more"}
     ec2.add_response("describe_capacity_block_offerings", page, ASKED)
     ec2.add_response("describe_capacity_block_offerings", page | {"NextToken": ""}, {**ASKED, "NextToken": "more"})
@@ -148,7 +148,7 @@ def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: St
         ("InvalidParameterValue", "Something else", "AWS answered InvalidParameterValue: Something else"),
     ],
 )
-def test_what_aws_refuses_about_blocks_is_told_in_plain_words(
+def test_what_aws_refuses_about_blocks_is_reported_in_plain_words(
     account: AwsCapacity, ec2: Stubber, code: str, message: str, text: str
 ) -> None:
     ec2.add_client_error("describe_capacity_block_offerings", code, message)
@@ -156,7 +156,7 @@ def test_what_aws_refuses_about_blocks_is_told_in_plain_words(
         offerings(account)
 
 
-def test_without_the_names_of_zones_offerings_cannot_be_told(account: AwsCapacity, ec2: Stubber) -> None:
+def test_without_the_names_of_zones_offerings_cannot_be_reported(account: AwsCapacity, ec2: Stubber) -> None:
     ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, ASKED)
     ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation")
     with pytest.raises(UnavailableError, match="the permission ec2:DescribeAvailabilityZones is missing"):
@@ -175,7 +175,9 @@ def test_scores_are_those_of_the_zones_of_the_region(account: AwsCapacity, ec2: 
     assert scores(account) == {"usw2-az1": 9}
 
 
-def test_too_many_kinds_of_questions_about_scores_are_told_in_plain_words(account: AwsCapacity, ec2: Stubber) -> None:
+def test_too_many_kinds_of_questions_about_scores_are_reported_in_plain_words(
+    account: AwsCapacity, ec2: Stubber
+) -> None:
     ec2.add_client_error("get_spot_placement_scores", "MaxConfigLimitExceeded", "You have exceeded ...")
     with pytest.raises(UnavailableError, match="within 24 hours"):
         scores(account)
@@ -204,7 +206,7 @@ def reservation(account: AwsCapacity, ec2: Stubber, **changed: Any) -> Reservati
     return found
 
 
-def test_a_reservation_is_told_with_what_is_left_of_it(account: AwsCapacity, ec2: Stubber) -> None:
+def test_a_reservation_is_reported_with_what_is_left_of_it(account: AwsCapacity, ec2: Stubber) -> None:
     assert reservation(account, ec2) == Reservation(
         reservation_id=ID,
         capacity="reservation",
@@ -219,7 +221,7 @@ def test_a_reservation_is_told_with_what_is_left_of_it(account: AwsCapacity, ec2
     )
 
 
-def test_a_block_is_told_apart_with_its_end(account: AwsCapacity, ec2: Stubber) -> None:
+def test_a_block_is_distinguished_with_its_end(account: AwsCapacity, ec2: Stubber) -> None:
     found = reservation(account, ec2, ReservationType="capacity-block", EndDate=END)
     assert (found.capacity, found.end) == ("capacity-block", END)
 
@@ -230,7 +232,7 @@ def test_the_size_of_a_block_that_has_not_begun_is_in_its_tag(account: AwsCapaci
     assert (found.total, found.available, found.launchable) == (2, 0, 2)
 
 
-def test_the_placement_group_is_told_by_name(account: AwsCapacity, ec2: Stubber) -> None:
+def test_the_placement_group_is_reported_by_name(account: AwsCapacity, ec2: Stubber) -> None:
     arn = "arn:aws:ec2:us-west-2:123456789012:placement-group/a/mine"
     assert reservation(account, ec2, PlacementGroupArn=arn).placement_group == "a/mine"
 
@@ -264,7 +266,7 @@ def test_a_denied_question_names_the_permission(
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "OptInRequired", "AuthFailure", "InternalError"])
 @pytest.mark.parametrize(("operation", "_permission", "ask"), QUESTIONS)
-def test_an_error_is_told_and_never_taken_for_an_answer(
+def test_an_error_is_reported_and_never_taken_for_an_answer(
     account: AwsCapacity, ec2: Stubber, operation: str, _permission: str, ask: Callable[[AwsCapacity], Any], code: str
 ) -> None:
     ec2.add_client_error(operation, code, "no")
@@ -277,7 +279,7 @@ def test_an_error_is_told_and_never_taken_for_an_answer(
     [EndpointConnectionError(endpoint_url="https://ec2.invalid"), ReadTimeoutError(endpoint_url="https://ec2.invalid")],
 )
 @pytest.mark.parametrize(("_operation", "_permission", "ask"), QUESTIONS)
-def test_an_endpoint_that_is_down_or_slow_is_told(
+def test_an_endpoint_that_is_down_or_slow_is_reported(
     account: AwsCapacity,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,

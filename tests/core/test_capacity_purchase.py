@@ -48,7 +48,7 @@ def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber)
         ("InvalidParameterValue", "AWS answered InvalidParameterValue: it is sold"),
     ],
 )
-def test_a_refusal_is_told(client: Any, ec2: Stubber, code: str, message: str) -> None:
+def test_a_refusal_is_reported(client: Any, ec2: Stubber, code: str, message: str) -> None:
     ec2.add_client_error("purchase_capacity_block", code, "it is sold")
     with pytest.raises(RequestRefusedError, match=message):
         buy(client)

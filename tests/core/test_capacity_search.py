@@ -79,7 +79,7 @@ def test_a_block_that_has_begun_could_start_now() -> None:
     assert (option.prospect, option.start) == ("now", None)
 
 
-def test_a_fee_in_another_currency_is_told_and_not_taken_for_dollars() -> None:
+def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> None:
     option = the_option(FakeAccount(blocks=[replace(BLOCK, currency="CNY")]), "capacity-block")
     assert (option.total, option.hourly, option.note) == (None, None, "360.00 CNY")
 
@@ -173,7 +173,7 @@ def test_blocks_are_searched_no_later_than_the_latest_start_needs() -> None:
     assert account.latest_end == NOW + timedelta(hours=24, days=1)
 
 
-def test_every_region_is_asked_and_one_that_is_dark_hides_no_other() -> None:
+def test_every_region_is_queried_and_one_that_is_dark_hides_no_other() -> None:
     dark = FakeAccount(unavailable={"offering", "scores", "blocks", "reserved capacity"})
     found = search_capacity(
         request(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()

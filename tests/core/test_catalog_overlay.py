@@ -44,7 +44,7 @@ def overlay(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_type_of_tomorrow_stands_beside_the_built_in_ones(tmp_path: Path) -> None:
+def test_a_type_of_tomorrow_is_beside_the_built_in_ones(tmp_path: Path) -> None:
     assert list(load_catalog(overlay(tmp_path, TOMORROW))) == [*builtin_catalog(), "trn9.96xlarge"]
 
 
@@ -115,18 +115,18 @@ def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, old: str, ne
     assert str(refused.value).startswith(f"{tmp_path / 'tomorrow.toml'}: ")
 
 
-def test_a_file_that_is_not_there_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_as_unreadable(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=r"none\.toml: cannot be read"):
         load_catalog(tmp_path / "none.toml")
 
 
-def test_a_file_that_is_not_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_reported_as_unreadable(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CatalogError, match="cannot be read"):
         load_catalog(tmp_path / "binary.toml")
 
 
-def test_a_plan_tells_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
+def test_a_plan_reports_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
     file = overlay(tmp_path, TOMORROW.replace("value = 384", "value = -1"))
     problem = the_problem(catalog=str(file))
     assert problem.key == "catalog"
@@ -154,7 +154,7 @@ def as_toml(value: Any) -> str:
 @given(
     key=st.sampled_from([line.split(" =")[0] for line in TOMORROW.splitlines() if " = {" in line]), value=toml_values
 )
-def test_whatever_stands_for_a_value_it_is_read_or_refused(key: str, value: Any) -> None:
+def test_any_value_is_read_or_refused(key: str, value: Any) -> None:
     lines = [f"{key} = {as_toml(value)}" if line.startswith(f"{key} =") else line for line in TOMORROW.splitlines()]
     try:
         (entry,) = parse_catalog("\n".join(lines), "file").types

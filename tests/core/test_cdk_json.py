@@ -26,7 +26,7 @@ def test_a_setting_that_is_there_is_replaced_in_place() -> None:
     assert with_settings(text, {"ami": "ami-1"}) == '{"context": {"trn:ami":   "ami-1",\n  "x": [1,2]}}'
 
 
-def test_a_new_setting_stands_after_the_others_with_their_indent() -> None:
+def test_a_new_setting_comes_after_the_others_with_their_indent() -> None:
     text = '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"x": [1,2]\n\t}\n}\n'
     written = with_settings(text, {"ami": "ami-1"})
     assert written == '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"trn:ami": "ami-1",\n\t\t"x": [1,2]\n\t}\n}\n'

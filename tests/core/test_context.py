@@ -165,5 +165,5 @@ def test_a_key_that_means_a_setting_is_refused_before_a_default_is_deployed(key:
     assert (problem.nearest, problem.got, problem.fix) == (meant, f"{key}=4", f"write {meant}")
 
 
-def test_mistaken_keys_and_mistaken_values_are_told_together() -> None:
+def test_mistaken_keys_and_mistaken_values_are_reported_together() -> None:
     assert [problem.key for problem in problems({"TRN:nodes": 4, "trn:capacity": "free"})] == ["nodes", "capacity"]

@@ -133,7 +133,7 @@ def test_an_on_demand_plan_of_a_type_that_aws_lists_no_price_for_is_warned() -> 
     assert "only as Capacity Blocks" in warning
 
 
-def test_that_nobody_knows_a_price_is_no_sign_that_aws_sells_none() -> None:
+def test_that_is_unknown_a_price_is_no_sign_that_aws_sells_none() -> None:
     plan = from_settings()
     nothing_known = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices={})), hours=Decimal(8))
     assert sales_warning(plan, nothing_known) is None

@@ -35,7 +35,7 @@ def test_prices_of_the_snapshot_pass_and_say_their_age_and_why() -> None:
     assert answer.found.endswith("by a snapshot of list prices, the oldest of 2026-07-21, since no answer about price")
 
 
-def test_a_price_that_nobody_knows_is_a_warning_and_not_a_low_total() -> None:
+def test_a_price_that_is_unknown_is_a_warning_and_not_a_low_total() -> None:
     answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
     assert answer.outcome == "warn"
     assert "running: at least $43.02, 1 price unknown;" in answer.found
@@ -55,7 +55,7 @@ def test_a_type_that_is_not_sold_as_blocks_either_may_not_be_sold() -> None:
     assert answer.fix == "set trn:capacity to spot"
 
 
-def test_a_type_that_is_sold_on_demand_only_leaves_a_price_of_ones_own(tmp_path: Path) -> None:
+def test_a_type_that_is_sold_on_demand_only_leaves_a_price_of_your_own(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(TOMORROW)
     tomorrow = {"instance_type": "trn9.96xlarge", "region": "eu-north-1", "catalog": str(tmp_path / "mine.toml")}
     answer = check(FakePrices(usd={"on-demand": None}), **tomorrow)

@@ -33,7 +33,7 @@ def test_a_deployment_without_a_failure_has_none() -> None:
     assert deployment_failure([event("CREATE_COMPLETE"), event("CREATE_COMPLETE", of_stack=True)]) is None
 
 
-def test_what_a_gate_said_is_told_without_what_cloudformation_wraps_it_in() -> None:
+def test_what_a_gate_said_is_reported_without_what_cloudformation_wraps_it_in() -> None:
     (reason,) = failed_with(GATE).reasons
     assert reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing 7)."
 
@@ -81,5 +81,5 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
         ("UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS"),
     ],
 )
-def test_how_the_stack_was_left_is_told(status: str, message: str) -> None:
+def test_how_the_stack_was_left_is_reported(status: str, message: str) -> None:
     assert message in failed_with("x", status=status).state

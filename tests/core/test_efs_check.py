@@ -29,7 +29,7 @@ def with_targets(*targets: MountTarget) -> EfsFileSystem:
     return replace(EFS, mount_targets=targets)
 
 
-def test_a_plan_without_one_is_not_asked_about() -> None:
+def test_a_plan_without_one_is_not_checked() -> None:
     assert "efs" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
 
 

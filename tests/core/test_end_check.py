@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PASSED = {"ends": "2020-01-01T00:00Z"}
 
 
-def test_a_plan_without_an_end_is_not_asked_for_one() -> None:
+def test_a_plan_without_an_end_is_not_requested_one() -> None:
     assert check_end(from_settings(), FakeAccount()) is None
     assert check_end(from_settings(ends="5d", stacks="sagemaker"), FakeAccount()) is None
 

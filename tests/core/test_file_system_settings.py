@@ -14,7 +14,7 @@ def test_a_new_lustre_file_system_is_given_by_its_size(given: Any, read: int) ->
     assert from_settings(fsx_lustre=given).file_systems.fsx_lustre == read
 
 
-def test_file_systems_of_ones_own_are_given_by_their_ids() -> None:
+def test_file_systems_of_your_own_are_given_by_their_ids() -> None:
     plan = from_settings(**OWN_VPC, **OWN_LUSTRE, **OWN_EFS)
     assert (plan.file_systems.fsx_lustre, plan.file_systems.efs) == (OWN_LUSTRE["fsx_lustre"], OWN_EFS["efs"])
 
@@ -30,19 +30,19 @@ def test_an_efs_file_system_is_new_or_an_id(got: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["fsx_lustre_mount_name", "fsx_lustre_security_group"])
-def test_a_lustre_file_system_of_ones_own_comes_with_what_reaches_it(key: str) -> None:
+def test_a_lustre_file_system_of_your_own_comes_with_what_reaches_it(key: str) -> None:
     problem = the_problem(**OWN_VPC, **{name: value for name, value in OWN_LUSTRE.items() if name != key})
     assert problem.key == key
     assert f"describe-file-systems --region us-west-2 --file-system-ids {OWN_LUSTRE['fsx_lustre']}" in problem.fix
 
 
 @pytest.mark.parametrize("network", [{}, OWN_VPC])
-def test_an_efs_file_system_of_ones_own_gets_a_mount_target_unless_it_has_one(network: dict[str, Any]) -> None:
+def test_an_efs_file_system_of_your_own_gets_a_mount_target_unless_it_has_one(network: dict[str, Any]) -> None:
     assert from_settings(efs=FILE_SYSTEM, **network).file_systems.efs_security_group is None
 
 
 @pytest.mark.parametrize("file_system", [OWN_LUSTRE, OWN_EFS])
-def test_a_file_system_of_ones_own_cannot_be_reached_from_a_new_vpc(file_system: dict[str, Any]) -> None:
+def test_a_file_system_of_your_own_cannot_be_reached_from_a_new_vpc(file_system: dict[str, Any]) -> None:
     problem = the_problem(**file_system)
     assert problem.key in ("fsx_lustre", "efs")
     assert "trn:vpc_id and trn:subnet_id" in problem.fix
@@ -57,7 +57,7 @@ def test_a_file_system_of_ones_own_cannot_be_reached_from_a_new_vpc(file_system:
     ],
 )
 @pytest.mark.parametrize("new", [{}, {"fsx_lustre": 1200, "efs": "new"}])
-def test_what_belongs_to_a_file_system_of_ones_own_is_refused_without_one(
+def test_what_belongs_to_a_file_system_of_your_own_is_refused_without_one(
     settings: dict[str, Any], key: str, new: dict[str, Any]
 ) -> None:
     problem = the_problem(**settings, **new)
@@ -80,6 +80,6 @@ def test_a_lustre_file_system_is_not_retained_in_a_subnet_that_goes() -> None:
     assert "its subnet could not be deleted" in problem.allowed
 
 
-def test_all_that_is_missing_is_said_at_once() -> None:
+def test_all_that_is_missing_is_shown_at_once() -> None:
     missing = {problem.key for problem in problems_of(fsx_lustre=FILE_SYSTEM)}
     assert {"fsx_lustre_mount_name", "fsx_lustre_security_group"} <= missing

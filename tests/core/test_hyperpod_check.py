@@ -25,7 +25,7 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
     return {finding.check: finding for finding in preflight(plan, FakeAccount(sagemaker=quotas))}
 
 
-def test_a_hyperpod_cluster_with_room_is_ready_and_nothing_is_asked_about_nodes_of_ec2() -> None:
+def test_a_hyperpod_cluster_within_its_quota_is_ready_and_no_ec2_check_runs() -> None:
     printed = findings(ROOM)
     assert set(printed) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
     assert printed["hyperpod"].outcome == "pass"

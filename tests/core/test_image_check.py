@@ -41,7 +41,7 @@ def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccou
     assert "set trn:" in finding.fix
 
 
-def test_everything_that_keeps_an_image_from_booting_is_told_at_once() -> None:
+def test_everything_that_keeps_an_image_from_booting_is_reported_at_once() -> None:
     broken = replace(IMAGE, state="failed", architecture="arm64", root_volume_gib=600)
     finding = found("image", FakeAccount(found_image=broken))
     assert all(word in finding.found for word in ("failed", "arm64", "600 GiB"))
@@ -105,7 +105,7 @@ def test_an_image_for_other_work_is_a_warning_that_says_what_it_holds() -> None:
     assert (finding.outcome, finding.found) == ("warn", f"images of {JAX} hold JAX")
 
 
-def test_a_copy_of_ones_own_is_a_warning() -> None:
+def test_a_copy_of_your_own_is_a_warning() -> None:
     finding = found("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
     assert finding.outcome == "warn"
     assert "belongs to account 210987654321, not to Amazon" in finding.found

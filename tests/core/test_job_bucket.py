@@ -95,7 +95,7 @@ def test_every_node_is_read_when_that_is_wanted(jobs: AwsJobs, nodes: NodesOfAJo
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
-def test_what_a_node_writes_is_not_believed(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
+def test_what_a_node_writes_is_not_trusted(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
     nodes.put("attempts/1/start.json", content)
     nodes.put("attempts/1/nodes/0.json", content)
     nodes.put("end.json", content)
@@ -119,7 +119,7 @@ def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesO
     assert jobs.checkpoints(JOB.id) == ["step-10"]
 
 
-def test_s3_without_the_bucket_is_told(jobs: AwsJobs) -> None:
+def test_s3_without_the_bucket_is_reported(jobs: AwsJobs) -> None:
     gone = AwsJobs(jobs.region, "no-such-bucket")
     with pytest.raises(UnavailableError, match="NoSuchBucket"):
         gone.current()

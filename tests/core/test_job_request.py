@@ -50,7 +50,7 @@ def test_a_file_and_options_mean_the_same(script: Path) -> None:
     assert job_request(read_job_file(file)) == of_options
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     wrong = {"script": "no.py", "nodes": 0, "retries": "many", "nodez": 3, "environment": {"TRN_X": "1"}}
     found = problems_of(wrong)
     assert len(found) == len(wrong)
@@ -71,7 +71,7 @@ def test_everything_wrong_is_told_at_once() -> None:
         ({"command": " "}, "give a bash command"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_fix(given: dict[str, Any], fix: str) -> None:
+def test_what_is_wrong_is_reported_with_its_fix(given: dict[str, Any], fix: str) -> None:
     assert any(fix in problem for problem in problems_of(given))
 
 
@@ -80,7 +80,7 @@ def test_a_script_and_a_command_exclude_each_other(script: Path) -> None:
     assert "leave command out, or script" in problem
 
 
-def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "job.toml"
     file.write_text("nodes = = 2\n")
     with pytest.raises(JobError, match="line 1"):

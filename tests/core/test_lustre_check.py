@@ -22,7 +22,7 @@ def own(**account: Any) -> Finding:
     return found("lustre", FakeAccount(**account), **OWN_VPC, **OWN_LUSTRE)
 
 
-def test_a_plan_without_one_is_not_asked_about() -> None:
+def test_a_plan_without_one_is_not_checked() -> None:
     assert "lustre" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
 
 
@@ -40,7 +40,7 @@ def test_that_aws_does_not_say_which_services_there_are_is_unknown() -> None:
     assert found("lustre", FakeAccount(unavailable=["services"]), fsx_lustre=1200).outcome == "unknown"
 
 
-def test_one_of_ones_own_that_is_available_in_the_nodes_subnet_passes() -> None:
+def test_one_of_your_own_that_is_available_in_the_nodes_subnet_passes() -> None:
     finding = own()
     assert (finding.outcome, finding.found) == ("pass", f"{LUSTRE.file_system_id} is AVAILABLE")
 

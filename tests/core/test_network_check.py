@@ -103,7 +103,7 @@ def test_a_resolver_that_the_security_group_does_not_let_through_fails() -> None
     assert finding.fix == "set trn:dns_servers to 10.1.0.2"
 
 
-def test_a_resolver_of_ones_own_that_is_let_through_is_a_warning() -> None:
+def test_a_resolver_of_your_own_that_is_let_through_is_a_warning() -> None:
     finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
     assert finding.outcome == "warn"
     assert "not to be seen from here" in finding.found
@@ -156,7 +156,7 @@ def test_the_policy_of_the_s3_endpoint_must_let_the_nodes_through(
     assert finding.outcome == outcome
 
 
-def test_a_cache_of_ones_own_is_asked_for_too() -> None:
+def test_a_cache_of_your_own_is_requested_too() -> None:
     endpoints = [replace(S3_GATEWAY, policy=policy(OWN_BUCKETS)), *SESSIONS]
     finding = found("network", FakeAccount(table=CLOSED, vpc_endpoints=endpoints), **OWN_VPC, cache_bucket="team-cache")
     assert finding.outcome == "fail"

@@ -46,15 +46,15 @@ def test_a_node_that_has_not_met_the_others_says_so() -> None:
     assert message(report(stored("i-a"), stored("i-b", roster="")))[1] == ("proven", "has not yet reached all others")
 
 
-def test_a_node_without_a_word_is_booting() -> None:
+def test_a_node_without_a_report_is_booting() -> None:
     assert message(report(stored("i-a")))[1] == ("booting", "")
 
 
-def test_an_instance_that_does_not_run_is_in_the_state_that_ec2_tells() -> None:
+def test_an_instance_that_does_not_run_is_in_the_state_that_ec2_reports() -> None:
     assert message(report(stored("i-a"), instances=(instance("i-a"), instance("i-b", "stopped"))))[1] == ("stopped", "")
 
 
-def test_a_failed_node_tells_its_reason_and_what_becomes_of_it() -> None:
+def test_a_failed_node_reports_its_reason_and_what_becomes_of_it() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
     assert message(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
     assert not shown.final

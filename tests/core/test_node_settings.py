@@ -18,7 +18,7 @@ def test_suppressed_checks_are_names(given: Any) -> None:
     assert from_settings(suppress_checks=given).node.suppress_checks == ("nvme", "time-sync")
 
 
-def test_a_misspelt_check_is_told_its_nearest_name() -> None:
+def test_a_misspelt_check_is_reported_with_its_nearest_name() -> None:
     problem = the_problem(suppress_checks="selftest")
     assert problem.fix == "'selftest' is none of them; write self-test"
 

@@ -126,7 +126,7 @@ def test_a_zone_of_another_region_says_which_region() -> None:
     assert the_problem(availability_zone_id="use1-az4").fix.startswith("use1-az4 is in us-east-1: set trn:region")
 
 
-def test_a_zone_name_is_told_from_a_zone_id() -> None:
+def test_a_zone_name_is_reported_from_a_zone_id() -> None:
     problem = the_problem(availability_zone_id="us-west-2a")
     assert "means another zone in every account" in problem.fix
 
@@ -247,7 +247,7 @@ def test_the_block_of_dockers_bridge_is_refused() -> None:
     assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
 
 
-def test_a_larger_block_is_told_as_a_way_to_more_nodes() -> None:
+def test_a_larger_block_is_reported_as_a_way_to_more_nodes() -> None:
     problem = the_problem(vpc_cidr="10.42.0.0/24", nodes=16)
     assert problem.allowed.startswith("up to 15: each takes 8 of a subnet's 123")
     assert "a larger trn:vpc_cidr" in problem.fix
@@ -291,7 +291,7 @@ def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["instance_type", "region"])
-def test_what_must_be_given_is_asked_for_with_an_example(name: str) -> None:
+def test_a_missing_setting_is_reported_with_an_example(name: str) -> None:
     with pytest.raises(PlanError) as refused:
         Plan.from_settings({key: value for key, value in GOOD.items() if key != name}, Path())
     (problem,) = refused.value.problems
@@ -299,7 +299,7 @@ def test_what_must_be_given_is_asked_for_with_an_example(name: str) -> None:
     assert f'add "trn:{name}": "{GOOD[name]}" to the context of cdk.json' in problem.fix
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     keys = [
         problem.key
         for problem in problems_of(

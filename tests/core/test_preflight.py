@@ -55,7 +55,7 @@ def test_a_question_without_an_answer_is_unknown_and_the_verdict_too(
     assert verdict(findings) == "could not tell"
 
 
-def test_without_an_identity_the_rest_is_told_and_the_verdict_is_open() -> None:
+def test_without_an_identity_the_rest_is_reported_and_the_verdict_is_open() -> None:
     findings = preflight(PLAN, FakeAccount(unavailable={"identity"}))
     assert [finding.check for finding in findings if finding.outcome == "unknown"] == ["identity"]
     assert verdict(findings) == "could not tell"

@@ -252,7 +252,7 @@ def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
 
 
 @pytest.mark.parametrize("code", ["Throttling", "RequestLimitExceeded", "InternalError", "ExpiredToken"])
-def test_an_error_of_any_other_kind_is_unknown_in_the_words_of_aws(plans: Mapping[str, Plan], code: str) -> None:
+def test_an_error_of_any_other_kind_is_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "Rate exceeded")))
     assert nothing_passes(findings)
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
@@ -270,7 +270,7 @@ def test_an_answer_without_anything_in_it_is_unknown(plans: Mapping[str, Plan], 
         (503, b"<Response><Errors><Error><Code>Unavailable</Code></Error></Errors></Response>"),
     ],
 )
-def test_a_throttled_or_failed_question_is_asked_again_and_then_given_up(status: int, body: bytes) -> None:
+def test_a_throttled_or_failed_question_is_retried_and_then_given_up(status: int, body: bytes) -> None:
     session, attempts = boto3.Session(), []
 
     class Body:
@@ -303,7 +303,7 @@ def test_an_endpoint_that_is_down_is_unknown(monkeypatch: pytest.MonkeyPatch) ->
     assert "Could not connect to the endpoint" in by_check(findings)["offering"].found
 
 
-def test_an_endpoint_that_is_slow_is_unknown_when_patience_ends(
+def test_an_endpoint_that_is_slow_is_unknown_after_the_timeout(
     monkeypatch: pytest.MonkeyPatch, silent_port: int
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent_port}")
@@ -329,7 +329,9 @@ SIGNED_OUT = [("_without_credentials", "credentials"), ("_with_an_unknown_profil
 
 
 @pytest.mark.parametrize(("how", "says"), SIGNED_OUT)
-def test_missing_credentials_are_told_once_with_what_to_do(request: pytest.FixtureRequest, how: str, says: str) -> None:
+def test_missing_credentials_are_reported_once_with_what_to_do(
+    request: pytest.FixtureRequest, how: str, says: str
+) -> None:
     request.getfixturevalue(how)
     first, *others = preflight(from_settings(nodes=2), AwsAccount(REGION))
     assert (first.check, first.outcome, says in first.found) == ("identity", "unknown", True)
@@ -339,7 +341,7 @@ def test_missing_credentials_are_told_once_with_what_to_do(request: pytest.Fixtu
 
 
 @pytest.mark.usefixtures("_without_credentials")
-def test_missing_credentials_are_told_by_another_check_when_the_first_is_suppressed() -> None:
+def test_missing_credentials_are_reported_by_another_check_when_the_first_is_suppressed() -> None:
     findings = by_check(preflight(from_settings(nodes=2), AwsAccount(REGION), suppressed=["identity"]))
     assert "aws sso login" in findings["quota"].fix
     assert findings["offering"].found == "not asked: see quota"

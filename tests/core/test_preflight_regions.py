@@ -20,7 +20,7 @@ PLAN = from_settings(nodes=2, availability_zone_id="usw2-az1")
 ZONES = {"us-west-2": ["usw2-az1"], "us-east-2": ["use2-az3"]}
 
 
-def test_each_region_is_asked_of_its_own_account() -> None:
+def test_each_region_is_queried_by_its_own_account() -> None:
     def account_in(region: str) -> FakeAccount:
         return FakeAccount(zones=ZONES[region], limit=0 if region == "us-east-2" else 256)
 
@@ -31,7 +31,7 @@ def test_each_region_is_asked_of_its_own_account() -> None:
     }
 
 
-def test_every_check_of_every_region_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_of_every_region_is_queried_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     all_at_once = Barrier(3 * len(ZONES))
 
     def check(_plan: Plan, _account: Account) -> Answer:

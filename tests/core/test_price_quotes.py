@@ -15,7 +15,7 @@ def ask(*, own: PriceTable | None = None, aws: FakePrices | None = None, snapsho
     return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
 
 
-def test_a_price_of_ones_own_comes_before_that_of_aws() -> None:
+def test_a_price_of_your_own_comes_before_that_of_aws() -> None:
     assert ask(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
 
 
@@ -35,7 +35,7 @@ def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
     assert found.unavailable == ("no answer about price",)
 
 
-def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_asked() -> None:
+def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_queried() -> None:
     assert ask(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None
 
 

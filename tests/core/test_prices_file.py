@@ -63,7 +63,7 @@ def test_every_product_of_the_file_has_a_unit_that_the_arithmetic_knows() -> Non
     assert {product.unit for product in products().values()} == {"hour", "GB", "GB-month", "GiBps-mo", "alarm-month"}
 
 
-def test_a_price_of_ones_own_is_read_with_its_source(tmp_path: Path) -> None:
+def test_a_price_of_your_own_is_read_with_its_source(tmp_path: Path) -> None:
     price = own(tmp_path, HEADER + NEGOTIATED)[ITEM]
     assert (price.usd, price.source, price.date, price.origin) == (
         Decimal("18.50"),
@@ -131,13 +131,13 @@ def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, s
     assert str(refused.value).startswith(f"{tmp_path / 'prices.csv'}: ")
 
 
-def test_a_file_that_is_no_text_is_said_to_be_unreadable(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported_as_unreadable(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PricesError, match="cannot be read"):
         load_prices(tmp_path / "prices.csv")
 
 
-def test_a_plan_tells_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
+def test_a_plan_reports_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text(HEADER + NEGOTIATED.replace("18.50", "cheap"))
     problem = the_problem(prices=str(tmp_path / "prices.csv"))
     assert problem.key == "prices"

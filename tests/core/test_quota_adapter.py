@@ -73,7 +73,7 @@ def test_a_quota_that_is_not_there_is_none(account: AwsQuotas, stub: Callable[[s
     assert account.quota("ec2", ON_DEMAND) is None
 
 
-def test_a_quota_without_a_value_cannot_be_told(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_a_quota_without_a_value_cannot_be_reported(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}
     shown = {"QuotaCode": ON_DEMAND, "QuotaName": "x", "ErrorReason": reason}
     stub("service-quotas").add_response("get_service_quota", {"Quota": shown})
@@ -91,7 +91,7 @@ def test_a_quota_is_found_by_its_name_on_a_later_page(account: AwsQuotas, stub: 
     assert (found.code, found.is_default) == (ON_DEMAND, False)
 
 
-def test_a_name_without_an_applied_quota_is_looked_for_among_the_defaults(
+def test_a_name_without_an_applied_quota_is_searched_for_among_the_defaults(
     account: AwsQuotas, stub: Callable[[str], Stubber]
 ) -> None:
     stub("service-quotas").add_response("list_service_quotas", {"Quotas": []})
@@ -187,7 +187,7 @@ def reservation(**changes: Any) -> dict[str, Any]:
         ([], 0),
     ],
 )
-def test_unused_reservations_of_ones_own_count_with_their_free_instances(
+def test_unused_reservations_of_your_own_count_with_their_free_instances(
     account: AwsQuotas, stub: Callable[[str], Stubber], shown: list[dict[str, Any]], vcpus: int
 ) -> None:
     asked = {"Filters": [{"Name": "state", "Values": ["active"]}]}
@@ -281,7 +281,7 @@ def test_a_denial_names_the_permission(
 
 @pytest.mark.parametrize("code", ["OptInRequired", "UnrecognizedClientException", "TooManyRequestsException"])
 @pytest.mark.parametrize("permission", QUESTIONS)
-def test_any_other_refusal_is_told_in_the_words_of_aws(
+def test_any_other_refusal_is_reported_with_the_message_of_aws(
     account: AwsQuotas, stub: Callable[[str], Stubber], permission: str, code: str
 ) -> None:
     service, operation, ask = QUESTIONS[permission]
@@ -318,7 +318,7 @@ def test_types_that_may_not_be_described_leave_the_use_unknown(
         account.running_instances("trn")
 
 
-def test_an_endpoint_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
         AwsQuotas(REGION).quota("ec2", ON_DEMAND)

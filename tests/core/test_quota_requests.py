@@ -27,7 +27,7 @@ def stub(requests: AwsQuotaRequests) -> Stubber:
     return stub
 
 
-def test_exactly_the_value_is_asked_for(requests: AwsQuotaRequests, stub: Stubber) -> None:
+def test_exactly_the_value_is_requested(requests: AwsQuotaRequests, stub: Stubber) -> None:
     shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
     asked = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND, "DesiredValue": 384}
     stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, asked)

@@ -75,7 +75,7 @@ def test_the_zone_of_an_own_subnet_is_changed_with_the_subnet() -> None:
     assert judge(ACTIVE, zone_id="usw2-az4", **OWN_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
 
 
-def test_everything_that_does_not_fit_is_said_at_once() -> None:
+def test_everything_that_does_not_fit_is_shown_at_once() -> None:
     answer = judge(replace(ACTIVE, platform="Windows", available=1))
     assert "platform" in answer.found
     assert "1 of 4 instances are left" in answer.found
@@ -111,7 +111,7 @@ def test_the_own_nodes_of_the_cluster_need_no_room() -> None:
     assert (answer.outcome, answer.needed) == ("pass", "0 instances")
 
 
-def test_how_many_nodes_fit_is_said() -> None:
+def test_how_many_nodes_fit_is_shown() -> None:
     assert judge(replace(ACTIVE, available=1), own_nodes=1).fix == "set trn:nodes to 2, or use another reservation"
 
 

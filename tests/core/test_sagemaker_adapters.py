@@ -77,7 +77,7 @@ def test_aws_says_in_other_words_that_a_job_is_not_there() -> None:
     assert aws.training_job(JOB.name) is None
 
 
-def test_a_failed_job_tells_why() -> None:
+def test_a_failed_job_reports_why() -> None:
     aws, stub = stubbed("sagemaker")
     answer = {
         "TrainingJobName": JOB.name,
@@ -165,7 +165,7 @@ def test_lines_of_all_nodes_come_by_their_time(aws: AwsTrainingJobControl) -> No
     assert texts([*aws.job_log(JOB.name, {}).lines]) == [("algo-1", "first"), ("algo-2", "second")]
 
 
-def test_a_next_look_finds_only_what_is_new(aws: AwsTrainingJobControl) -> None:
+def test_the_next_poll_finds_only_what_is_new(aws: AwsTrainingJobControl) -> None:
     stream = f"{JOB.name}/algo-1-1700000000"
     write(stream, "a", "b")
     first = aws.job_log(JOB.name, {})
@@ -203,7 +203,7 @@ def two_streams() -> tuple[AwsTrainingJobControl, Stubber]:
     return aws, stub
 
 
-def test_a_throttled_look_keeps_what_it_has_read_and_is_not_the_last() -> None:
+def test_a_throttled_poll_keeps_what_it_has_read_and_is_not_the_last() -> None:
     aws, stub = two_streams()
     stream_of(stub, None)
     stream_of(stub, ["b"])
@@ -213,7 +213,7 @@ def test_a_throttled_look_keeps_what_it_has_read_and_is_not_the_last() -> None:
     assert list(page.position) == [f"{JOB.name}/algo-2-1700000000"]
 
 
-def test_a_look_that_reads_nothing_for_throttling_is_no_answer() -> None:
+def test_a_poll_that_reads_nothing_for_throttling_is_no_answer() -> None:
     aws, stub = two_streams()
     stream_of(stub, [])
     stream_of(stub, None)
@@ -221,7 +221,7 @@ def test_a_look_that_reads_nothing_for_throttling_is_no_answer() -> None:
         aws.job_log(JOB.name, {})
 
 
-def test_a_look_that_is_cut_short_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poll_that_is_cut_short_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_training_jobs, "_PAGES_AT_ONCE", 1)
     aws, stub = two_streams()
     for _ in range(2):
@@ -243,7 +243,7 @@ def test_a_bucket_that_is_not_there_takes_no_upload(aws: AwsTrainingJobControl) 
         aws.upload("s3://no-such-bucket/x", {"a": b""})
 
 
-def test_what_may_not_be_looked_at_is_uploaded() -> None:
+def test_what_may_not_be_read_is_uploaded() -> None:
     aws, stub = stubbed("s3")
     stub.add_client_error("head_object", "403", http_status_code=403)
     stub.add_response("put_object", {}, {"Bucket": "trn-bucket", "Key": "source/a", "Body": b"x"})
@@ -272,7 +272,7 @@ def test_a_refusal_to_start_says_why(code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [("InternalFailure", 500), ("ResourceInUse", 400)])
-def test_what_may_have_been_started_is_not_said_to_be_refused(code: str, status: int) -> None:
+def test_what_may_have_been_started_is_not_reported_as_refused(code: str, status: int) -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, http_status_code=status)
     with pytest.raises(JobUnknownError, match=code):
@@ -363,14 +363,14 @@ def test_an_image_of_another_account_that_hides_it_is_no_answer() -> None:
         account.has_image(account="1" * 12, region=REGION, repository="mine", reference={"imageTag": "1"})
 
 
-def test_a_bucket_tells_its_region_or_is_not_there() -> None:
+def test_a_bucket_reports_its_region_or_is_not_there() -> None:
     with mock_aws():
         client("s3").create_bucket(Bucket="trn-bucket", CreateBucketConfiguration={"LocationConstraint": REGION})
         account = AwsSageMakerAccount(REGION)
         assert (account.bucket_region("trn-bucket"), account.bucket_region("trn-bucket-2")) == (REGION, None)
 
 
-def test_the_outputs_of_a_stack_are_told_by_name() -> None:
+def test_the_outputs_of_a_stack_are_reported_by_name() -> None:
     template = {"Resources": {"T": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RoleArn": {"Value": "arn"}}}
     with mock_aws():
         client("cloudformation").create_stack(StackName="S", TemplateBody=json.dumps(template))

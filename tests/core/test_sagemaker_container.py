@@ -129,13 +129,13 @@ def test_a_node_with_another_number_of_cores_than_the_plan_expects_is_refused(
     assert refused.failure == f"neuron-ls shows {cores} logical NeuronCores, the plan expects {expected}"
 
 
-def test_without_neuron_ls_the_plan_tells_the_number_of_processes(tmp_path: Path) -> None:
+def test_without_neuron_ls_the_plan_reports_the_number_of_processes(tmp_path: Path) -> None:
     _, said = of_script(tmp_path, "", cores=None).run()
     assert "no neuron-ls in this image; 2 processes, as the plan expects" in said
     assert "--nproc_per_node=2" in said
 
 
-def test_a_node_without_devices_is_refused_with_the_words_of_neuron_ls(tmp_path: Path) -> None:
+def test_a_node_without_devices_is_refused_with_the_message_of_neuron_ls(tmp_path: Path) -> None:
     refused = of_script(tmp_path, "")
     (refused.bin / "neuron-ls").write_text("#!/bin/sh\necho 'FATA[0000] Failed to discover neuron devices' >&2; exit 1")
     assert refused.run()[0] == 1
@@ -143,7 +143,7 @@ def test_a_node_without_devices_is_refused_with_the_words_of_neuron_ls(tmp_path:
 
 
 @pytest.mark.parametrize("answer", ["", "[1]", '{"a": 1}', '[{"nc_count": "many"}]'])
-def test_an_answer_of_neuron_ls_that_nobody_knows_is_refused(tmp_path: Path, answer: str) -> None:
+def test_an_answer_of_neuron_ls_that_is_unknown_is_refused(tmp_path: Path, answer: str) -> None:
     refused = of_script(tmp_path, "")
     (refused.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
     assert refused.run()[0] == 1

@@ -23,7 +23,7 @@ def followed(jobs: FakeJobs) -> list[JobState | LogLine]:
     return list(JobFollower(NAME, jobs, pause=lambda _: None).events())
 
 
-def test_each_state_is_told_once_and_the_end_last() -> None:
+def test_each_state_is_reported_once_and_the_end_last() -> None:
     assert followed(FakeJobs(states=[STARTING, STARTING, TRAINING, TRAINING, COMPLETED])) == [
         STARTING,
         TRAINING,
@@ -41,7 +41,7 @@ def test_lines_come_in_between_and_before_the_end() -> None:
     assert followed(jobs) == [TRAINING, line("a"), line("b"), COMPLETED]
 
 
-def test_lines_that_cloudwatch_shows_after_the_end_are_told() -> None:
+def test_lines_that_cloudwatch_shows_after_the_end_are_reported() -> None:
     assert followed(FakeJobs(states=[COMPLETED], written=[[], [line("late")]])) == [line("late"), COMPLETED]
 
 
@@ -55,7 +55,7 @@ def test_a_log_that_cannot_be_read_does_not_decide_about_the_job() -> None:
     assert followed(jobs) == [TRAINING, line("a"), COMPLETED]
 
 
-def test_a_few_looks_without_an_answer_are_borne() -> None:
+def test_a_few_polls_without_an_answer_are_tolerated() -> None:
     unavailable = [NO_ANSWER] * (UNANSWERED - 1)
     assert followed(FakeJobs(states=[*unavailable, TRAINING, *unavailable, COMPLETED])) == [TRAINING, COMPLETED]
 
@@ -70,7 +70,7 @@ def test_a_job_that_is_not_there_ends_without_a_result() -> None:
         followed(FakeJobs(states=[None]))
 
 
-def test_it_waits_between_the_looks() -> None:
+def test_it_waits_between_the_polls() -> None:
     waited: list[float] = []
     list(JobFollower(NAME, FakeJobs(states=[TRAINING, COMPLETED]), pause=waited.append).events())
     assert waited == [POLL_SECONDS, POLL_SECONDS]

@@ -30,7 +30,7 @@ def test_an_earlier_image_can_be_chosen_by_its_tag() -> None:
     assert training_image("us-west-2", earlier).endswith(f":{earlier}")
 
 
-def test_a_region_without_training_images_is_told_with_a_way_out() -> None:
+def test_a_region_without_training_images_is_reported_with_a_way_out() -> None:
     with pytest.raises(JobError, match="--image"):
         training_image("eu-north-1")
 
@@ -40,7 +40,7 @@ def test_another_text_is_no_image_of_ecr(text: str) -> None:
     assert parsed_image(text) is None
 
 
-def test_the_stack_tells_every_place() -> None:
+def test_the_stack_reports_every_place() -> None:
     network = {"SubnetIds": "subnet-1, subnet-2", "SecurityGroupIds": "sg-1"}
     places = locations_from_outputs({**OUTPUTS, **network, "CacheUrl": "s3://c/x/"})
     assert (places.role_arn, places.cache_url) == (ROLE, "s3://c/x")
@@ -56,7 +56,7 @@ def test_another_stack_is_told_to_be_one() -> None:
         locations_from_outputs({name: OUTPUTS[name] for name in ("RoleArn", "SourceUrl", "CheckpointUrl")})
 
 
-def test_a_bucket_of_ones_own_has_a_folder_for_each() -> None:
+def test_a_bucket_of_your_own_has_a_folder_for_each() -> None:
     places = locations_in_bucket("mine", role_arn=ROLE)
     urls = {places.source_url, places.output_url, places.checkpoint_url, places.cache_url}
     assert len(urls) == 4
@@ -64,7 +64,7 @@ def test_a_bucket_of_ones_own_has_a_folder_for_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["s3://mine", "mine/folder", "Mine", "x"])
-def test_what_is_no_name_of_a_bucket_is_told_by_its_option(text: str) -> None:
+def test_what_is_no_name_of_a_bucket_is_reported_by_its_option(text: str) -> None:
     with pytest.raises(JobError, match=f"--bucket: got '{text}'"):
         locations_in_bucket(text, role_arn=ROLE)
 

@@ -39,11 +39,11 @@ def test_no_answer_is_unknown_and_never_ready(question: str, check: str) -> None
     assert verdict(results.values()) != "ready"
 
 
-def test_buckets_that_may_not_be_looked_at_are_unknown() -> None:
+def test_buckets_that_may_not_be_read_are_unknown() -> None:
     assert found("buckets", FakeSageMakerAccount(unavailable={"buckets"}))[0] == "unknown"
 
 
-def test_too_few_instances_of_the_quota_fail_with_what_to_ask_for() -> None:
+def test_too_few_instances_of_the_quota_fail_with_what_to_request() -> None:
     outcome, message = found("quota", FakeSageMakerAccount(sagemaker=quotas(instances(1), *OF_ALL_JOBS)))
     assert outcome == "fail"
     assert "ask Service Quotas for 2 of L-00000001" in message
@@ -82,7 +82,7 @@ def test_a_job_that_may_run_longer_than_the_quota_fails() -> None:
     assert "--max-hours 120 or less" in message
 
 
-def test_a_volume_over_the_quota_of_volumes_is_told_where_it_may_not_count() -> None:
+def test_a_volume_over_the_quota_of_volumes_is_reported_where_it_may_not_count() -> None:
     results = job_preflight(from_settings(root_volume_gib=1025), JOB, FakeSageMakerAccount())
     (quota,) = [finding for finding in results if finding.check == "quota"]
     assert (quota.outcome, quota.needed) == ("warn", "1025 GB")
@@ -143,13 +143,13 @@ def test_a_bucket_in_another_region_fails() -> None:
     assert "trn-bucket is in us-east-1" in message
 
 
-def test_the_cost_is_told_by_the_hour_and_at_most() -> None:
+def test_the_cost_is_reported_by_the_hour_and_at_most() -> None:
     outcome, message = found("cost", max_hours=10, warm_pool_minutes=30)
     assert outcome == "pass"
     assert "per hour: $2.00; at most, in 10.5 h: $21.00" in message
 
 
-def test_a_price_that_nobody_knows_is_a_warning_and_no_amount() -> None:
+def test_a_price_that_is_unknown_is_a_warning_and_no_amount() -> None:
     outcome, message = found("cost", FakeSageMakerAccount(unavailable={"price"}))
     assert outcome == "warn"
     assert "not known, 1 price unknown" in message

@@ -35,13 +35,13 @@ def test_a_known_code_saves_the_list() -> None:
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota(CODE)
 
 
-def test_a_code_that_now_means_another_quota_is_not_believed() -> None:
+def test_a_code_that_now_means_another_quota_is_not_trusted() -> None:
     other = quota(CODE, "ml.t3.medium for training job usage")
     account = FakeQuotas(sagemaker={CODE: other, NAME: quota("L-00000001")})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota("L-00000001")
 
 
-def test_a_code_that_is_gone_is_looked_for_by_name() -> None:
+def test_a_code_that_is_gone_is_searched_for_by_name() -> None:
     account = FakeQuotas(sagemaker={NAME: quota("L-00000001")})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota("L-00000001")
 
@@ -61,6 +61,6 @@ def test_a_list_that_may_not_be_read_is_no_answer() -> None:
         sagemaker_quota("trn2.48xlarge", "cluster", FakeQuotas(unavailable={"names"}))
 
 
-def test_every_known_code_is_of_a_usage_that_can_be_asked_for() -> None:
+def test_every_known_code_is_of_a_usage_that_can_be_requested() -> None:
     endings = facts()["sagemaker_quotas"]["usages"].values()
     assert all(name.split(" for ")[1] in endings for name in facts()["sagemaker_quotas"]["codes"])

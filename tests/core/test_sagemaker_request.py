@@ -176,13 +176,13 @@ def test_a_network_is_named_only_where_one_is_given() -> None:
     assert "VpcConfig" not in request()
 
 
-def test_a_key_encrypts_the_output_and_is_not_asked_for_local_disks() -> None:
+def test_a_key_encrypts_the_output_and_not_local_disks() -> None:
     made = request(kms_key="1234abcd")
     assert made["OutputDataConfig"]["KmsKeyId"] == "1234abcd"
     assert "VolumeKmsKeyId" not in made["ResourceConfig"]
 
 
-def test_no_more_storage_is_asked_for_than_local_disks_hold() -> None:
+def test_no_more_storage_is_requested_than_local_disks_hold() -> None:
     plan = small_plan(root_volume_gib=600)
     volume = request(plan)["ResourceConfig"]["VolumeSizeInGB"]
     assert volume * 2**30 <= plan.type.nvme_disks * plan.type.nvme_disk_gb * 10**9 < (volume + 1) * 2**30
@@ -222,7 +222,7 @@ def test_everything_is_tagged_with_the_cluster() -> None:
         ({"StoppingCondition": {"MaxRuntimeInSeconds": 0}}, "CreateTrainingJob", "MaxRuntimeInSeconds"),
     ],
 )
-def test_what_awss_model_does_not_allow_is_told_by_its_name(changed: dict[str, Any], key: str, says: str) -> None:
+def test_what_awss_model_does_not_allow_is_reported_by_its_name(changed: dict[str, Any], key: str, says: str) -> None:
     with pytest.raises(JobError) as raised:
         check_training_job_request(request() | changed)
     assert raised.value.problems[0].key == key

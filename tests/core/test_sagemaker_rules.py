@@ -65,7 +65,7 @@ def test_what_ec2_reserved_is_of_no_use_to_a_job(capacity: str) -> None:
         ({"image": JOB.image.replace("us-west-2", "us-east-1")}, "--image", "push it to ECR in us-west-2"),
     ],
 )
-def test_a_mistake_is_told_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:
+def test_a_mistake_is_reported_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:
     problem = the_job_problem(PLAN, **changes)
     assert problem.key == key
     assert says in f"{problem.allowed} {problem.fix}"
@@ -82,7 +82,7 @@ def test_a_training_plan_is_for_the_types_that_are_sold_in_plans() -> None:
     assert (problem.key, problem.nearest) == ("--training-plan", "trn1.32xlarge")
 
 
-def test_all_mistakes_are_told_at_once_those_of_the_plan_by_their_setting() -> None:
+def test_all_mistakes_are_reported_at_once_those_of_the_plan_by_their_setting() -> None:
     plan = from_settings(instance_type="trn2.3xlarge", region="sa-east-1")
     with pytest.raises(PlanError) as raised:
         training_job_request(plan, job_in(plan, max_hours=0, output_url="x"))

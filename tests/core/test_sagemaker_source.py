@@ -83,7 +83,7 @@ def test_an_executable_file_stays_one(source: Path) -> None:
         assert {entry.name: entry.mode for entry in archive} == {"train.py": 0o755, "models/net.py": 0o644}
 
 
-def test_what_is_not_packed_though_a_training_may_miss_it_is_told(source: Path, tmp_path: Path) -> None:
+def test_what_is_not_packed_though_a_training_may_miss_it_is_reported(source: Path, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "net.py").write_text("linked")
     (source / "shared").symlink_to(tmp_path / "shared")
@@ -163,7 +163,9 @@ def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
     assert names <= sys.stdlib_module_names
 
 
-def test_the_script_may_be_told_from_here_or_within_its_source(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_may_be_reported_from_here_or_within_its_source(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(source.parent)
     (source.parent / "train.py").write_text("another")
     message = [pack_source(Path(script), Path(source.name)) for script in ("train.py", f"{source.name}/train.py")]
@@ -171,7 +173,7 @@ def test_the_script_may_be_told_from_here_or_within_its_source(source: Path, mon
     assert message[0].archive == message[1].archive == pack_source(source / "train.py", source).archive
 
 
-def test_a_script_that_is_not_there_is_told_with_the_nearest(source: Path) -> None:
+def test_a_script_that_is_not_there_is_reported_with_the_nearest(source: Path) -> None:
     with pytest.raises(JobError) as raised:
         pack_source(source / "trian.py", source)
     (problem,) = raised.value.problems

@@ -18,7 +18,7 @@ def script(folder: Path, text: bytes) -> str:
     return str(folder / "setup.sh")
 
 
-def test_a_script_that_bash_cannot_read_is_refused_in_the_words_of_bash(tmp_path: Path) -> None:
+def test_a_script_that_bash_cannot_read_is_refused_with_the_message_of_bash(tmp_path: Path) -> None:
     problem = the_problem(setup_script=script(tmp_path, BROKEN.encode()))
     assert problem.key == "setup_script"
     assert "line 3: syntax error: unexpected end of file" in problem.allowed
@@ -38,7 +38,7 @@ def test_a_text_with_carriage_returns_is_refused() -> None:
         Plan(**GOOD, setup_script="echo a\r\n")
 
 
-def test_where_there_is_no_bash_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_bash_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainium_core.plan.bash_syntax.which", lambda _: None)
     assert bash_complaint(f"{BROKEN}# without bash") is None
 

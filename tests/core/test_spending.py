@@ -142,13 +142,13 @@ def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> Non
     ],
     ids=["denied", "a group that is gone and forgotten", "older than Auto Scaling remembers", "instances denied"],
 )
-def test_what_nobody_remembers_is_unknown_and_not_nothing(answers: dict[str, Any]) -> None:
+def test_activities_older_than_the_history_are_unknown(answers: dict[str, Any]) -> None:
     found = spent(account(**answers))
     assert found.estimated_total.unknown
     assert not found.could_tell
 
 
-def test_what_stands_costs_since_it_was_made() -> None:
+def test_what_exists_costs_since_it_was_made() -> None:
     endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
     made = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
     found = spent(account(lister=FakeLister(found=[made], kind="VPC endpoint")))
@@ -173,14 +173,14 @@ def test_the_hour_costs_what_is_there() -> None:
     )
 
 
-def test_cost_explorer_is_asked_once_from_the_first_deployment_to_today() -> None:
+def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> None:
     asked = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
     found = spent(asked)
     assert asked.asked == [(CLUSTER, (NOW - timedelta(hours=10)).date(), NOW.date() + timedelta(days=1))]
     assert (found.billed_total, found.not_billed) == (13, "")
 
 
-def test_cost_explorer_is_not_asked_when_it_is_not_wanted_or_nobody_knows_since_when() -> None:
+def test_cost_explorer_is_not_queried_when_it_is_not_wanted_or_nobody_knows_since_when() -> None:
     unwanted, unknown = account(), account(stacks=[])
     assert spent(unwanted, ask=False).not_billed == "not asked"
     assert "no stack" in spent(unknown).not_billed
@@ -242,7 +242,7 @@ def billed(aws: AwsSpendingAccount) -> Any:
     return aws.billed(CLUSTER, NOW.date(), NOW.date() + timedelta(days=1))
 
 
-def test_the_bill_is_asked_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
+def test_the_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
     asked = {
         "TimePeriod": {"Start": "2026-11-21", "End": "2026-11-22"},
         "Granularity": "MONTHLY",
@@ -273,7 +273,7 @@ def test_a_denied_bill_names_the_permission(aws: AwsSpendingAccount) -> None:
         billed(aws)
 
 
-def test_activities_of_a_deleted_group_are_asked_for_too(aws: AwsSpendingAccount) -> None:
+def test_activities_of_a_deleted_group_are_requested_too(aws: AwsSpendingAccount) -> None:
     stub = Stubber(aws.client("autoscaling"))
     stub.activate()
     began = datetime(2026, 11, 20, tzinfo=UTC)

@@ -23,14 +23,14 @@ def test_a_region_that_is_not_bootstrapped_fails_with_the_command() -> None:
     assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
 
 
-def test_a_bootstrap_with_a_qualifier_of_ones_own_is_told_with_what_to_do() -> None:
+def test_a_bootstrap_with_a_qualifier_of_your_own_is_reported_with_what_to_do() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"])
     finding = found("bootstrap", account)
     assert finding.found == "there is no stack CDKToolkit, but a bootstrap with the qualifier team"
     assert finding.fix.endswith("give --suppress bootstrap")
 
 
-def test_a_bootstrap_is_missing_whether_others_may_be_looked_for_or_not() -> None:
+def test_a_bootstrap_is_missing_whether_others_may_be_searched_for_or_not() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
     assert found("bootstrap", account).found == "there is no stack CDKToolkit"
 

@@ -51,7 +51,7 @@ def is_gone(account: FakeTeardown) -> bool:
     return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
 
 
-def test_nothing_is_left_but_what_was_told_to_stay_and_what_is_not_ours() -> None:
+def test_nothing_is_left_but_what_is_retained_and_what_is_not_ours() -> None:
     account = FakeTeardown()
     assert verdict(run(account)) == "gone"
     assert is_gone(account)
@@ -65,7 +65,7 @@ def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
 
 
-def test_what_does_not_say_that_it_is_stopping_is_told_once() -> None:
+def test_what_does_not_say_that_it_is_stopping_is_reported_once() -> None:
     class Slow(FakeTeardown):
         looked = 0
 
@@ -157,7 +157,7 @@ def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
     assert "delete_leftover snap-1" not in account.orders
 
 
-def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is_told() -> None:
+def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is_reported() -> None:
     account = FakeTeardown(stacks=[cluster_stack(protected=True), training_stack()])
     outcomes = run(account)
     assert verdict(outcomes) == "left"
@@ -225,7 +225,7 @@ def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize("look", ["snapshot", "log group", "SSM parameter"])
-def test_what_cannot_be_looked_at_is_unknown_and_everything_else_goes(look: str) -> None:
+def test_what_cannot_be_read_is_unknown_and_everything_else_goes(look: str) -> None:
     account = FakeTeardown(denied=frozenset({look}))
     outcomes = run(account)
     assert verdict(outcomes) == "could not tell"
@@ -233,24 +233,24 @@ def test_what_cannot_be_looked_at_is_unknown_and_everything_else_goes(look: str)
     assert {one.kind for one in account.leftovers} == {look}
 
 
-def test_nodes_that_cannot_be_looked_at_do_not_count_once_the_stack_is_gone() -> None:
+def test_nodes_that_cannot_be_read_do_not_count_once_the_stack_is_gone() -> None:
     account = FakeTeardown(denied=frozenset({"node_groups"}))
     outcomes = run(account)
     assert of(outcomes, "nodes").state == "unknown"
     assert verdict(outcomes) == "gone"
 
 
-def test_jobs_that_cannot_be_looked_at_count_even_when_the_stack_is_gone() -> None:
+def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "could not tell"
 
 
-def test_a_refused_order_is_told_and_something_is_left() -> None:
+def test_a_refused_order_is_reported_and_something_is_left() -> None:
     outcomes = run(FakeTeardown(refused=frozenset({"delete_leftover"})))
     assert verdict(outcomes) == "left"
     assert of(outcomes, "snapshots").message == "snap-1: refused: delete_leftover snap-1"
 
 
-def test_one_look_without_an_answer_is_asked_again() -> None:
+def test_one_poll_without_an_answer_is_retried() -> None:
     account = FakeTeardown(work=[], group=NO_NODES, leftovers=[], denied=frozenset({"stack_progress"}))
 
     def mend(_: float) -> None:
@@ -289,7 +289,7 @@ def test_what_cannot_be_cleared_away_keeps_no_stack_from_another_attempt(in_the_
     assert of(run(account), "stacks").state == "done"
 
 
-def test_a_deletion_that_is_refused_of_a_stack_with_change_sets_alone_is_told_and_not_waited_for() -> None:
+def test_a_deletion_that_is_refused_of_a_stack_with_change_sets_alone_is_reported_and_not_waited_for() -> None:
     bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
     outcomes = run(FakeTeardown(stacks=[bare], refused=frozenset({"delete_stack"})))
     assert of(outcomes, "stacks").message == "refused: delete_stack stack/cluster"
@@ -339,7 +339,7 @@ def test_the_log_group_that_hyperpod_made_for_a_cluster_of_ours_goes_and_no_othe
 class TestNotice:
     """What running nodes are told before they end."""
 
-    def test_no_node_ends_before_the_time_that_all_were_told(self) -> None:
+    def test_no_node_ends_before_the_time_that_all_were_reported(self) -> None:
         clock = FakeClock()
         begun = clock.now()
 
@@ -370,7 +370,7 @@ class TestNotice:
         assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
         assert clock.now() - begun < timedelta(minutes=1)
 
-    def test_one_that_is_refused_is_told_and_the_rest_goes_on(self) -> None:
+    def test_one_that_is_refused_is_reported_and_the_rest_goes_on(self) -> None:
         account, message = FakeTeardown(refused=frozenset({"announce"})), list[str]()
         assert verdict(run(account, message)) == "gone"
         assert "notice to the nodes: refused: announce" in message
@@ -387,7 +387,7 @@ class TestNotice:
         assert account.orders.count("announce") == 1
         assert clock.now() - told_at < timedelta(minutes=1)
 
-    def test_who_interrupts_it_keeps_the_nodes_and_they_are_told_so(self) -> None:
+    def test_an_interruption_keeps_the_nodes_and_withdraws_the_notice(self) -> None:
         account = FakeTeardown()
 
         def interrupt(_: float) -> None:

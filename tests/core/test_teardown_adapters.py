@@ -148,7 +148,7 @@ def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: Aws
     assert s3.list_buckets()["Buckets"] == []
 
 
-def test_an_object_that_s3_does_not_delete_is_told() -> None:
+def test_an_object_that_s3_does_not_delete_is_reported() -> None:
     aws, stub = stubbed("s3")
     stub.add_response("list_object_versions", {"Versions": [{"Key": "graph", "VersionId": "1"}]})
     stub.add_response("delete_objects", {"Errors": [{"Key": "graph", "Message": "it is locked"}]})
@@ -263,7 +263,7 @@ def test_a_notice_is_written_beside_the_members_and_other_notices_and_taken_back
     assert stored_roster() == before
 
 
-def test_nobody_is_told_where_there_is_no_roster_or_no_stack(aws: AwsTeardown) -> None:
+def test_no_notice_is_given_without_a_roster_or_a_stack(aws: AwsTeardown) -> None:
     deployed_with_records(None)
     assert not aws.announce("Cluster", NOTICE)
     assert not aws.announce("gone", NOTICE)

@@ -16,14 +16,14 @@ REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
 
 
-def test_a_key_of_ones_own_is_told_with_who_must_be_let_use_it() -> None:
+def test_a_key_of_your_own_is_reported_with_who_must_be_let_use_it() -> None:
     finding = found("volumes", FakeAccount(volume_key=KEY))
     assert finding.outcome == "warn"
     assert KEY in finding.found
     assert "AWSServiceRoleForAutoScaling" in finding.fix
 
 
-def test_of_a_key_of_aws_nothing_is_to_be_said() -> None:
+def test_a_key_of_aws_is_not_mentioned() -> None:
     assert "volumes" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]
 
 
@@ -44,7 +44,7 @@ def kms(account: AwsAccount) -> Iterator[Stubber]:
         yield stubber
 
 
-def test_the_alias_of_aws_is_no_key_of_ones_own(account: AwsAccount, ec2: Any) -> None:
+def test_the_alias_of_aws_is_no_key_of_your_own(account: AwsAccount, ec2: Any) -> None:
     ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": "alias/aws/ebs"})
     assert account.default_volume_key() is None
 

@@ -35,7 +35,7 @@ def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
-def test_a_surprise_is_told_under_the_setting_it_is_about(setting: str, settings: dict[str, str], says: str) -> None:
+def test_an_unexpected_error_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
     warnings = cluster_warnings(from_settings(**PILOT, **settings))
     assert list(warnings) == [setting]
     assert says in warnings[setting]
@@ -84,5 +84,5 @@ def test_a_capacity_block_ends_by_itself() -> None:
     assert "ends" not in cluster_warnings(block)
 
 
-def test_an_end_that_nobody_hears_of_is_warned_about() -> None:
+def test_an_end_that_nobody_is_notified_of_is_warned_about() -> None:
     assert "nobody is warned" in cluster_warnings(from_settings(ends="5d"))["notify_email"]

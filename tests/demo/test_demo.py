@@ -104,7 +104,7 @@ def test_it_succeeds(demo: Demo) -> None:
     assert demo.code == 0, demo.output
 
 
-def test_it_asks_nobody_but_the_embedded_aws(demo: Demo) -> None:
+def test_it_makes_no_request_but_the_embedded_aws(demo: Demo) -> None:
     assert demo.leaks == 0
 
 

@@ -65,7 +65,7 @@ def planted(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> Planted:
     return Planted(start_embedded_aws(Settings()))
 
 
-def test_something_is_planted_of_every_kind_that_is_looked_for() -> None:
+def test_something_is_planted_of_every_kind_that_is_searched_for() -> None:
     assert [*PLANTS, ALWAYS_ENDED] == sorted((listing.kind for listing in LISTINGS), key=[*PLANTS, ALWAYS_ENDED].index)
 
 
@@ -88,7 +88,7 @@ def one_of(audited: Audit, kind: str) -> Audited:
     return next(one for one in audited.of("left") if one.kind == kind)
 
 
-def test_a_bucket_tells_its_old_versions_and_what_hides_them(planted: Planted) -> None:
+def test_a_bucket_reports_its_old_versions_and_what_hides_them(planted: Planted) -> None:
     assert one_of(planted.audit, "S3 bucket").resource.detail == "2 object versions (2 old), 11 bytes, 1 delete markers"
 
 
@@ -127,7 +127,7 @@ def test_what_the_bootstrap_made_is_listed_apart(life: tuple[Audit, Audit, Audit
     assert kinds == {"S3 bucket", "ECR repository", "SSM parameter", "IAM role"}
 
 
-def test_a_cluster_that_stands_is_listed_with_its_stack_and_all_it_has(life: tuple[Audit, Audit, Audit]) -> None:
+def test_a_cluster_that_exists_is_listed_with_its_stack_and_all_it_has(life: tuple[Audit, Audit, Audit]) -> None:
     _, during, _ = life
     kinds = {one.kind for one in during.of("left")}
     assert {"stack", "EC2 instance", "EBS volume", "Auto Scaling group", "VPC", "IAM role", "log group"} <= kinds
@@ -138,7 +138,7 @@ def test_an_instance_has_the_price_of_its_type(life: tuple[Audit, Audit, Audit])
     assert f"{one_of(life[1], 'EC2 instance').usd_per_month:.0f}" == "15695"
 
 
-def test_after_its_destruction_only_what_it_was_told_to_keep_is_there(life: tuple[Audit, Audit, Audit]) -> None:
+def test_after_its_destruction_only_what_it_retains_is_there(life: tuple[Audit, Audit, Audit]) -> None:
     _, _, after = life
     assert [one.resource.name for one in after.of("left")] == []
     assert [one.kind for one in after.of("kept")] == ["S3 bucket"]
@@ -158,7 +158,7 @@ def test_after_its_destruction_only_what_it_was_told_to_keep_is_there(life: tupl
         ),
     ],
 )
-def test_with_one_call_denied_an_empty_account_is_not_said_to_be_empty(
+def test_with_one_call_denied_an_empty_account_is_not_reported_as_empty(
     account: Account, call: str, what: str, permission: str
 ) -> None:
     found = audit_of(account.aws, denied=call)

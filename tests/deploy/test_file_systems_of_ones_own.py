@@ -96,7 +96,7 @@ def let_in(account: Account, group: str) -> set[tuple[int, str]]:
     }
 
 
-def test_the_group_of_a_file_system_of_ones_own_lets_the_nodes_in_while_they_are_there(
+def test_the_group_of_a_file_system_of_your_own_lets_the_nodes_in_while_they_are_there(
     account: Account, own: Mapping[str, Any]
 ) -> None:
     group = own["efs_security_group"]

@@ -199,7 +199,7 @@ def test_a_scale_in_leaves_as_many_as_asked(grown: Moment, shrunk: Moment) -> No
     assert shrunk.nodes < grown.nodes
 
 
-def test_a_scale_in_tells_the_nodes_that_stay(shrunk: Moment) -> None:
+def test_a_scale_in_reports_the_nodes_that_stay(shrunk: Moment) -> None:
     assert outputs(shrunk.cluster)["Fleet"] == "1 of 1 nodes proven"
 
 

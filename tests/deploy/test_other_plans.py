@@ -116,7 +116,7 @@ def test_new_file_systems_are_there_with_their_interfaces_in_the_nodes_subnet(sh
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
 
 
-def test_a_node_is_told_where_its_file_systems_are(sharing: Stay) -> None:
+def test_a_node_knows_where_its_file_systems_are(sharing: Stay) -> None:
     (lustre,) = sharing.meanwhile["FSx file systems"] - sharing.before["FSx file systems"]
     (efs,) = sharing.meanwhile["EFS file systems"] - sharing.before["EFS file systems"]
     assert f"TRN_LUSTRE_DNS={lustre}.fsx.us-west-2.amazonaws.com\n" in sharing.user_data

@@ -112,7 +112,7 @@ def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(sha
     assert shared.foreign.state() == state
 
 
-def test_what_may_not_be_looked_at_is_unknown_and_keeps_nothing_else_from_going(shared: Shared) -> None:
+def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(shared: Shared) -> None:
     state = shared.foreign.state()
     shared.deploy()
     shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))

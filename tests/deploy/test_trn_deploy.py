@@ -91,7 +91,7 @@ def destroyed(faulty: Account, over_quota: Moment) -> Run:  # noqa: ARG001
     return run_trn(faulty, "destroy", "--yes", "--grace", "0", *OPTIONS)
 
 
-def test_a_failed_deployment_tells_the_sentence_of_the_node_and_its_name(failed: Moment) -> None:
+def test_a_failed_deployment_reports_the_sentence_of_the_node_and_its_name(failed: Moment) -> None:
     assert failed.run.code == 1
     assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.run.said
     assert "node i-" in failed.run.said

@@ -10,7 +10,7 @@ def project(folder: str) -> dict[str, Any]:
     return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
 
 
-def test_the_product_asks_for_what_trainium_local_needs() -> None:
+def test_the_product_requests_what_trainium_local_needs() -> None:
     product = project(".")["project"]
     own = product["dependencies"] + product["optional-dependencies"]["local"]
     assert set(project("local")["project"]["dependencies"]) <= set(own)

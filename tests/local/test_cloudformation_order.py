@@ -25,7 +25,7 @@ def parsed(needs: dict[str, set[str]]) -> Template:
 
 
 @given(st.permutations(NAMES), st.data())
-def test_each_resource_stands_after_all_that_it_names(names: list[str], data: st.DataObject) -> None:
+def test_each_resource_comes_after_all_that_it_names(names: list[str], data: st.DataObject) -> None:
     needs = {
         name: data.draw(st.sets(st.sampled_from(names[:position]))) if position else set[str]()
         for position, name in enumerate(names)

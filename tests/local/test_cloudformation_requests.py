@@ -49,7 +49,7 @@ class TestCapabilities:
         words = f"Requires capabilities : [{missing}]"
         assert refusal(stacks, wanted, Capabilities=given) == ("InsufficientCapabilitiesException", words)
 
-    def test_a_change_set_asks_for_those_of_iam_only(self, stacks: Stacks) -> None:
+    def test_a_change_set_requests_those_of_iam_only(self, stacks: Stacks) -> None:
         with pytest.raises(ClientError, match=r"Requires capabilities : \[CAPABILITY_IAM\]"):
             stacks.change_set("capable", template({"R": ROLE}), ChangeSetType="CREATE")
         wanted = template({"P": parameter()}, Transform="AWS::LanguageExtensions")

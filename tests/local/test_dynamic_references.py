@@ -129,7 +129,7 @@ def test_a_parameter_that_is_not_there_is_refused(stacks: Stacks, reference: str
     assert re.search(reason, stacks.failures(name))
 
 
-def test_a_secure_parameter_asks_for_its_own_reference(stacks: Stacks) -> None:
+def test_a_secure_parameter_requests_its_own_reference(stacks: Stacks) -> None:
     secure = f"/t/{uuid.uuid4().hex[:8]}"
     stacks.aws.client("ssm").put_parameter(Name=secure, Type="SecureString", Value="s3cret")
     name = stacks.create(template({"X": parameter("{{resolve:ssm:" + secure + "}}")}))

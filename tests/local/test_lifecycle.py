@@ -78,7 +78,7 @@ def test_a_damaged_state_file_means_that_nothing_runs(tmp_path: Path, text: str)
     assert lifecycle.status(tmp_path) is None
 
 
-def test_a_port_taken_by_another_program_is_told(tmp_path: Path) -> None:
+def test_a_port_taken_by_another_program_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(LocalError, match=f"port {port} is taken by another program"):

@@ -90,7 +90,7 @@ def test_what_a_policy_allows_is_done(aws: EmbeddedAws) -> None:
     Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
 
 
-def test_what_no_policy_allows_is_refused_in_the_words_of_the_service(aws: EmbeddedAws) -> None:
+def test_what_no_policy_allows_is_refused_with_the_message_of_the_service(aws: EmbeddedAws) -> None:
     arn, name = role(aws), bucket(aws)
     session = Session(aws, arn)
     user = f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{arn.rpartition('/')[2]}/me is not authorized to perform: "

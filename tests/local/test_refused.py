@@ -90,7 +90,7 @@ def test_what_aws_refuses_is_refused_and_its_twin_is_not(
     assert case["refused"] in refusal
 
 
-def test_every_case_is_told_once() -> None:
+def test_every_case_is_reported_once() -> None:
     names = [case["name"] for case in CASES]
     assert len(names) == len(set(names))
     assert set(names) >= NOT_REFUSED_YET, "what was renamed or removed"

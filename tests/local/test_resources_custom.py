@@ -54,7 +54,7 @@ def asked(stacks: Stacks, log: str) -> list[str]:
     return stacks.aws.client("ssm").get_parameter(Name=f"/asked/{log}")["Parameter"]["Value"].split(" ")
 
 
-def test_it_is_asked_to_create_update_and_delete(stacks: Stacks) -> None:
+def test_it_is_queried_to_create_update_and_delete(stacks: Stacks) -> None:
     body = 'remember(event)\nanswer(event, Data={"Given": properties["N"]})'
     name = stacks.deploy(custom(body, Log="life", N=1))
     assert stacks.outputs(name) == {"O": "1"}

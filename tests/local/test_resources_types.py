@@ -128,7 +128,7 @@ class TestBucket:
         with pytest.raises(ClientError, match="NoSuchLifecycleConfiguration"):
             s3.get_bucket_lifecycle_configuration(Bucket=bucket)
 
-    def test_a_policy_that_asks_for_tls_stops_no_upload_over_loopback(self, stacks: Stacks) -> None:
+    def test_a_policy_that_requests_tls_stops_no_upload_over_loopback(self, stacks: Stacks) -> None:
         deny = {
             "Effect": "Deny",
             "Principal": "*",
@@ -159,7 +159,7 @@ class TestLambda:
         assert json.loads(client.invoke(FunctionName=arn)["Payload"].read()) == "two"
         assert client.get_function_configuration(FunctionName=arn)["Timeout"] == 9
 
-    def test_a_log_group_of_ones_own_goes_with_the_stack(self, stacks: Stacks) -> None:
+    def test_a_log_group_of_your_own_goes_with_the_stack(self, stacks: Stacks) -> None:
         resources = function("def handler(event, context): print('seen')")
         resources["Logs"] = {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 7}}
         resources["Fn"]["Properties"]["LoggingConfig"] = {"LogGroup": {"Ref": "Logs"}}

@@ -70,7 +70,7 @@ def test_growing_over_the_quota_is_a_failed_activity(network: Network, name: str
     assert activities(network, name)[0]["StatusCode"] == "Failed"
 
 
-def test_no_more_nodes_can_be_asked_for_than_the_group_may_have(network: Network, name: str) -> None:
+def test_no_more_nodes_can_be_requested_than_the_group_may_have(network: Network, name: str) -> None:
     network.scale(name, network.template(name), nodes=1)
     with pytest.raises(ClientError, match="value 2 is above max value 1 for the AutoScalingGroup"):
         network.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=2)

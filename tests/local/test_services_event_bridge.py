@@ -98,7 +98,7 @@ def objects_under(bucket_name: str, prefix: str) -> dict[str, Any]:
     }
 
 
-def test_an_object_in_a_bucket_that_tells_event_bridge_calls_the_function(
+def test_an_object_in_a_bucket_that_reports_event_bridge_calls_the_function(
     embedded_aws: EmbeddedAws, listener: Listener, name: str
 ) -> None:
     bucket(embedded_aws, name)
@@ -131,7 +131,7 @@ def test_a_rule_with_a_schedule_is_called_by_no_event(embedded_aws: EmbeddedAws,
     assert listener.heard(0) == []
 
 
-def test_a_template_can_make_a_bucket_that_tells_event_bridge(
+def test_a_template_can_make_a_bucket_that_reports_event_bridge(
     embedded_aws: EmbeddedAws, listener: Listener, name: str
 ) -> None:
     told = {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
@@ -142,7 +142,7 @@ def test_a_template_can_make_a_bucket_that_tells_event_bridge(
     assert len(listener.heard()) == 1
 
 
-def test_an_instance_that_leaves_its_group_is_told(network: Network, listener: Listener, name: str) -> None:
+def test_an_instance_that_leaves_its_group_is_reported(network: Network, listener: Listener, name: str) -> None:
     (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
     listener.listen(
         EventPattern={

@@ -174,7 +174,7 @@ def test_a_subnet_without_free_addresses_refuses(embedded_aws: EmbeddedAws, name
     assert refusal(error)[0] == "InsufficientFreeAddressesInSubnet"
 
 
-def test_tags_can_be_asked_for_by_key_and_value(network: Network, name: str) -> None:
+def test_tags_can_be_requested_by_key_and_value(network: Network, name: str) -> None:
     network.ec2.create_tags(Resources=[network.vpc], Tags=[{"Key": "trn:cluster", "Value": name}])
     network.ec2.create_tags(Resources=[network.subnet], Tags=[{"Key": "trn:cluster", "Value": "another"}])
     found = network.ec2.describe_tags(Filters=[{"Name": "tag:trn:cluster", "Values": [name]}])["Tags"]
@@ -198,7 +198,7 @@ def test_a_terminated_instance_leaves_no_interface_volume_or_tag(network: Networ
 @pytest.mark.parametrize(
     ("asked", "found"), [("trn*", 1), ("trn1.32xlarg?", 1), ("trn1.32xlarge", 1), ("trn", 0), ("inf*", 0)]
 )
-def test_instances_can_be_asked_for_with_wildcards(network: Network, name: str, asked: str, found: int) -> None:
+def test_instances_can_be_filtered_with_wildcards(network: Network, name: str, asked: str, found: int) -> None:
     (instance,) = network.run(network.template(name))
     by_type = [{"Name": "instance-type", "Values": [asked]}, {"Name": "instance-state-name", "Values": ["running"]}]
     pages = network.ec2.get_paginator("describe_instances").paginate(Filters=by_type)

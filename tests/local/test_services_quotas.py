@@ -142,7 +142,7 @@ def test_a_second_request_is_refused_while_one_is_open(embedded_aws: EmbeddedAws
     assert refused(embedded_aws, "us-east-2", 1024) == "ResourceAlreadyExistsException"
 
 
-def test_no_more_than_there_is_cannot_be_asked_for(embedded_aws: EmbeddedAws) -> None:
+def test_no_more_than_there_is_cannot_be_requested(embedded_aws: EmbeddedAws) -> None:
     assert refused(embedded_aws, "ap-south-1", 256) == "IllegalArgumentException"
 
 

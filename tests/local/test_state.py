@@ -228,7 +228,7 @@ def test_a_state_that_somebody_else_saved_is_refused(saved: Path, tmp_path: Path
         local_state.read(saved, tmp_path / "other")
 
 
-def test_a_state_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_state_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="cannot be read"):
         local_state.read(tmp_path / "none", tmp_path)
 

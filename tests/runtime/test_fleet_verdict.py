@@ -84,7 +84,7 @@ def test_a_failed_node_beyond_the_replacements_fails_the_fleet_and_says_so() -> 
     assert verdict.reason == "node b: 15 of 16 devices; not replaced: 2 of 2 replacements within 24 hours are used"
 
 
-def test_nodes_that_fail_alike_are_told_in_one_sentence() -> None:
+def test_nodes_that_fail_alike_are_reported_in_one_sentence() -> None:
     failed = [record(i, "failed", "no driver") for i in "abc"] + [record("d", "failed", "disk full")]
     assert judge(4, list("abcd"), failed).reason == "nodes a, b, c: no driver; node d: disk full"
 
@@ -141,7 +141,7 @@ def test_a_proven_node_that_auto_scaling_replaces_is_not_ready() -> None:
     assert "being replaced by Auto Scaling: a" in verdict.reason
 
 
-def test_processes_of_auto_scaling_that_do_not_run_are_told_while_something_is_waited_for() -> None:
+def test_processes_of_auto_scaling_that_do_not_run_are_reported_while_something_is_waited_for() -> None:
     suspended = ("AZRebalance", "Launch", "ReplaceUnhealthy")
     waiting = judge(2, ["a"], [record("a")], suspended=suspended)
     assert waiting.reason.endswith(

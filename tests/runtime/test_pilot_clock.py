@@ -121,11 +121,11 @@ def test_a_pilot_in_a_block_can_end_before_it() -> None:
 
 
 @pytest.mark.parametrize(("after", "told"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
-def test_jobs_are_told_a_quarter_of_an_hour_before_the_end(after: float, told: bool) -> None:
+def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, told: bool) -> None:
     assert (decision(after, terms(100)).notice is not None) is told
 
 
-def test_jobs_are_told_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
+def test_jobs_are_reported_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
     found = decision(33, terms(in_capacity_block=True), block=BLOCK).notice
     assert found is not None
     assert found.at == BLOCK.ends - timedelta(minutes=45)

@@ -95,7 +95,7 @@ def test_there_is_room_only_when_used_and_needed_are_within_the_limit(limit: flo
 
 
 @given(limit=st.floats(0, 4000), use=uses)
-def test_the_limit_to_ask_for_leaves_room_and_a_vcpu_less_does_not(limit: float, use: QuotaUse) -> None:
+def test_the_limit_to_request_leaves_room_and_a_vcpu_less_does_not(limit: float, use: QuotaUse) -> None:
     enough = state_of(limit, use).sufficient_limit
     assert state_of(enough, use).has_room_whatever_counts
     assert not state_of(enough - 1, use).has_room_whatever_counts

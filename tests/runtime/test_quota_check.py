@@ -41,7 +41,7 @@ def test_just_enough_room_passes_with_the_numbers() -> None:
     )
 
 
-def test_a_vcpu_too_few_fails_and_says_what_to_ask_for_and_how_many_nodes_fit() -> None:
+def test_a_vcpu_too_few_fails_and_says_what_to_request_and_how_many_nodes_fit() -> None:
     answer = checked(FakeQuotas(limit=383, running=[running(128)]))
     assert (answer.outcome, answer.needed) == ("fail", "256 vCPUs")
     assert answer.fix == "run `trn quota request`: it asks for 384 vCPUs; or set trn:nodes to 1"
@@ -96,7 +96,7 @@ def test_reserved_capacity_that_nobody_uses_counts_on_demand_and_can_be_launched
 
 
 def test_reserved_capacity_is_nothing_to_spot() -> None:
-    account = FakeQuotas(reserved=128, silent={"reservations"})
+    account = FakeQuotas(reserved=128, unavailable={"reservations"})
     assert checked(account, capacity="spot").outcome == "pass"
 
 
@@ -127,13 +127,13 @@ def test_a_limit_that_is_only_aws_default_says_so() -> None:
         (request(128), "ask AWS Support to make it 256: there can be one request at a time"),
     ],
 )
-def test_an_increase_that_is_asked_for_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
+def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
     answer = checked(FakeQuotas(limit=0, requests=[open_request]))
     assert f"an increase to {open_request.desired} is asked for: PENDING since 2026-11-20" in answer.found
     assert answer.fix == fix
 
 
-def test_an_increase_that_is_asked_for_is_no_room_yet() -> None:
+def test_an_increase_that_is_requested_is_no_room_yet() -> None:
     assert checked(FakeQuotas(limit=0, requests=[request(1000)])).outcome == "fail"
 
 
@@ -143,24 +143,24 @@ def test_a_closed_request_is_nothing_to_wait_for() -> None:
 
 
 def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:
-    answer = checked(FakeQuotas(limit=0, silent={"requests"}))
+    answer = checked(FakeQuotas(limit=0, unavailable={"requests"}))
     assert answer.outcome == "fail"
     assert answer.found.endswith("whether an increase is asked for already: no answer about requests")
 
 
 def test_with_room_nobody_asks_about_requests() -> None:
-    assert checked(FakeQuotas(silent={"requests"})).outcome == "pass"
+    assert checked(FakeQuotas(unavailable={"requests"})).outcome == "pass"
 
 
 @pytest.mark.parametrize("question", ["quota", "metric", "instances", "reservations"])
 def test_a_question_without_an_answer_is_no_pass(question: str) -> None:
     with pytest.raises(UnavailableError, match=f"no answer about {question}"):
-        checked(FakeQuotas(limit=10_000, silent={question}))
+        checked(FakeQuotas(limit=10_000, unavailable={question}))
 
 
 def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() -> None:
     with pytest.raises(UnavailableError, match="no answer about ended"):
-        checked(FakeQuotas(metered=1, silent={"ended"}))
+        checked(FakeQuotas(metered=1, unavailable={"ended"}))
 
 
 def test_a_region_that_knows_no_such_quota_cannot_tell() -> None:

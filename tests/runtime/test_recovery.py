@@ -24,7 +24,7 @@ def test_a_node_that_did_not_fail_is_not() -> None:
     assert not plan({"a": 0}, group="ab").replaces("b")
 
 
-def test_without_recovery_none_is_replaced_and_nothing_is_said() -> None:
+def test_without_recovery_none_is_replaced_and_nothing_is_shown() -> None:
     none = plan({"a": 0}, group="a", limit=0)
     assert not none.replaces("a")
     assert none.sentence("a") == ""
@@ -44,7 +44,7 @@ def test_those_that_left_the_group_count() -> None:
     assert not plan({"a": 0, "b": 1, "c": 2}, group="c").replaces("c")
 
 
-def test_those_that_are_leaving_count_and_are_told_as_replaced() -> None:
+def test_those_that_are_leaving_count_and_are_reported_as_replaced() -> None:
     decided = plan({"a": 0, "b": 1, "c": 2}, group="abc", leaving="ab")
     assert decided.sentence("b") == "being replaced (2 of 2)"
     assert not decided.replaces("c")
@@ -67,7 +67,7 @@ def test_a_node_that_was_refused_stays_refused_when_a_later_one_is_replaced() ->
     assert not after.replaces("b")
 
 
-def test_a_node_that_somebody_else_ends_beyond_the_limit_is_told_without_a_number_of_it() -> None:
+def test_a_node_that_somebody_else_ends_beyond_the_limit_is_reported_without_a_number_of_it() -> None:
     assert plan({"a": 0, "b": 1}, group="b", leaving="b", limit=1).sentence("b") == "being replaced"
 
 

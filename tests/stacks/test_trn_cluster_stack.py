@@ -200,7 +200,7 @@ def test_tags_of_the_plan_are_on_everything() -> None:
     assert not untagged
 
 
-def test_a_tag_of_ones_own_is_on_everything() -> None:
+def test_a_tag_of_your_own_is_on_everything() -> None:
     template = plan_template(Plan(instance_type="trn1.32xlarge", region=REGION, nodes=2, tags={"team": "ml"}))
     taggable = [resource for resource in template.resources().values() if is_taggable(resource["Type"])]
     assert len(taggable) > 10
@@ -253,6 +253,6 @@ def test_the_whole_template_is_small() -> None:
     assert cluster_template(nodes=1000).file.stat().st_size < 100_000  # CloudFormation takes up to 1 MB from S3
 
 
-def test_a_network_of_ones_own_gains_nothing_but_the_endpoint() -> None:
+def test_a_network_of_your_own_gains_nothing_but_the_endpoint() -> None:
     network = {kind for name, kind in kinds(cluster_template(**OWN_NETWORK)).items() if "ClusterNetwork" in name}
     assert network == {"AWS::EC2::VPCEndpoint"}

@@ -21,7 +21,7 @@ def test_every_capacity_occurs() -> None:
     assert values("capacity") == set(CAPACITY)
 
 
-def test_every_way_out_occurs_and_so_do_networks_of_ones_own() -> None:
+def test_every_way_out_occurs_and_so_do_networks_of_your_own() -> None:
     assert values("egress") == {*EGRESS, None}
     assert len(values("route_table_id")) == 2
 

@@ -81,7 +81,7 @@ def test_a_completed_run_is_reported_with_the_place_of_its_output(completed: Exe
     assert report == f"{completed.jobs[0]['TrainingJobName']} completed; its output is below s3://store/output"
 
 
-def test_sagemaker_is_asked_for_what_its_api_takes(completed: Execution) -> None:
+def test_the_request_to_sagemaker_is_one_that_its_api_takes(completed: Execution) -> None:
     operation = boto3.client("sagemaker", REGION).meta.service_model.operation_model("CreateTrainingJob")
     assert refused(operation, completed.jobs[0]) == []
 
@@ -172,7 +172,7 @@ def test_a_job_that_was_started_without_an_answer_is_not_said_to_have_failed() -
     assert "it may have been started without an answer, and be billed until it ends" in execution.reports[0]
 
 
-def test_a_call_that_is_refused_for_good_fails_the_run_in_the_words_of_sagemaker() -> None:
+def test_a_call_that_is_refused_for_good_fails_the_run_with_the_message_of_sagemaker() -> None:
     execution = run(*[THROTTLED] * 4)
     assert execution.status == "FAILED"
     assert "Rate exceeded" in execution.cause
@@ -209,7 +209,7 @@ def test_a_failed_run_says_why_and_reports_it() -> None:
     assert execution.reports == [execution.cause]
 
 
-def test_a_failure_without_a_description_of_the_job_is_told_as_it_is() -> None:
+def test_a_failure_without_a_description_of_the_job_is_reported_as_it_is() -> None:
     execution = run(Refused("SageMaker.ValidationException", "not JSON"))
     assert execution.cause.endswith("failed: SageMaker.ValidationException not JSON")
 
@@ -226,7 +226,7 @@ def without_patience() -> Json:
     return definition
 
 
-def test_a_job_that_cannot_be_stopped_is_not_said_to_be() -> None:
+def test_a_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
     refused = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
     execution = run(NeverEnds(), definition=without_patience(), stopping=refused)
     assert len(execution.stopped) == 4

@@ -87,7 +87,7 @@ def test_file_systems_are_expected_where_they_are_mounted():
     ]
 
 
-def test_switches_are_told_as_such():
+def test_switches_are_reported_as_such():
     expected = node_expectations(plan_for("trn1.32xlarge", node_recovery=False, internode_ssh=True))
     assert (expected["node_recovery"], expected["internode_ssh"]) == (False, True)
 

@@ -173,7 +173,7 @@ def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:
     assert (nodes.end["result"], nodes.end["reason"]) == ("time-limit", "the job's time limit of 3600 seconds is over")
 
 
-def test_a_setup_that_fails_is_told_and_the_command_does_not_run(nodes: JobNodes) -> None:
+def test_a_setup_that_fails_is_reported_and_the_command_does_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
     nodes.wait()
     assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; it said last: no such package"
@@ -268,7 +268,7 @@ def test_a_wrapper_that_is_told_to_end_says_that_the_node_is_lost(nodes: JobNode
     assert nodes.end["result"] == "node-lost"
 
 
-def test_a_file_that_is_no_launch_file_is_told(tmp_path: Path, nodes: JobNodes) -> None:
+def test_a_file_that_is_no_launch_file_is_reported(tmp_path: Path, nodes: JobNodes) -> None:
     (tmp_path / "launch.json").write_text("{}")
     process = nodes.wrapper(tmp_path / "launch.json")
     assert process.wait(30) == 2

@@ -132,7 +132,7 @@ def test_a_lost_connection_may_be_anothers_fault(sentence: str) -> None:
     assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_anothers
 
 
-def test_without_a_traceback_the_last_line_is_told() -> None:
+def test_without_a_traceback_the_last_line_is_reported() -> None:
     assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; it said last: make: no rule"
 
 
@@ -263,7 +263,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00broken"], ids=["empty", "other", "broken"])
-def test_a_source_that_cannot_be_read_is_told(content: bytes, tmp_path: Path) -> None:
+def test_a_source_that_cannot_be_read_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "source.tar.gz").write_bytes(content)
     with pytest.raises(SourceError, match="the packed source cannot be read"):
         unpack(tmp_path / "source.tar.gz", tmp_path / "source")

@@ -65,7 +65,7 @@ def test_a_service_that_is_started_again_while_a_job_computes_has_not_failed(nod
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (0, ["trn-node verify"], True), run.output
 
 
-def test_a_report_that_fails_is_told_on_the_console(node_for: NodeMaker):
+def test_a_report_that_fails_is_reported_on_the_console(node_for: NodeMaker):
     node = node_for(PLAN).installed("exit 2")
     assert node.boot().exit_code == 1
     assert node.read("dev/console").startswith("trn-node FAILED: the verification broke off with exit code 2")
@@ -85,7 +85,7 @@ def test_a_node_that_is_shut_down_has_not_failed(node_for: NodeMaker):
     assert (run.exit_code, reported(run.calls)) == (143, ["trn-node verify"])
 
 
-def test_places_that_cloud_init_did_not_write_are_told(node_for: NodeMaker):
+def test_places_that_cloud_init_did_not_write_are_reported(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     (node.root / "etc/trn/places.env").unlink()
     assert reported(node.boot().calls) == ["trn-node report failed cloud-init did not write /etc/trn/places.env"]
@@ -155,7 +155,7 @@ def test_a_virtual_environment_that_is_active_stays(framework_node: BootingNode)
     assert logged_in(framework_node, VIRTUAL_ENV=own)[0] == f"{own}/bin/torchrun"
 
 
-def test_the_services_of_a_boot_have_the_user_that_compilers_ask_for(node_for: NodeMaker):
+def test_the_services_of_a_boot_have_the_user_that_compilers_request(node_for: NodeMaker):
     node = node_for(with_setup_script('echo "$USER $AWS_REGION" >"$ROOT/seen"')).installed()
     assert node.boot().exit_code == 0
     assert node.read("seen") == "root us-west-2\n"
@@ -355,7 +355,7 @@ def test_a_file_system_that_does_not_mount_is_named_with_what_to_look_at(mount: 
     ]
 
 
-def test_an_image_without_the_client_of_a_file_system_is_told(node_for: NodeMaker):
+def test_an_image_without_the_client_of_a_file_system_is_reported(node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
     node.without("mount.lustre")
     assert "needs the Lustre client" in reported(node.boot().calls)[-1]

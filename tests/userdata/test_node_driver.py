@@ -61,7 +61,7 @@ def test_a_driver_that_is_installed_is_loaded_first(node: VerifiedNode):
     assert outcome.record.reason == "the Neuron driver 2.29.1.0 is not loaded"
 
 
-def test_a_driver_that_is_not_installed_is_told_at_once(node: VerifiedNode):
+def test_a_driver_that_is_not_installed_is_reported_at_once(node: VerifiedNode):
     (node.root / "sys/module/neuron/version").unlink()
     (node.root / "sys/module/neuron").rmdir()
     node.program("modinfo", "echo 'modinfo: ERROR: Module neuron not found.' >&2; exit 1")
@@ -85,7 +85,7 @@ def test_the_runtime_is_found_by_its_file_where_no_package_is_known(node: Verifi
     assert node.run("verify").check("driver").found == "driver 2.29.1.0, runtime 2.33.2.0"
 
 
-def test_a_framework_without_a_runtime_is_told(node: VerifiedNode):
+def test_a_framework_without_a_runtime_is_reported(node: VerifiedNode):
     node.program("dpkg-query", "exit 1")
     node.program("rpm", "exit 1")
     outcome = node.run("verify")

@@ -83,7 +83,7 @@ def test_a_script_that_is_another_is_not_run(node_for: NodeMaker, aws: AwsStandI
     assert re.search("is not the one that was deployed: SHA-256 [0-9a-f]{64}, not [0-9a-f]{64}$", reason(aws))
 
 
-def test_a_refusal_of_s3_is_told_on_the_console_as_nothing_else_is_left(node_for: NodeMaker, aws: AwsStandIn):
+def test_a_refusal_of_s3_is_reported_on_the_console_as_nothing_else_is_left(node_for: NodeMaker, aws: AwsStandIn):
     node = node_for(PLAN)
     aws.s3_refuses = True
     assert node.install().exit_code == 1
@@ -98,7 +98,7 @@ def test_a_node_without_python_says_so_on_its_console(node_for: NodeMaker):
     assert "trn-node FAILED: python3 is not installed" in node.read("dev/console")
 
 
-def test_a_disk_that_takes_no_files_is_told_on_the_console(node_for: NodeMaker):
+def test_a_disk_that_takes_no_files_is_reported_on_the_console(node_for: NodeMaker):
     node = node_for(PLAN)
     node.write("opt/trn", "no folder")
     run = node.install()

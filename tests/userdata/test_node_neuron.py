@@ -58,7 +58,7 @@ def test_a_device_listed_twice_does_not_stand_for_another():
     assert complaints(TRN1, devices) == ["16 of 16 Neuron devices (missing 5)"]
 
 
-def test_devices_with_the_same_fault_are_told_together():
+def test_devices_with_the_same_fault_are_reported_together():
     devices = devices_of(TRN1)
     for number in (3, 9):
         devices[number]["memory_size"] = 16 * neuron.GIB
@@ -66,7 +66,7 @@ def test_devices_with_the_same_fault_are_told_together():
 
 
 @pytest.mark.parametrize("output", ["", "[", "[[]]", "{}", "null", "FATA[0000]", "[" * 100_000, '{"neuron_device": 0}'])
-def test_output_that_is_no_list_of_devices_is_told_as_such(output: str):
+def test_output_that_is_no_list_of_devices_is_reported_as_such(output: str):
     assert neuron.read_devices(output)[1].startswith("neuron-ls prints no ")
 
 

@@ -67,7 +67,7 @@ def test_the_console_hears_the_reason_of_a_failed_node_first(node: VerifiedNode)
     assert "trn-node FAILED: the disk is full; the record did not reach S3: " in node.read("dev/console")
 
 
-def test_a_failure_that_nobody_could_be_told_has_an_exit_code_of_its_own(node: VerifiedNode):
+def test_a_failure_that_could_not_be_reported_has_an_exit_code_of_its_own(node: VerifiedNode):
     node.aws.s3_refuses = True
     (node.root / "dev/console").unlink()
     (node.root / "dev/console").mkdir()
@@ -79,7 +79,7 @@ def test_the_console_hears_nothing_of_what_s3_knows(node: VerifiedNode):
     assert node.read("dev/console") == ""
 
 
-def test_a_failure_before_the_instance_id_is_known_is_told_on_the_console(node: VerifiedNode):
+def test_a_failure_before_the_instance_id_is_known_is_reported_on_the_console(node: VerifiedNode):
     node.aws.has_instance_id = False
     node.run("report", "failed", "no network")
     assert "trn-node FAILED: no network; the record did not reach S3: the instance id is unknown" in node.read(
@@ -109,7 +109,7 @@ def test_a_metadata_service_that_is_slow_to_come_up_is_waited_for(node: Verified
     assert node.run("verify", TRN_HTTP_RETRIES="4").exit_code == 0
 
 
-def test_a_node_without_places_tells_the_console(node: VerifiedNode):
+def test_a_node_without_places_reports_the_console(node: VerifiedNode):
     node.write("etc/trn/places.env")
     node.run("report", "failed", "no places")
     told = "no places; the record did not reach S3: /etc/trn/places.env names no TRN_REPORT_URL"
@@ -133,7 +133,7 @@ def test_status_shows_every_check_and_what_is_wrong(node: VerifiedNode):
     assert "ok  self-test " in outcome.output
 
 
-def test_status_of_a_node_in_a_cluster_tells_its_place_and_what_ends(node: VerifiedNode):
+def test_status_of_a_node_in_a_cluster_reports_its_place_and_what_ends(node: VerifiedNode):
     node.run("verify")
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\nTRN_NODE_RANK=0\nTRN_NODES=2\n")
     node.write("run/trn/notice.json", json.dumps({"reason": "spot interruption", "at": "2026-11-21T12:00:00Z"}))

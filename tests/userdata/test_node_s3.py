@@ -34,18 +34,18 @@ def test_metadata_that_does_not_exist_is_none():
     assert Imds().get("spot/instance-action") is None
 
 
-def test_a_service_that_fails_for_a_while_is_asked_again(aws: AwsStandIn):
+def test_a_service_that_fails_for_a_while_is_retried(aws: AwsStandIn):
     aws.failures = 2
     assert Imds().get("instance-id") == INSTANCE_ID
 
 
-def test_a_service_that_stays_down_is_told(aws: AwsStandIn):
+def test_a_service_that_stays_down_is_reported(aws: AwsStandIn):
     aws.failures = 99
     with pytest.raises(OSError, match="the metadata service answers 503"):
         Imds().get("instance-id")
 
 
-def test_a_service_that_is_not_there_is_told():
+def test_a_service_that_is_not_there_is_reported():
     with pytest.raises(OSError, match=r"127\.0\.0\.1:1/"):
         Imds("http://127.0.0.1:1").get("instance-id")
 
@@ -82,7 +82,7 @@ def test_a_file_is_stored_and_fetched_as_it_is(tmp_path: Path):
     assert copy.read_bytes() == file.read_bytes()
 
 
-def test_a_file_that_is_not_there_is_told_and_a_failing_service_is_asked_again(tmp_path: Path, aws: AwsStandIn):
+def test_a_file_that_is_not_there_is_reported_and_a_failing_service_is_retried(tmp_path: Path, aws: AwsStandIn):
     assert not Objects().get_file(URL, tmp_path / "copy")
     (tmp_path / "file").write_bytes(b"content")
     objects = Objects()
@@ -113,7 +113,7 @@ def test_objects_of_a_folder_are_listed_without_those_of_folders_in_it():
         ("cluster.records", "https://s3.us-west-2.amazonaws.com/cluster.records/key"),
     ],
 )
-def test_a_bucket_is_asked_by_a_name_that_the_certificate_of_s3_is_for(
+def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
     bucket: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
@@ -132,7 +132,7 @@ def test_a_bucket_is_asked_by_a_name_that_the_certificate_of_s3_is_for(
     assert asked == [address]
 
 
-def test_a_refusal_is_told_with_the_code_of_s3(aws: AwsStandIn):
+def test_a_refusal_is_reported_with_the_code_of_s3(aws: AwsStandIn):
     aws.s3_refuses = True
     with pytest.raises(S3Error, match=r"S3 refuses PUT s3://.*: 403 AccessDenied") as caught:
         S3().put(URL, b"{}")

@@ -71,7 +71,7 @@ def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(
     assert sentence in self_tested(native_node)
 
 
-def test_native_pytorch_without_a_device_is_told(native_node: VerifiedNode):
+def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(device="cpu"))
     assert self_tested(native_node) == "each of cores 0-3 computes on cpu, not on a NeuronCore"
 
@@ -104,7 +104,7 @@ def test_the_core_at_which_jax_ends_is_named(jax_node: VerifiedNode):
     assert reason.endswith("; core 3 was not reached")
 
 
-def test_cores_with_the_same_fault_are_told_together(node: VerifiedNode):
+def test_cores_with_the_same_fault_are_reported_together(node: VerifiedNode):
     node.framework("pytorch", "2_9", modules=torch_modules(platform="CPU"))
     assert self_tested(node) == "each of cores 0-3 computes on CPU, not on a NeuronCore"
 
@@ -118,7 +118,7 @@ def test_cores_that_each_fail_otherwise_fill_no_record(node: VerifiedNode):
 
 
 @pytest.mark.parametrize(("shown", "sentence"), [(3, "core 3 is not shown by JAX"), (5, "jax shows 5 cores, not 4")])
-def test_a_wrong_number_of_cores_is_told(jax_node: VerifiedNode, shown: int, sentence: str):
+def test_a_wrong_number_of_cores_is_reported(jax_node: VerifiedNode, shown: int, sentence: str):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=shown))
     assert self_tested(jax_node) == sentence
 
@@ -155,7 +155,7 @@ def attempts(node: VerifiedNode, modules: dict[str, str]) -> tuple[str, str, lis
 
 
 @pytest.mark.parametrize("core", [0, 2])
-def test_a_core_without_an_answer_is_tried_once_more_and_that_is_told(node: VerifiedNode, core: int):
+def test_a_core_without_an_answer_is_tried_once_more_and_that_is_reported(node: VerifiedNode, core: int):
     modules = torch_modules()
     modules["torch/__init__.py"] += ATTEMPTS + f"assert attempt > 1 or core != {core}, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
     reason, found, tried = attempts(node, modules)

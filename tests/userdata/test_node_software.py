@@ -105,7 +105,7 @@ def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMake
     ],
     ids=["expired", "bad signature", "unreachable", "unforeseen", "silent"],
 )
-def test_a_repository_that_fails_is_told_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
+def test_a_repository_that_fails_is_reported_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
     node = bare(node_for(PLAN))
     (tmp_path / "output").write_text(output)
     node.calls("apt-get", f'[[ $1 != update ]] || {{ cat "{tmp_path}/output"; exit 100; }}')
@@ -114,7 +114,7 @@ def test_a_repository_that_fails_is_told_by_its_cause(output: str, says: str, no
     assert [call.split()[1] for call in run.calls if call.startswith("apt-get")] == ["update"] * 3
 
 
-def test_missing_kernel_headers_are_told_as_such(node_for: NodeMaker):
+def test_missing_kernel_headers_are_reported_as_such(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.calls(
         "apt-get", '[[ "$*" != *linux-headers* ]] || { echo "E: Unable to locate package linux-headers"; exit 100; }'
@@ -122,7 +122,7 @@ def test_missing_kernel_headers_are_told_as_such(node_for: NodeMaker):
     assert reason(node.boot()).startswith("kernel headers for ")
 
 
-def test_a_key_that_cannot_be_downloaded_asks_for_a_way_out(node_for: NodeMaker):
+def test_a_key_that_cannot_be_downloaded_is_reported_with_a_remedy(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.calls("curl", "exit 28")
     assert reason(node.boot()).endswith(
@@ -130,7 +130,7 @@ def test_a_key_that_cannot_be_downloaded_asks_for_a_way_out(node_for: NodeMaker)
     )
 
 
-def test_a_driver_that_does_not_load_is_told_with_the_kernels_words(node_for: NodeMaker):
+def test_a_driver_that_does_not_load_is_reported_with_the_kernels_words(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.calls("modprobe", 'echo "modprobe: ERROR: could not insert neuron: Exec format error" >&2; exit 1')
     assert reason(node.boot()) == (
@@ -138,7 +138,7 @@ def test_a_driver_that_does_not_load_is_told_with_the_kernels_words(node_for: No
     )
 
 
-def test_another_system_is_told_as_such(node_for: NodeMaker):
+def test_another_system_is_reported_as_such(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.without("apt-get")
     assert reason(node.boot()).startswith("neither apt-get nor dnf is there")

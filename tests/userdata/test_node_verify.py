@@ -157,7 +157,7 @@ def test_a_sound_node_makes_every_check_that_the_project_names(tmp_path: Path, a
 
 
 @pytest.mark.parametrize(("name", "breakage", "sentence"), BREAKAGES, ids=[f"{b[0]}: {b[2][:40]}" for b in BREAKAGES])
-def test_what_is_wrong_is_said_and_blamed_on_nothing_else(
+def test_what_is_wrong_is_shown_and_blamed_on_nothing_else(
     node: VerifiedNode, name: str, breakage: Breakage, sentence: str
 ):
     breakage(node)
@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said_and_blamed_on_nothing_else(
     assert [check.name for check in outcome.record.checks if not check.ok] == [name]
 
 
-def test_all_that_is_wrong_is_said_together(node: VerifiedNode):
+def test_all_that_is_wrong_is_shown_together(node: VerifiedNode):
     remove_efa(node)
     node.limits("unlimited", "1024")
     outcome = node.run("verify")
@@ -191,7 +191,7 @@ def test_a_device_that_stays_missing_is_named(node: VerifiedNode):
     assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
 
 
-def test_a_neuron_ls_that_fails_is_quoted_and_no_core_is_asked(node: VerifiedNode):
+def test_a_neuron_ls_that_fails_is_quoted_and_no_core_is_queried(node: VerifiedNode):
     node.neuron_ls([], failures=9)
     outcome = node.run("verify", "--last")
     assert outcome.record
@@ -213,7 +213,7 @@ def test_a_driver_that_does_not_go_with_the_runtime_is_blamed_first_where_nothin
     assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
 
 
-def test_another_lnc_than_planned_is_told(tmp_path: Path, aws: AwsStandIn):
+def test_another_lnc_than_planned_is_reported(tmp_path: Path, aws: AwsStandIn):
     node = VerifiedNode(tmp_path, plan_for("trn2.3xlarge"), aws)
     node.neuron_ls(devices_of(plan_for("trn2.3xlarge", logical_neuroncore_config=1)))
     outcome = node.run("verify")
@@ -243,13 +243,13 @@ def test_a_node_that_fails_always_has_a_reason(node: VerifiedNode):
     assert outcome.record.reason.startswith("neuron-cores: not checked: neuron-ls lists no device")
 
 
-def test_a_clock_that_nothing_keeps_right_fails_where_s3_cannot_be_asked(node: VerifiedNode):
+def test_a_clock_that_nothing_keeps_right_fails_where_s3_cannot_be_queried(node: VerifiedNode):
     node.program("timedatectl", "echo no")
     node.write("etc/trn/places.env", "TRN_REGION=us-west-2\n")
     assert "WRONG time-sync" in node.run("verify").output
 
 
-def test_neuron_ls_is_told_the_lnc(tmp_path: Path, aws: AwsStandIn):
+def test_neuron_ls_gets_the_lnc(tmp_path: Path, aws: AwsStandIn):
     plan = plan_for("trn2.3xlarge", logical_neuroncore_config=1)
     node = VerifiedNode(tmp_path, plan, aws)
     node.write("untold.json", json.dumps(devices_of(plan_for("trn2.3xlarge"))))
@@ -266,7 +266,7 @@ def test_the_memory_of_a_device_is_right_within_five_percent(node: VerifiedNode,
     assert outcome.record.state == state
 
 
-def test_a_clock_that_is_off_is_told_even_to_s3_which_refuses_it(node: VerifiedNode):
+def test_a_clock_that_is_off_is_reported_even_to_s3_which_refuses_it(node: VerifiedNode):
     node.aws.clock_ahead = timedelta(minutes=20)
     outcome = node.run("verify")
     assert outcome.record
@@ -274,7 +274,7 @@ def test_a_clock_that_is_off_is_told_even_to_s3_which_refuses_it(node: VerifiedN
     assert outcome.record.reason.endswith(" seconds behind S3's, which refuses more than 900")
 
 
-def test_chrony_is_believed_where_timedatectl_says_no(node: VerifiedNode):
+def test_chrony_is_trusted_where_timedatectl_says_no(node: VerifiedNode):
     node.program("timedatectl", "echo no")
     node.program("chronyc", f"printf %s '{PROGRAMS['chronyc']['synchronised']}'")
     assert node.run("verify").exit_code == 0
@@ -290,7 +290,7 @@ def test_without_a_framework_the_collectives_are_the_numeric_proof(node: Verifie
 
 
 @pytest.mark.parametrize("check", ["-", "random|all_ones"], ids=["before 2.28", "since 2.28"])
-def test_the_collectives_are_checked_over_all_cores_in_the_words_of_every_release(node: VerifiedNode, check: str):
+def test_the_collectives_are_checked_over_all_cores_in_the_output_of_every_release(node: VerifiedNode, check: str):
     node.collectives(check=check)
     assert node.run("verify").check("collectives").ok
     arguments = node.read("nccom-test.arguments").split()

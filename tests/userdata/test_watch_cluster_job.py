@@ -136,7 +136,7 @@ def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
     assert len(node.starts) == 1
 
 
-def test_processes_that_are_gone_without_a_word_lose_the_node(node: JobNode):
+def test_processes_that_are_gone_without_a_report_lose_the_node(node: JobNode):
     node.roster(SECOND)
     node.submit()
     node.started_by_another(SECOND)

@@ -52,14 +52,14 @@ def test_a_device_that_is_not_named_is_unknown():
     assert hardware.judge("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"
 
 
-def test_errors_are_told_once(kernel_log: Path):
+def test_errors_are_reported_once(kernel_log: Path):
     kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
     log = hardware.KernelLog(-1)
     assert log.errors()
     assert log.errors() == {}
 
 
-def test_errors_that_come_later_are_told(kernel_log: Path):
+def test_errors_that_come_later_are_reported(kernel_log: Path):
     log = hardware.KernelLog(-1)
     assert log.errors() == {}
     with kernel_log.open("a") as more:
@@ -106,7 +106,7 @@ def test_no_bytes_in_the_log_break_the_reader(noise: bytes):
         os.close(writing)
 
 
-def test_a_counter_that_rose_is_told_with_the_device():
+def test_a_counter_that_rose_is_reported_with_the_device():
     found = hardware.rises({"neuron11/mem_ecc_uncorrected": 1}, {"neuron11/mem_ecc_uncorrected": 2})
     assert found == {"Neuron device 11: new uncorrectable memory errors (mem_ecc_uncorrected)": "failed"}
 

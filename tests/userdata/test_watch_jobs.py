@@ -78,7 +78,7 @@ def test_a_process_that_has_ended_disturbs_nobody(start: Starter):
     assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
 
 
-def test_everybody_who_is_logged_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROOT", str(tmp_path))
     wall = tmp_path / "programs/wall"
     wall.parent.mkdir()
@@ -89,7 +89,7 @@ def test_everybody_who_is_logged_on_is_told(tmp_path: Path, monkeypatch: pytest.
     assert files.read("said") == "trn-node: EC2 takes this spot instance back\n"
 
 
-def test_a_node_without_the_program_for_that_tells_its_jobs_all_the_same(
+def test_a_node_without_the_program_for_that_reports_its_jobs_all_the_same(
     start: Starter, monkeypatch: pytest.MonkeyPatch
 ):
     job = start(HANDLES)

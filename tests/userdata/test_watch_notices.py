@@ -19,13 +19,13 @@ RETIREMENT = {
 }
 
 
-def test_a_spot_interruption_tells_what_happens_and_when():
+def test_a_spot_interruption_reports_what_happens_and_when():
     [notice] = notices.parse(notices.SPOT, '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}')
     assert (notice.kind, notice.reason) == ("spot", "EC2 takes this spot instance back: terminate")
     assert notices.iso(notice.at) == "2026-11-21T12:02:00Z"
 
 
-def test_a_retirement_tells_its_reason_and_when():
+def test_a_retirement_reports_its_reason_and_when():
     [notice] = notices.parse(notices.MAINTENANCE, json.dumps([RETIREMENT]))
     assert notice.kind == "instance-retirement"
     assert "The instance is running on degraded hardware" in notice.reason

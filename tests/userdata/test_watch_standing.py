@@ -41,7 +41,7 @@ def test_a_failure_counts_more_than_a_notice():
     assert after(PROVEN, ["device 3"], ["spot"], None, True) == ("failed", "device 3")
 
 
-def test_all_reasons_are_told_together():
+def test_all_reasons_are_reported_together():
     assert after(PROVEN, [], ["spot", "retirement"], None, True) == ("draining", "spot; retirement")
 
 

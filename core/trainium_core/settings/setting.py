@@ -11,7 +11,7 @@ AT_DESTROY = ("destroy", "retain")
 HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
 """What follows the prefix of an id of EC2, FSx or EFS."""
 
-BUCKET_NAME = r"(?=.{3,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+BUCKET_NAME = r"(?=[^/]{3,63}(?:/|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 """Of an S3 bucket: labels of letters, digits and hyphens, set apart by single periods (S3 User Guide, naming rules)."""
 
 METADATA_KEY = "setting"

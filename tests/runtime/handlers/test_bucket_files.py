@@ -52,7 +52,7 @@ def test_at_delete_its_own_files_go_and_no_others(s3: Any, cloudformation: Cloud
     assert content(s3) == {"lifecycle/somebodys": "kept"}
 
 
-def test_a_failure_is_told_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
+def test_a_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
     s3.delete_bucket(Bucket=BUCKET)
     answer = run(cloudformation, "Create", {"a.sh": "1"})
     assert answer["Status"] == "FAILED"

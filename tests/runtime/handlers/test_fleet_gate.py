@@ -253,7 +253,7 @@ def test_records_of_instances_that_left_the_group_do_not_count(
     assert cloudformation.answer["Status"] == "SUCCESS"
 
 
-def test_before_an_invocation_ends_it_asks_for_another_and_says_nothing(
+def test_before_an_invocation_ends_it_requests_another_and_says_nothing(
     gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     event = gate()
@@ -323,7 +323,7 @@ def test_a_network_that_stumbles_is_waited_out(
     assert cloudformation.answer["Status"] == "SUCCESS"
 
 
-def test_delete_is_answered_without_a_look(
+def test_delete_is_answered_without_a_poll(
     gate: Run, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(service: str) -> Any:

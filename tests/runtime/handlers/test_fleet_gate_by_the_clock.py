@@ -37,7 +37,7 @@ def test_as_many_nodes_as_the_clock_says_are_waited_for(
     assert cloudformation.answer["Data"] == {"Summary": "2 of 2 nodes proven"}
 
 
-def test_a_clock_that_is_not_answered_by_aws_yet_is_asked_again(
+def test_a_clock_that_is_not_answered_by_aws_yet_is_retried(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances)

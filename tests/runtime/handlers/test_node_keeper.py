@@ -93,7 +93,7 @@ def test_the_roster_is_written_once_every_node_is_proven(keep: Keep, fleet: Flee
     assert roster() == Roster.of({first: address(first), second: address(second)})
 
 
-def test_an_address_in_the_roster_is_the_one_that_ec2_tells(keep: Keep, fleet: Fleet) -> None:
+def test_an_address_in_the_roster_is_the_one_that_ec2_reports(keep: Keep, fleet: Fleet) -> None:
     """A node could write a command there, which every other node would run."""
     for instance in fleet.instances:
         told = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
@@ -131,7 +131,7 @@ def test_a_node_that_was_replaced_is_replaced_in_the_roster(keep: Keep, fleet: F
     assert written.instance_ids == set(fleet.instances)
 
 
-def test_a_roster_that_somebody_else_changed_meanwhile_is_looked_at_again(keep: Keep, fleet: Fleet) -> None:
+def test_a_roster_that_somebody_else_changed_meanwhile_is_read_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, met=False)
     s3 = client("s3")
     looks: list[str] = []
@@ -287,7 +287,7 @@ def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
 @pytest.mark.parametrize(
     "key", ["nodes/../cluster.json", "nodes/i-1.txt", "nodes/i-1.json", "nodes/", "other/i-1.json"]
 )
-def test_an_event_about_no_record_is_told_and_does_nothing(
+def test_an_event_about_no_record_is_reported_and_does_nothing(
     keep: Keep, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(about(key))
@@ -331,7 +331,7 @@ def test_the_order_and_number_of_events_change_nothing(keep: Keep, fleet: Fleet)
     assert unhealthy() == set()
 
 
-def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_told(keep: Keep, fleet: Fleet) -> None:
+def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, met=False)
     denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.RaisesGroup(ClientError):
@@ -358,7 +358,7 @@ def test_the_end_of_the_capacity_block_is_told_to_every_node_when_termination_be
     assert "cr-0123456789abcdef0 ends at 13:30 UTC" in notice.reason
 
 
-def test_the_end_of_the_capacity_block_is_told_before_any_node_is_proven(keep: Keep) -> None:
+def test_the_end_of_the_capacity_block_is_reported_before_any_node_is_proven(keep: Keep) -> None:
     keep(warning("Capacity Block Expiration Warning"))
     written = roster()
     assert written is not None

@@ -30,7 +30,7 @@ def test_what_is_denied_at_first_is_done_once_it_is_permitted() -> None:
     assert permissions.retry_until_permitted(refused(3)) == "done"
 
 
-def test_what_stays_denied_is_told() -> None:
+def test_what_stays_denied_is_reported() -> None:
     with pytest.raises(ClientError):
         permissions.retry_until_permitted(refused(10_000))
 

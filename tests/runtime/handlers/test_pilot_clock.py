@@ -126,7 +126,7 @@ def test_a_warning_is_sent_once_and_says_when_and_what(look: Look, heard: Callab
     assert tags() == {NOTIFIED_TAG: "warned of 2026-11-25T16:00Z"}
 
 
-def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_look(look: Look, heard: Callable[[], list[Any]]) -> None:
+def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_poll(look: Look, heard: Callable[[], list[Any]]) -> None:
     silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
         look(80, ENDS="100h", clients={"sns": silent})
@@ -135,7 +135,7 @@ def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_look(look: Look, h
     assert len(heard()) == 1
 
 
-def test_nodes_stop_also_when_nobody_can_be_told(look: Look) -> None:
+def test_nodes_stop_also_when_nobody_can_be_reported(look: Look) -> None:
     silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
         look(100, ENDS="100h", clients={"sns": silent})
@@ -149,7 +149,7 @@ def test_nodes_stop_also_when_the_reason_cannot_be_kept(look: Look) -> None:
     assert desired() == 0
 
 
-def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_told_again_and_again(
+def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_reported_again_and_again(
     look: Look, heard: Callable[[], list[Any]]
 ) -> None:
     forgetful = {"sns": Partly(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))}
@@ -160,7 +160,7 @@ def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_told_again_and
     assert [message["Subject"] for message in heard()] == ["trn-pilot nodes stopped"]
 
 
-def test_nodes_stop_at_the_end_also_when_ec2_tells_nothing_of_their_capacity_block(look: Look) -> None:
+def test_nodes_stop_at_the_end_also_when_ec2_reports_nothing_of_their_capacity_block(look: Look) -> None:
     silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
     ec2 = Partly(client("ec2"), describe_capacity_reservations=silent)
     look(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
@@ -294,7 +294,7 @@ def test_a_deletion_that_is_refused_is_tried_again_and_told_once(
     assert heard() == []
 
 
-def test_the_stack_is_deleted_also_when_nobody_can_be_told(look: Look, stack: Stack) -> None:
+def test_the_stack_is_deleted_also_when_nobody_can_be_reported(look: Look, stack: Stack) -> None:
     silent = Partly(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     look(100, ENDS="100h", ENDS_ACTION="destroy")
     with pytest.raises(ExceptionGroup):
@@ -337,7 +337,7 @@ def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_i
 SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
 
 
-def test_jobs_are_told_before_their_nodes_stop(look: Look, keeper: Keeper) -> None:
+def test_jobs_are_reported_before_their_nodes_stop(look: Look, keeper: Keeper) -> None:
     for hours in (99.7, 99.8, 100):
         look(hours, ENDS="100h")
     assert keeper.told == [{"pilot-stop": SOON}]

@@ -11,7 +11,7 @@ STOP = StopNotice(at=datetime(2026, 11, 21, 12, 15, tzinfo=UTC), reason="the pil
 TOLD = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot ends")
 
 
-def test_nodes_are_told_once_when_and_why_they_stop() -> None:
+def test_nodes_are_reported_once_when_and_why_they_stop() -> None:
     assert after_a_look(after_a_look((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, TOLD)
 
 

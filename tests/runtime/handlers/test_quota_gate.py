@@ -17,7 +17,7 @@ from trainium_runtime.quota import RunningInstance
 
 ROOM = FakeQuotas(limit=256)
 NO_ROOM = FakeQuotas(limit=255)
-SILENT = FakeQuotas(silent={"quota"})
+UNAVAILABLE = FakeQuotas(unavailable={"quota"})
 
 
 def plan(**settings: Any) -> Plan:
@@ -96,7 +96,7 @@ def test_without_room_it_fails_with_what_preflight_says(
 def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), SILENT)
+    run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE)
     assert cloudformation.answer["Status"] == "FAILED"
     assert "no answer about quota" in cloudformation.answer["Reason"]
     assert "set trn:quota_gate to off" in cloudformation.answer["Reason"]
@@ -106,7 +106,7 @@ def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
 def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
-    run(monkeypatch, cloudformation.event("Create", properties()), SILENT, SILENT, ROOM)
+    run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE, UNAVAILABLE, ROOM)
     assert cloudformation.answer["Status"] == "SUCCESS"
     assert clock.naps == 2
 
@@ -121,7 +121,7 @@ def test_room_that_nobody_can_tell_is_no_room(
     assert clock.now <= 60
 
 
-def test_an_update_to_more_is_asked_about(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, ROOM)
@@ -139,7 +139,7 @@ def test_the_nodes_that_run_already_are_not_counted_twice(
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_an_update_to_no_more_asks_nobody(
+def test_an_update_to_no_more_makes_no_request(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
 ) -> None:
     event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
@@ -148,7 +148,7 @@ def test_an_update_to_no_more_asks_nobody(
     assert cloudformation.answer["Status"] == "SUCCESS"
 
 
-def test_an_update_to_another_market_is_asked_about(
+def test_an_update_to_another_market_is_checked(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     event = cloudformation.event("Update", properties(capacity="spot"), "trn-pilot/quota")
@@ -166,7 +166,7 @@ def test_an_update_from_properties_it_does_not_know_still_answers(
     assert cloudformation.answer["Status"] == "FAILED"
 
 
-def test_a_delete_asks_nobody(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_a_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
     assert cloudformation.answer["Status"] == "SUCCESS"
     assert cloudformation.answer["PhysicalResourceId"] == "trn-pilot/quota"
@@ -186,7 +186,7 @@ def test_an_aws_that_hangs_is_answered_for_before_lambda_stops_the_function(
     released = threading.Event()
 
     class Hanging(FakeQuotas):
-        def _listen(self, question: str) -> None:  # noqa: ARG002
+        def _check_available(self, question: str) -> None:  # noqa: ARG002
             released.wait(30)
 
     try:

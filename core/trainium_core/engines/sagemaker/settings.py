@@ -1,9 +1,8 @@
 """SageMakerTrainingStack: the network, image, data and files of training jobs, and what stops them."""
 
 from trainium_core.settings.forms import Choice, Pattern, Switch, WholeNumber
-from trainium_core.settings.setting import AT_DESTROY, email_address, regional_arn, section, setting
+from trainium_core.settings.setting import AT_DESTROY, BUCKET_NAME, email_address, regional_arn, section, setting
 
-_BUCKET = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _IMAGE = r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/[a-z0-9._/-]+(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})"
 
 
@@ -28,7 +27,7 @@ class SageMakerSettings:
     )
     data: str | None = setting(
         "sagemaker_data",
-        Pattern(rf"s3://{_BUCKET}(/[A-Za-z0-9._/=-]*)?", "an S3 URL, such as s3://bucket/folder"),
+        Pattern(rf"s3://{BUCKET_NAME}(/[A-Za-z0-9._/=-]*)?", "an S3 URL, such as s3://bucket/folder"),
         default=None,
         meaning="training data of your own that jobs may read, besides what the stack holds",
     )

@@ -12,9 +12,7 @@ from trainium_core.naming import (
     OUTPUT_PREFIX,
     SOURCE_PREFIX,
 )
-
-BUCKET_NAME = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-"""Form of the name of an S3 bucket."""
+from trainium_core.settings.setting import BUCKET_NAME
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 from trainium_core.engines.sagemaker.jobs.images import image_tags, parsed_image
 from trainium_core.engines.sagemaker.jobs.job import LONGEST_NAME, TrainingJob, sagemaker_type
-from trainium_core.engines.sagemaker.jobs.locations import BUCKET_NAME
 from trainium_core.engines.sagemaker.jobs.source_channel import SOURCE_CHANNEL
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
+from trainium_core.settings.setting import BUCKET_NAME
 
 
 def check_job(plan: Plan, job: TrainingJob) -> None:
