@@ -100,6 +100,13 @@ class Demo:
             show_cluster(self._terminal, cluster)
             self._say("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")
 
+            self._title("Run a job on its nodes")
+            self._say(
+                "On AWS each node runs its part. Here the stand-ins do, as processes of this machine, by the nodes' own "
+                "program."
+            )
+            commands.trn("run", "demo/job/job.toml", cwd=PROJECT)
+
             self._title("Destroy")
             commands.cdk("destroy", STACK_NAME, unasked=("--force", *output), cwd=PROJECT)
 

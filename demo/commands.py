@@ -22,10 +22,10 @@ class Commands:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def trn(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> int:
+    def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
         """Run `trn`, which speaks for itself. Returns its exit code; CommandFailedError if that is none of `codes`."""
         self._show("trn", *arguments)
-        code = subprocess.run(["trn", *arguments], check=False).returncode
+        code = subprocess.run(["trn", *arguments], cwd=cwd, check=False).returncode
         if code not in codes:
             raise CommandFailedError(f"trn {' '.join(arguments)} ended with exit code {code}")
         return code

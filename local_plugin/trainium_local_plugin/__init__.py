@@ -32,6 +32,7 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
     from trainium_local.resources import custom_resource
     from trainium_local.services import auto_scaling, event_bridge, launch_checks
     from trainium_local_plugin import cdk_handlers, clock_control, console_output, network_cards, stand_in_signals
+    from trainium_local_plugin.stand_in_jobs import StandInJobs
     from trainium_local_plugin.stand_in_nodes import StandInNodes
     from trainium_local_plugin.state import control
 
@@ -42,6 +43,7 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
         nodes = StandInNodes(failing=fail_nodes)
         auto_scaling.when_launched(nodes.launched)
         event_bridge.when_emitted(nodes.told)
+        event_bridge.when_emitted(StandInJobs(nodes.is_proven).told)
         signals.when_created(stand_in_signals.created)
     paths = {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
     return with_own_paths(control.counted(with_own_paths(application, paths)), {STATE_PATH: control.answer})

@@ -75,6 +75,10 @@ class StandInNodes:
                 self._proven[instance_id] = (region, url, record)
                 self._write(region, url, record)
 
+    def is_proven(self, instance_id: str) -> bool:
+        """Whether the record of a proven node was written for it here."""
+        return instance_id in self._proven
+
     def _write(self, region: str, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
         key = "/".join(part for part in (place.path.strip("/"), f"{record.instance_id}.json") if part)

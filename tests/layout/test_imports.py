@@ -13,7 +13,7 @@ BELOW: dict[str, set[str]] = {
     "userdata": {"trainium_runtime", "trainium_core"},
     "constructs": {"trainium_runtime", "trainium_core", "trainium_userdata"},
     "local": set(),
-    "local_plugin": {"trainium_runtime", "trainium_core", "trainium_local"},
+    "local_plugin": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
     "cli": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
     "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},

@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,15 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.follow import JobFollower, LogLine
+from trainium_core.jobs.job import Job
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.source_package import pack_directory
 from trainium_local.server import Settings
 from trainium_local_plugin import CONSOLE_PATH
 from trainium_local_plugin.stand_in_nodes import BOOT_SECONDS
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.roster import Roster
 
@@ -221,6 +228,45 @@ def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
         time.sleep(0.05)
     peers = {check.found for record in records for check in record.checks if check.name == "peers"}
     assert ({record.roster for record in records}, peers) == ({roster.version}, {"1 of 1"})
+
+
+def test_stand_ins_run_a_job_as_processes_of_this_machine(
+    embedded_aws: EmbeddedAws, network: Network, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, s3 = f"records-{name}", embedded_aws.client("s3")
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    told: dict[str, Any] = {"EventBridgeConfiguration": {}}
+    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=told)
+    template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
+    ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
+    for instance_id in ids:
+        wait_for_record(embedded_aws, bucket, f"nodes/{instance_id}.json")
+    roster = Roster.of(dict.fromkeys(ids, "10.0.0.1"))
+    s3.put_object(Bucket=bucket, Key="cluster.json", Body=roster.to_json().encode())
+    script = tmp_path / "hello.sh"
+    script.write_text(
+        'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >"$TRN_OUTPUT_DIR/out"\n'
+    )
+    job = Job(
+        id="hello-20261122-120000",
+        name="hello",
+        cluster=name,
+        submitted_at="2026-11-22T12:00:00Z",
+        nodes=2,
+        processes_per_node=1,
+        command="bash hello.sh",
+    )
+    clients = Clients()
+    monkeypatch.setattr(clients, "client", embedded_aws.client)
+    jobs = AwsJobs("us-west-2", bucket, clients=clients)
+    assert jobs.submit(job, pack_directory(tmp_path).archive, over=None)
+    last = list(JobFollower(job.id, jobs, pause=lambda _: time.sleep(0.1)).events())
+    state = last[-1]
+    assert isinstance(state, JobState)
+    assert state.status == "succeeded"
+    assert state.attempts[0].nodes[0].progress["loss"] == "2.0"
+    assert "0 of 2" in [event.text for event in last if isinstance(event, LogLine)]
+    assert sorted(jobs.outputs(job.id)) == ["node-1/out", "out"]
 
 
 def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:

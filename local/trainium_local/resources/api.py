@@ -33,6 +33,11 @@ def connect(connection: Connection) -> None:
     _client.cache_clear()
 
 
+def connection() -> Connection:
+    """Where the embedded AWS listens, with the credentials of its owner."""
+    return _connection[0]
+
+
 def endpoint() -> str:
     """Where the embedded AWS listens."""
     return _connection[0].endpoint

@@ -1,0 +1,89 @@
+"""python -m trainium_local_plugin.stand_in_job_node LAUNCH_FILE: the part of one stand-in node in a job.
+
+Runs `trn_job` as a node does, but asks the embedded AWS by boto3, since a stand-in has no metadata service.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+ABSENT = ("NoSuchKey", "404")
+CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
+
+
+class Store:
+    """What trn_job.store.Store does, by boto3."""
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._bucket, self._folder = place.netloc, place.path.strip("/")
+        self._s3: Any = boto3.Session().client("s3", config=Config(s3={"addressing_style": "path"}))
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        found = self._call("get_object", Key=self._key(key))
+        return None if found is None else json.loads(found["Body"].read())
+
+    def write(self, key: str, content: Mapping[str, Any]) -> None:
+        self.write_text(key, json.dumps(content).encode())
+
+    def create(self, key: str, content: Mapping[str, Any]) -> bool:
+        body = json.dumps(content).encode()
+        return self._call("put_object", Key=self._key(key), Body=body, IfNoneMatch="*") is not None
+
+    def write_text(self, key: str, text: bytes) -> None:
+        self._call("put_object", Key=self._key(key), Body=text)
+
+    def upload(self, key: str, file: Path, digest: str = "") -> None:  # noqa: ARG002
+        with file.open("rb") as content:
+            self._call("put_object", Key=self._key(key), Body=content)
+
+    def download(self, key: str, file: Path) -> bool:
+        found = self._call("get_object", Key=self._key(key))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"" if found is None else found["Body"].read())
+        return found is not None
+
+    def _key(self, key: str) -> str:
+        return f"{self._folder}/{key}"
+
+    def _call(self, operation: str, **arguments: Any) -> Any:
+        """None for an object that is not there, or is there already. Raises OSError, as a node's own store does."""
+        try:
+            return getattr(self._s3, operation)(Bucket=self._bucket, **arguments)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in (*ABSENT, *CHANGED):
+                return None
+            raise OSError(str(error)) from error
+        except BotoCoreError as error:
+            raise OSError(str(error)) from error
+
+
+def end_with_the_server() -> None:
+    """The process that started this one holds its standard input open."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def main(launch_file: str) -> int:
+    sys.path.insert(0, str(files("trainium_userdata") / "node"))
+    from trn_job import launch
+    from trn_job.attempt import Attempt
+
+    threading.Thread(target=end_with_the_server, daemon=True).start()
+    found = launch.read(launch_file)
+    store: Any = Store(found.url)
+    return Attempt(found, store).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""Jobs of a cluster whose nodes are stand-ins: the part of each node is a process on this machine, under its owner.
+
+It is the nodes' own program, `trn_job`, told of loopback in place of the nodes' addresses. What the watch of a real
+node does besides is left out: no attempt follows one that failed, and no node is ever lost.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
+from trainium_local.environment import HOST, safe_environment
+from trainium_local.resources import api
+from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.roster import Roster
+
+PROGRAM = "trainium_local_plugin.stand_in_job_node"
+TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
+"""Seconds, in place of those of nodes that S3 bills for each request."""
+
+
+class StandInJobs:
+    """Runs a job when it is given to nodes that are all stand-ins. is_stand_in: of an instance, by its id."""
+
+    def __init__(self, is_stand_in: Callable[[str], bool]) -> None:
+        self._is_stand_in = is_stand_in
+
+    def told(self, event: Mapping[str, Any]) -> None:
+        """Run a job that was just written, to its end. Never raises."""
+        detail = event["detail"]
+        if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
+            self._run(_Bucket(detail["bucket"]["name"], event["region"]))
+
+    def _run(self, bucket: "_Bucket") -> None:
+        try:
+            spec = json.loads(bucket.read(CURRENT_JOB_KEY))
+            members = Roster.from_json(bucket.read(ROSTER_KEY)).members[: spec["nodes"]]
+            ids = [member.instance_id for member in members]
+            if len(ids) == spec["nodes"] and all(self._is_stand_in(one) for one in ids):
+                _run_attempt(bucket, spec, ids)
+        except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
+            print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
+
+
+class _Bucket:
+    def __init__(self, name: str, region: str) -> None:
+        self.name, self.region = name, region
+
+    def read(self, key: str) -> str:
+        found = api.call("s3", "GetObject", self.region, {"Bucket": self.name, "Key": key})
+        return found["Body"].read().decode()
+
+    def write(self, key: str, content: Mapping[str, Any]) -> None:
+        api.call(
+            "s3", "PutObject", self.region, {"Bucket": self.name, "Key": key, "Body": json.dumps(content).encode()}
+        )
+
+    def names(self, prefix: str) -> list[str]:
+        found = api.call("s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"})
+        return [entry["Key"].removeprefix(prefix) for entry in found.get("Contents", [])]
+
+
+def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> None:
+    job = f"{JOBS_PREFIX}/{spec['id']}"
+    earlier = spec.get("resume_from")
+    manifests = bucket.names(f"{JOBS_PREFIX}/{earlier}/checkpoints/") if earlier else []
+    checkpoints = [name.removesuffix(".json") for name in manifests if name.endswith(".json")]
+    start: dict[str, Any] = {
+        "attempt": 1,
+        "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "nodes": [{"instance_id": instance_id, "address": HOST} for instance_id in instance_ids],
+        "resume_from": checkpoints[-1] if checkpoints else None,
+        "resume_job": earlier if checkpoints else None,
+        "seconds_left": spec.get("time_limit_seconds"),
+    }
+    bucket.write(f"{job}/attempts/1/start.json", start)
+    told = {"url": f"s3://{bucket.name}/{JOBS_PREFIX}", "spec": spec, "timing": TIMING}
+    told |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
+    with tempfile.TemporaryDirectory(prefix="trn-stand-in-job-") as folder:
+        nodes = [_start_node(Path(folder), told, rank) for rank in range(len(instance_ids))]
+        for node in nodes:
+            node.wait()
+    end = json.loads(bucket.read(f"{job}/attempts/1/end.json"))
+    bucket.write(f"{job}/end.json", {**end, "attempts": 1})
+
+
+def _start_node(folder: Path, told: Mapping[str, Any], rank: int) -> subprocess.Popen[bytes]:
+    own = folder / f"node-{rank}"
+    own.mkdir()
+    launch = folder / f"node-{rank}.json"
+    launch.write_text(json.dumps({**told, "rank": rank, "folder": str(own)}))
+    # Its standard input ends with this process: nothing of a job outlives the embedded AWS.
+    return subprocess.Popen(
+        [sys.executable, "-m", PROGRAM, str(launch)],
+        env=safe_environment(os.environ, api.connection()),
+        stdin=subprocess.PIPE,
+    )
