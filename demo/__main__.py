@@ -102,8 +102,7 @@ class Demo:
 
             self._title("Run a job on its nodes")
             self._say(
-                "On AWS each node runs its part. Here the stand-ins do, as processes of this machine, by the nodes' own "
-                "program."
+                "On AWS each node runs its part. Here stand-ins do: the nodes' own program, as processes of this machine."
             )
             commands.trn("run", "demo/job/job.toml", cwd=PROJECT)
 

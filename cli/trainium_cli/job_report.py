@@ -17,7 +17,7 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 _BAR = 30
-_MINUTE, _HOUR = 60, 3600
+_SHORT, _MINUTE, _HOUR = 10, 60, 3600
 _LONGEST_COMMAND = 400
 
 
@@ -76,7 +76,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("job", state.job.id),
         ("status", state.status),
         ("reason", state.outcome.reason if state.outcome else ""),
-        ("where", _where(state.outcome) if state.outcome else ""),
+        ("where", "" if state.outcome is None or state.outcome.is_success else _where(state.outcome)),
         ("nodes", f"{state.job.nodes}, {state.job.processes_per_node} processes each"),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
@@ -126,7 +126,7 @@ def state_as_json(state: JobState) -> Mapping[str, Any]:
 def duration(seconds: float) -> str:
     """Seconds for people."""
     if seconds < 2 * _MINUTE:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
     return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 

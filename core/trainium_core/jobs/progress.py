@@ -86,7 +86,7 @@ class JobState:
             return "waiting for the nodes"
         last = self.attempts[-1]
         if last.outcome is not None:
-            return f"{last.outcome.result}, waiting for the nodes"
+            return "ending" if last.outcome.is_success else f"{last.outcome.result}, waiting for the nodes"
         states = {node.state for node in last.nodes}
         if last.reporting < self.job.nodes or states <= {"source", "setup"}:
             return "starting"
