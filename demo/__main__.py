@@ -102,7 +102,7 @@ class Demo:
 
             self._title("Run a job on its nodes")
             self._say(
-                "On AWS each node runs its part. Here stand-ins do: the nodes' own program, as processes of this machine."
+                "On AWS each node runs its part. Here it is the nodes' own program, as processes of this machine."
             )
             commands.trn("run", "demo/job/job.toml", cwd=PROJECT)
 
