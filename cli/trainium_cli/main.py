@@ -99,6 +99,11 @@ COMMANDS = {
         attribute="support",
         summary="Write an archive with what whoever helps needs to see.",
     ),
+    "permissions": LazyCommand(
+        module="trainium_cli.permissions_command",
+        attribute="permissions",
+        summary="Show the IAM policies that people and CloudFormation need.",
+    ),
     "sagemaker": LazyCommand(
         module="trainium_cli.sagemaker_command",
         attribute="sagemaker",

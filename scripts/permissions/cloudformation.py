@@ -32,6 +32,12 @@ LEFT_OUT = ("billing", "firehose", "managed-fleets", "s3files", "s3tables", "vpc
 """Services that the handlers call for properties that no template here has."""
 
 INSTEAD = {
+    "iam:DeleteGroupPolicy": None,
+    "iam:DeleteUserPolicy": None,
+    "iam:GetGroupPolicy": None,
+    "iam:GetUserPolicy": None,
+    "iam:PutGroupPolicy": None,
+    "iam:PutUserPolicy": None,
     "lambda:AssociateRuntimeAlias": None,
     "s3:DeleteBucketAnalyticsConfiguration": None,
     "s3:DeleteBucketCors": "s3:PutBucketCORS",
@@ -45,7 +51,8 @@ INSTEAD = {
     "s3:UpdateBucketMetadataAnnotationTableConfiguration": None,
     "ssm:Get*": "ssm:GetParameters",
 }
-"""Schemas name some operations that are no IAM actions: what IAM calls them, None for those of unused properties.
+"""Schemas name some operations that are no IAM actions: what IAM calls them, None for those of unused properties,
+such as the users and groups of a policy.
 
 `ssm:Get*` is of the handler of Auto Scaling groups, for the image of a launch template.
 """

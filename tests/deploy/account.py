@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,13 +73,19 @@ class Account:
         )
         return Run(code=run.returncode, said=run.stdout)
 
-    def bootstrap(self) -> None:
-        """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself."""
+    def bootstrap(self, *, execution_policies: Sequence[str] = ()) -> None:
+        """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself.
+
+        execution_policies: ARNs of what CloudFormation may do. Default: everything, as the CDK CLI's own.
+        """
+        given = dict(BOOTSTRAP_PARAMETERS)
+        if execution_policies:
+            given["CloudFormationExecutionPolicies"] = ",".join(execution_policies)
         status = assembly.create(
             self.aws,
             BOOTSTRAP_STACK_NAME,
             TemplateBody=bootstrap_template(),
-            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in BOOTSTRAP_PARAMETERS.items()],
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in given.items()],
         )
         assert status == "CREATE_COMPLETE", status
 

@@ -1,7 +1,7 @@
 """Embedded AWS accounts, bootstrapped by the real CDK CLI."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -24,9 +24,17 @@ def _no_aws_of_the_users() -> Iterator[None]:
         yield
 
 
-def _bootstrapped(aws: EmbeddedAws, tmp_path_factory: pytest.TempPathFactory) -> Account:
+def _no_policies(_account: Account) -> Sequence[str]:
+    return ()
+
+
+def _bootstrapped(
+    aws: EmbeddedAws,
+    tmp_path_factory: pytest.TempPathFactory,
+    execution_policies: Callable[[Account], Sequence[str]] = _no_policies,
+) -> Account:
     account = Account(aws=aws, folder=tmp_path_factory.mktemp("account"))
-    account.bootstrap()
+    account.bootstrap(execution_policies=execution_policies(account))
     return account
 
 
@@ -34,9 +42,12 @@ def _bootstrapped(aws: EmbeddedAws, tmp_path_factory: pytest.TempPathFactory) ->
 def start_account(
     start_embedded_aws: Callable[[Settings], EmbeddedAws],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[Settings], Account]:
-    """A bootstrapped account on a server with settings of one's own, which ends with the module."""
-    return lambda settings: _bootstrapped(start_embedded_aws(settings), tmp_path_factory)
+) -> Callable[..., Account]:
+    """A bootstrapped account on a server with settings of one's own, which ends with the module.
+
+    Called with the settings, and what makes the policies of CloudFormation's role. Default: it may do everything.
+    """
+    return lambda settings, *policies: _bootstrapped(start_embedded_aws(settings), tmp_path_factory, *policies)
 
 
 @pytest.fixture(scope="session")

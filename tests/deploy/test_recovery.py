@@ -9,27 +9,33 @@ import pytest
 
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, Run, instance_ids, outputs
+from tests.deploy.permitted import as_user, execution_policies
 from trainium_local.server import Settings
 from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.roster import Roster
 
 
 @pytest.fixture(scope="module")
-def faulty(start_account: Callable[[Settings], Account]) -> Account:
-    """An account whose first three nodes are missing a device, and in which roles may do what they are allowed to."""
-    return start_account(Settings(fail_nodes=3, iam="enforced"))
+def faulty(start_account: Callable[..., Account]) -> Account:
+    """An account whose first three nodes are missing a device; nobody may do more than `trn permissions` says."""
+    return start_account(Settings(fail_nodes=3, iam="enforced"), execution_policies)
 
 
 @pytest.fixture(scope="module")
-def given_up(faulty: Account) -> Run:
+def deployer(faulty: Account) -> Account:
+    return as_user(faulty, "deploy")
+
+
+@pytest.fixture(scope="module")
+def given_up(deployer: Account) -> Run:
     """A deployment that meets the first two."""
-    return faulty.try_to_deploy(cluster_template(nodes=1, node_replacements=1))
+    return deployer.try_to_deploy(cluster_template(nodes=1, node_replacements=1))
 
 
 @pytest.fixture(scope="module")
-def healed(faulty: Account, given_up: Run) -> Account:  # noqa: ARG001
+def healed(faulty: Account, deployer: Account, given_up: Run) -> Account:  # noqa: ARG001
     """The account after another deployment, which meets the third."""
-    faulty.cdk_deploy(cluster_template(nodes=2))
+    deployer.cdk_deploy(cluster_template(nodes=2))
     return faulty
 
 

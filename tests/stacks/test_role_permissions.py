@@ -21,6 +21,7 @@ from tests.constructs.plans import reserved
 from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
 from tests.stacks.other_stacks import other_template
 from trainium_core.permissions.reference import action, arn_format
+from trainium_core.permissions.roles import handler_actions
 
 NAMED_BESIDES = {
     "ec2:CreateNetworkInterface": ("security-group",),
@@ -190,3 +191,9 @@ def test_a_function_is_allowed_nothing_that_its_code_never_calls(name: str) -> N
         role = function["Properties"]["Role"]["Fn::GetAtt"][0]
         allowed = {one for statement in of_role[role] for one in as_list(statement["Action"])}
         assert allowed - ALWAYS <= actions_called(handler), handler
+
+
+@pytest.mark.parametrize("name", [*NAMES, "training-nat"])
+def test_every_type_of_a_template_is_one_whose_permissions_are_known(name: str) -> None:
+    types = {one["Type"] for one in template_of(name).resources().values()}
+    assert {one for one in types if not one.startswith("Custom::")} <= handler_actions().keys()

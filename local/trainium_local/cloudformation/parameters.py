@@ -141,10 +141,11 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
     found: dict[str, dict[str, Any]] = {}
     for name in sorted(listed):
         try:
-            found[name] = api.call("ssm", "GetParameter", region, {"Name": name})["Parameter"]
+            answer = api.call("ssm", "GetParameters", region, {"Names": [name]})
         except ClientError as error:
-            if not api.says_gone(error):
-                raise
+            raise ValidationError(error.response["Error"]["Message"]) from error
+        for one in answer["Parameters"]:
+            found[name] = one
     absent = sorted(listed.keys() - found.keys())
     if absent:
         raise ValidationError(f"Unable to fetch parameters [{','.join(absent)}] from parameter store for this account.")

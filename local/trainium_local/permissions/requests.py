@@ -27,6 +27,7 @@ _FACTS: dict[str, Any] = tomllib.loads((files("trainium_local.permissions") / "a
 
 Values = list[tuple[str, str]]
 _SUFFIX = re.compile(r"(identifier|arn|id|name|url)?s?$")
+_OF_AWS = "/aws/service/"  # parameters that are AWS's have no account (Systems Manager User Guide, public parameters)
 _OF_ANY_TYPE = {"", "resource"}  # parameters such as Name, Id, ResourceArn
 
 
@@ -88,7 +89,8 @@ def _arns(request: Request, action: str, values: Values) -> tuple[list[str], lis
                 if end.startswith("arn:"):
                     named += [end] if end.startswith(start) else []
                 else:
-                    named.append(start + (end.lstrip("/") if start.endswith("/") else end))
+                    arn = start + (end.lstrip("/") if start.endswith("/") else end)
+                    named.append(arn.replace(f":{request.account}:", "::") if end.startswith(_OF_AWS) else arn)
     return list(dict.fromkeys(named)), unnamed or [""]
 
 

@@ -1,0 +1,52 @@
+"""`trn permissions`: the least that whoever works with the plan, and CloudFormation, must be allowed."""
+
+import json
+import re
+from pathlib import Path
+
+import click
+
+from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.terminal import print_json
+from trainium_core.permissions.roles import CLOUDFORMATION, commands, place_of, policies, roles
+
+_MEANINGS = {
+    "look": "Looks only",
+    "operate": "Looks, runs and stops jobs, puts the cluster to sleep, wakes and destroys it",
+    "deploy": "Looks, deploys and extends by the roles of `cdk bootstrap`, asks for quotas",
+    "buy": "Looks, and buys Capacity Blocks",
+    CLOUDFORMATION: "The role that CloudFormation works with: `cdk bootstrap --cloudformation-execution-policies`",
+}
+
+
+@click.command()
+@click.argument("role", required=False, type=click.Choice(tuple(roles())))
+@plan_options
+@click.option(
+    "--account", metavar="ID", default="*", show_default="any", help="The account that ARNs name, such as 123456789012."
+)
+def permissions(
+    role: str | None, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, account: str
+) -> None:
+    """Show the IAM policies that people and CloudFormation need.
+
+    Without ROLE those of all. Asks nothing of AWS. Permissions are narrowed to what is named after the plan's stacks,
+    as far as CloudFormation names it so; docs/permissions.md says what was tried with them.
+    """
+    if not re.fullmatch(r"[0-9]{12}|\*", account):
+        raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")
+    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    place = place_of(plan, account=account)
+    chosen = [role] if role else list(roles())
+    documents = {name: [dict(one) for one in policies(name, place)] for name in chosen}
+    if as_json:
+        print_json(documents)
+        return
+    for name, found in documents.items():
+        click.echo(f"{name}: {_MEANINGS[name]}")
+        if name != CLOUDFORMATION:
+            click.echo("  trn " + ", trn ".join(commands(name)))
+        for number, document in enumerate(found, 1):
+            click.echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
+            click.echo(json.dumps(document, indent=2))
+        click.echo()

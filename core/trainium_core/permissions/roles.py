@@ -1,0 +1,169 @@
+"""The IAM policies of whoever works with a plan, and of the role that CloudFormation works with."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from trainium_core.catalog.catalog import DATA
+from trainium_core.permissions.reference import action
+from trainium_core.plan import Plan
+
+CLOUDFORMATION = "cloudformation"
+"""The role that CloudFormation works with, which is no person's."""
+
+Document = Mapping[str, Any]
+Statement = dict[str, Any]
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads((DATA / "permissions.toml").read_text())
+
+
+@cache
+def _handlers() -> Mapping[str, Sequence[str]]:
+    return tomllib.loads((DATA / "cloudformation_permissions.toml").read_text())["types"]
+
+
+def roles() -> Sequence[str]:
+    """Who there are policies for: `look`, `operate`, `deploy`, `buy` and `cloudformation`."""
+    return (*_data()["commands"], CLOUDFORMATION)
+
+
+def commands(role: str) -> Mapping[str, Sequence[str]]:
+    """The actions of each command that a person of the role runs, without those of included roles."""
+    told: Mapping[str, Sequence[str]] = _data()["commands"][role]
+    return {name: [one for entry in entries for one in told.get(entry, [entry])] for name, entries in told.items()}
+
+
+def handler_actions() -> Mapping[str, Sequence[str]]:
+    """The actions of CloudFormation by type of resource."""
+    return _handlers()
+
+
+def actions_of(role: str) -> Sequence[str]:
+    """All actions of a role, sorted."""
+    if role == CLOUDFORMATION:
+        return sorted({one for actions in _handlers().values() for one in actions})
+    included = [role, *_data()["includes"].get(role, ())]
+    return sorted({one for name in included for actions in commands(name).values() for one in actions})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What ARNs are written with. account: `*` if it does not matter."""
+
+    partition: str
+    region: str
+    account: str
+    cluster: str
+    stacks: Sequence[str]
+    cache_bucket: str | None
+
+    def fill_in(self, patterns: Sequence[str]) -> list[str]:
+        """The ARNs of all stacks that patterns of data/permissions.toml stand for."""
+        found = [
+            pattern.format(
+                partition=self.partition,
+                region=self.region,
+                account=self.account,
+                cluster=self.cluster,
+                stack=_beginning(stack),
+                stack_name=stack,
+                bucket=_beginning(stack).lower(),
+            )
+            for pattern in patterns
+            for stack in self.stacks
+        ]
+        return list(dict.fromkeys(found))
+
+
+def _beginning(stack: str) -> str:
+    """What of a stack's name the physical names of its resources begin with: of long ones a part is left out."""
+    kept = _data()["physical_names"]["stack_name_characters"]
+    return stack if len(stack) <= kept else f"{stack[:kept]}*"
+
+
+def place_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Place:
+    """Where the stacks of a plan are."""
+    stacks = [plan.stack_names[key] for key in plan.stacks]
+    return Place(
+        partition=partition,
+        region=plan.region,
+        account=account,
+        cluster=plan.cluster_name,
+        stacks=stacks,
+        cache_bucket=plan.cache.bucket,
+    )
+
+
+def policies(role: str, place: Place) -> Sequence[Document]:
+    """The policies of a role, none longer than IAM takes as a managed policy."""
+    statements = [*_grouped(role, place), *_alone(role, place)]
+    documents: list[list[Statement]] = [[]]
+    for statement in statements:
+        if _length([*documents[-1], statement]) > _data()["quotas"]["policy_characters"]:
+            documents.append([])
+        documents[-1].append(statement)
+    return [_document(found) for found in documents]
+
+
+def _grouped(role: str, place: Place) -> Iterator[Statement]:
+    """One statement for each set of resources, in parts that fit into a policy."""
+    by_resources: dict[tuple[str, ...], list[str]] = {}
+    alone = {one["action"] for one in _data()["alone"]}
+    for name in actions_of(role):
+        if name not in alone:
+            by_resources.setdefault(tuple(_resources(role, name, place)), []).append(name)
+    for resources, names in by_resources.items():
+        yield from _parts(names, resources)
+
+
+def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement]:
+    statement = _statement(names, resources)
+    if _length([statement]) <= _data()["quotas"]["policy_characters"]:
+        yield statement
+        return
+    half = len(names) // 2
+    yield from _parts(names[:half], resources)
+    yield from _parts(names[half:], resources)
+
+
+def _resources(role: str, name: str, place: Place) -> list[str]:
+    """What the action is allowed on: what is named after the plan's stacks, else everything."""
+    if "*" in name or (name in _data()["everywhere"]["actions"] and role != CLOUDFORMATION):
+        return ["*"]
+    found, prefix = action(name), name.partition(":")[0]
+    narrowed = [f"{prefix}:{kind}" for kind in (*found.required, *found.optional)]
+    patterns = [pattern for kind in narrowed for pattern in _data()["arns"].get(kind, ())]
+    if role == CLOUDFORMATION:
+        own = _data()[CLOUDFORMATION]
+        patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
+    if name == "s3:ListBucket" and place.cache_bucket:
+        patterns.append(f"arn:{{partition}}:s3:::{place.cache_bucket}")
+    return place.fill_in(patterns) or ["*"]
+
+
+def _alone(role: str, place: Place) -> Iterator[Statement]:
+    """What has a condition, or ARNs that are not those of its types."""
+    for one in _data()["alone"]:
+        if one["action"] in actions_of(role):
+            statement = _statement([one["action"]], place.fill_in(one["arns"]))
+            if "condition" in one:
+                statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", place.cluster))
+            yield statement
+
+
+def _statement(names: Sequence[str], resources: Sequence[str]) -> Statement:
+    return {"Effect": "Allow", "Action": list(names), "Resource": list(resources)}
+
+
+def _document(statements: Sequence[Statement]) -> Document:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def _length(statements: Sequence[Statement]) -> int:
+    return len(json.dumps(_document(statements), separators=(",", ":")))

@@ -1,0 +1,35 @@
+"""`trn permissions`: the policies of everybody who works with a plan."""
+
+import json
+from typing import Any
+
+from tests.cli.running import GOOD, run
+from trainium_core.permissions.roles import actions_of, roles
+
+
+def shown(*arguments: str) -> dict[str, Any]:
+    ended = run("permissions", *GOOD, "--json", *arguments)
+    assert ended.exit_code == 0, ended.output
+    return json.loads(ended.stdout)
+
+
+def test_every_role_has_its_policies() -> None:
+    assert list(shown()) == list(roles())
+
+
+def test_one_role_is_shown_alone_for_an_account() -> None:
+    (document,) = shown("look", "--account", "123456789012")["look"]
+    assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("look"))
+    resources = [one for statement in document["Statement"] for one in statement["Resource"]]
+    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/*" in resources
+
+
+def test_people_are_told_what_the_role_runs() -> None:
+    ended = run("permissions", "operate", *GOOD)
+    assert ended.exit_code == 0, ended.output
+    assert "trn sleep, wake, trn destroy" in ended.stdout
+    assert '"Version": "2012-10-17"' in ended.stdout
+
+
+def test_an_account_has_twelve_digits() -> None:
+    assert run("permissions", *GOOD, "--account", "12").exit_code == 2

@@ -1,0 +1,121 @@
+"""What each role is told to need, against the calls in the code and the Service Authorization Reference."""
+
+import ast
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trainium_core
+import trainium_runtime
+from tests.core.plans import from_settings
+from trainium_cli.main import COMMANDS
+from trainium_core.audit.aws_account import LISTINGS
+from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.permissions.reference import action, arn_format, known_actions
+from trainium_core.permissions.roles import actions_of, commands, place_of, policies, roles
+
+SOURCES = [Path(trainium_core.__file__).parent, Path(trainium_runtime.__file__).parent]
+PEOPLE = [role for role in roles() if role != "cloudformation"]
+
+WITHOUT_A_LABEL = {
+    "sts:AssumeRole": "the CDK CLI takes the roles of its bootstrap",
+    "iam:PassRole": "of CreateTrainingJob, whose role is passed to SageMaker",
+    "sagemaker:AddTags": "of CreateTrainingJob, which gives tags",
+}
+"""Actions that no call of ours is named by, and why they are needed."""
+
+
+@cache
+def labelled() -> frozenset[str]:
+    """The actions that the code names beside its calls, for whoever lacks them."""
+    calling = [text for source in SOURCES for file in source.rglob("*.py") if "_errors(" in (text := file.read_text())]
+    texts = [
+        node.value
+        for text in calling
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value
+    ]
+    words = {word for text in texts for word in re.findall(r"[a-z0-9-]+:[A-Z][A-Za-z0-9]+", text)}
+    return frozenset(words & set(known_actions())) | {listing.permission for listing in LISTINGS}
+
+
+def told() -> set[str]:
+    return {one for role in PEOPLE for actions in commands(role).values() for one in actions}
+
+
+def test_every_call_of_the_code_is_told_to_somebody() -> None:
+    assert labelled() - told() == set()
+
+
+def test_nobody_is_told_an_action_that_no_code_calls() -> None:
+    assert told() - labelled() == WITHOUT_A_LABEL.keys()
+
+
+def test_every_command_that_asks_aws_is_somebodys() -> None:
+    named = {word for role in PEOPLE for name in commands(role) for word in re.split("[ ,]+", name)}
+    assert set(COMMANDS) - named == {"types", "settings", "plan", "permissions", "local"}
+
+
+def test_whoever_looks_changes_nothing() -> None:
+    changing = [one for one in actions_of("look") if action(one).access not in ("Read", "List")]
+    assert changing == []
+
+
+def documents(role: str, **settings: Any) -> list[Any]:
+    plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
+    return [dict(one) for one in policies(role, place_of(plan, account="123456789012"))]
+
+
+@pytest.mark.parametrize("role", roles())
+def test_policies_have_every_action_once_and_fit_into_managed_policies(role: str) -> None:
+    found = documents(role)
+    assert all(len(json.dumps(one, separators=(",", ":"))) <= 6144 for one in found)
+    allowed = [name for document in found for statement in document["Statement"] for name in statement["Action"]]
+    assert sorted(allowed) == list(actions_of(role))
+
+
+@pytest.mark.parametrize("role", roles())
+def test_permissions_are_on_resources_that_their_actions_know(role: str) -> None:
+    for statement in [one for document in documents(role) for one in document["Statement"]]:
+        for name in statement["Action"]:
+            for resource in statement["Resource"]:
+                assert resource == "*" or fits(name, resource), (name, resource)
+
+
+def fits(name: str, resource: str) -> bool:
+    found = action(name)
+    patterns = [re.escape(arn_format(name, kind)) for kind in (*found.required, *found.optional)]
+    # In an ARN of the reference any placeholder may be empty, as the account of a bucket is.
+    return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
+
+
+def test_a_cache_of_ones_own_may_be_looked_at() -> None:
+    statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
+    found = [one for one in statements if "s3:ListBucket" in one["Action"]]
+    assert "arn:aws:s3:::team-cache" in found[0]["Resource"]
+
+
+def test_only_what_is_tagged_as_the_clusters_is_deleted_by_its_id() -> None:
+    conditions = {
+        name: statement.get("Condition")
+        for document in documents("operate", cluster_name="mine")
+        for statement in document["Statement"]
+        for name in statement["Action"]
+    }
+    assert conditions["ec2:DeleteSnapshot"] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "mine"}}
+
+
+def test_roles_are_passed_and_changed_only_if_they_are_of_the_stacks() -> None:
+    for statement in [one for document in documents("cloudformation") for one in document["Statement"]]:
+        if any(name.startswith("iam:") for name in statement["Action"]):
+            assert "*" not in statement["Resource"]
+
+
+def test_a_long_stack_name_is_matched_by_its_beginning() -> None:
+    statements = documents("operate", cluster_name="a-name-of-some-length")[0]["Statement"]
+    (group,) = [one["Resource"] for one in statements if one["Action"] == ["autoscaling:UpdateAutoScalingGroup"]]
+    assert any(one.endswith("autoScalingGroupName/a-name-of-some-length-Tr*-*") for one in group)

@@ -1,0 +1,40 @@
+"""An account in which everybody has the permissions that `trn permissions` prints, and no others."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from tests.constructs.synth import a_plan
+from tests.deploy.account import Account
+from trainium_core.permissions.roles import CLOUDFORMATION, Place, place_of, policies
+from trainium_local.environment import ACCOUNT_ID
+from trainium_local.signatures import Credentials
+
+
+@cache
+def place() -> Place:
+    """That of the plans of tests/constructs/synth.py."""
+    return place_of(a_plan(), account=ACCOUNT_ID)
+
+
+def execution_policies(account: Account) -> Sequence[str]:
+    """The ARNs of new managed policies for the role that CloudFormation works with."""
+    create = account.aws.client("iam").create_policy
+    documents = [json.dumps(one) for one in policies(CLOUDFORMATION, place())]
+    return [
+        create(PolicyName=f"trn-cloudformation-{number}", PolicyDocument=document)["Policy"]["Arn"]
+        for number, document in enumerate(documents)
+    ]
+
+
+def as_user(account: Account, role: str) -> Account:
+    """The account as a new user sees it who has the policies of a role of `trn permissions`."""
+    iam = account.aws.client("iam")
+    iam.create_user(UserName=role)
+    for number, document in enumerate(policies(role, place())):
+        iam.put_user_policy(UserName=role, PolicyName=f"trn-{number}", PolicyDocument=json.dumps(document))
+    key = iam.create_access_key(UserName=role)["AccessKey"]
+    credentials = Credentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+    connection = replace(account.aws.connection, credentials=credentials)
+    return replace(account, aws=replace(account.aws, connection=connection, _clients={}))
