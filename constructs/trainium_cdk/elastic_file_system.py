@@ -8,7 +8,7 @@ from aws_cdk import aws_efs as efs
 from constructs import Construct
 
 from trainium_cdk.justification import justify
-from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
 from trainium_core.facts import facts
 from trainium_userdata import NodeLocations
 
@@ -69,7 +69,7 @@ class ElasticFileSystem(_Efs):
             throughput_mode="elastic",
             backup_policy=efs.CfnFileSystem.BackupPolicyProperty(status="DISABLED"),
         )
-        file_system.apply_removal_policy(RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY)
+        keep_when_replaced(file_system, RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY)
         own_key = "encrypted with the key of the account for EFS; a key of one's own is billed and outlives a delete"
         justify(file_system, checkov={"CKV_AWS_184": own_key})
         return file_system.attr_file_system_id

@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
 from trainium_cdk.security_group import LOOPBACK
 from trainium_core.facts import facts
 from trainium_userdata import NodeLocations
@@ -52,7 +52,8 @@ class LustreFileSystem(_Lustre):
         size_gib: 1200, or a multiple of 2400.
         persistent_mbps_per_tib: PERSISTENT_2, whose data is replicated, with 125, 250, 500 or 1000 MB/s for each TiB.
             Default: SCRATCH_2.
-        retain: keep the file system and its security group at destroy. Default: both are deleted.
+        retain: keep the file system and its security group at destroy. Default: both are deleted. A file system that an
+            update replaces, such as for another subnet, is kept in any case.
         """
         super().__init__(scope, construct_id)
         lustre = facts()["fsx_lustre"]
@@ -63,7 +64,9 @@ class LustreFileSystem(_Lustre):
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="FSx for Lustre: its nodes only"
         )
-        self.security_group.apply_removal_policy(fate)
+        group = self.security_group.node.default_child
+        assert isinstance(group, ec2.CfnSecurityGroup)
+        keep_when_replaced(group, fate)
         # EC2 lets everything out of a group whose own resource holds no rule, whatever rules are added from elsewhere.
         self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of EC2's own rule")
         for port in _ports():
@@ -87,7 +90,7 @@ class LustreFileSystem(_Lustre):
                 automatic_backup_retention_days=0 if persistent_mbps_per_tib else None,
             ),
         )
-        self.file_system.apply_removal_policy(fate)
+        keep_when_replaced(self.file_system, fate)
         self.file_system.node.add_dependency(self.security_group)
         self.dns_name = self.file_system.attr_dns_name
         self.mount_name = self.file_system.attr_lustre_mount_name

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -21,3 +22,9 @@ class NodeFileSystem(Construct):
     @abstractmethod
     def added_to(self, places: NodeLocations) -> NodeLocations:
         """The places with this file system among them."""
+
+
+def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:
+    """Let an update that replaces a resource keep the old one with its data, whatever becomes of it at destroy."""
+    resource.apply_removal_policy(at_destroy)
+    resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN

@@ -59,7 +59,7 @@ def test_nothing_goes_out_of_the_mount_target() -> None:
 def test_the_data_goes_or_stays_and_the_mount_target_always_goes(retain: bool, fate: str) -> None:
     template, _ = new(retain=retain)
     (file_system,) = template.resources("AWS::EFS::FileSystem").values()
-    assert file_system["DeletionPolicy"] == file_system["UpdateReplacePolicy"] == fate
+    assert (file_system["DeletionPolicy"], file_system["UpdateReplacePolicy"]) == (fate, "Retain")
     for kind in ("AWS::EFS::MountTarget", "AWS::EC2::SecurityGroup"):
         assert all(one.get("DeletionPolicy", "Delete") == "Delete" for one in template.resources(kind).values())
 

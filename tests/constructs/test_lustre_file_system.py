@@ -92,12 +92,11 @@ def test_the_rules_are_there_before_the_file_system() -> None:
 def test_the_file_system_and_its_group_go_together_or_stay_together(retain: bool, fate: str) -> None:
     template, _ = new(retain=retain)
     fates = {
-        resource[policy]
+        (resource["DeletionPolicy"], resource["UpdateReplacePolicy"])
         for name, resource in template.resources().items()
         if resource["Type"] in ("AWS::FSx::FileSystem", "AWS::EC2::SecurityGroup") and name.startswith("Lustre")
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy")
     }
-    assert fates == {fate}
+    assert fates == {(fate, "Retain")}
 
 
 def test_nodes_find_a_new_one_by_what_fsx_reports() -> None:

@@ -166,20 +166,19 @@ def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> 
     assert found.network == StackNetwork(zone_id="usw2-az4", cidr="10.42.0.0/16")
 
 
-@pytest.mark.parametrize(("policy", "is_deleted"), [({}, True), ({"UpdateReplacePolicy": "Retain"}, False)])
-def test_a_file_system_that_is_retained_is_not_deleted_with_the_network(
-    monkeypatch: pytest.MonkeyPatch, account: AwsAccount, policy: dict[str, str], is_deleted: bool
+def test_a_file_system_of_a_stack_is_known_by_its_template(
+    monkeypatch: pytest.MonkeyPatch, account: AwsAccount
 ) -> None:
     resources = {
         "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}},
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"AvailabilityZoneId": "usw2-az4"}},
-        "Lustre": {"Type": "AWS::FSx::FileSystem", **policy},
+        "Lustre": {"Type": "AWS::FSx::FileSystem"},
     }
     monkeypatch.setattr(account, "template_resources", lambda *_: resources)
     stack = DeployedStack(stack_id="Lustre", status="CREATE_COMPLETE", created=datetime(2026, 11, 21, tzinfo=UTC))
     network = account.stack_contents(stack).network
     assert network is not None
-    assert network.lustre_is_deleted == is_deleted
+    assert network.has_lustre
 
 
 def test_a_client_is_made_once_for_each_service_and_region() -> None:

@@ -111,7 +111,7 @@ def deployed(**network: Any) -> FakeAccount:
 
 
 def test_the_same_network_is_updated() -> None:
-    finding = found("stack", deployed(lustre_is_deleted=True), availability_zone_id="usw2-az4")
+    finding = found("stack", deployed(has_lustre=True), availability_zone_id="usw2-az4")
     assert finding.outcome == "pass"
 
 
@@ -143,9 +143,9 @@ def test_another_zone_with_other_addresses_is_another_network() -> None:
     ],
 )
 def test_the_data_of_a_file_system_are_not_deleted_by_another_vpc(settings: dict[str, str]) -> None:
-    finding = found("stack", deployed(lustre_is_deleted=True), **settings)
+    finding = found("stack", deployed(has_lustre=True), **settings)
     assert finding.outcome == "fail"
-    assert "its FSx for Lustre file system goes, with its data" in finding.found
+    assert "replaces its FSx for Lustre file system with an empty one" in finding.found
     assert found("stack", deployed(), **settings).outcome == "pass"
 
 

@@ -98,9 +98,11 @@ def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there
         stays = there.zone_id in plan.type.zones[plan.region]
         fix = f"set trn:availability_zone_id to {there.zone_id}, or {destroy}" if stays else destroy
         return Answer(outcome="fail", found=found, needed=f"a subnet in {plan.zone_id}", fix=fix)
-    if there.lustre_is_deleted and (own or there.cidr != plan.network.vpc_cidr):
+    if there.has_lustre and (own or there.cidr != plan.network.vpc_cidr):
         wanted = f"the VPC {plan.network.vpc_id}" if own else f"trn:vpc_cidr {plan.network.vpc_cidr}"
-        found = f"{stack} has its VPC at {there.cidr}: with {wanted} its FSx for Lustre file system goes, with its data"
+        found = (
+            f"{stack} has its VPC at {there.cidr}: {wanted} replaces its FSx for Lustre file system with an empty one"
+        )
         fix = f"set trn:vpc_cidr to {there.cidr} and no trn:vpc_id; or copy what matters to S3, and {destroy}"
         return Answer(outcome="fail", found=found, fix=fix)
     return None

@@ -42,9 +42,8 @@ def _network(resources: TemplateResources) -> StackNetwork | None:
     cidr = _first_property(resources, "AWS::EC2::VPC", "CidrBlock")
     if zone_id is None or cidr is None:
         return None
-    lustre = [made for made in resources.values() if made["Type"] == "AWS::FSx::FileSystem"]
-    deleted = any(made.get("UpdateReplacePolicy") != "Retain" for made in lustre)
-    return StackNetwork(zone_id=zone_id, cidr=cidr, lustre_is_deleted=deleted)
+    has_lustre = any(made["Type"] == "AWS::FSx::FileSystem" for made in resources.values())
+    return StackNetwork(zone_id=zone_id, cidr=cidr, has_lustre=has_lustre)
 
 
 def _first_property(resources: TemplateResources, resource_type: str, name: str) -> str | None:

@@ -23,12 +23,12 @@ class DeployedStack:
 class StackNetwork:
     """The network that a stack has made. zone_id: of its subnets. cidr: addresses of its VPC.
 
-    lustre_is_deleted: whether it has an FSx for Lustre file system that is deleted, with its data, when it is replaced.
+    has_lustre: whether an FSx for Lustre file system is in it, which a new network would replace with an empty one.
     """
 
     zone_id: str
     cidr: str
-    lustre_is_deleted: bool = False
+    has_lustre: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
