@@ -38,6 +38,12 @@ def test_every_make_target_says_what_it_does() -> None:
     assert [line for line in lines if "## " not in line] == []
 
 
+def test_design_names_every_folder_of_core() -> None:
+    rooms = {file.parts[2] for file in files() if file.is_relative_to("core/trainium_core") and file.parts[3:]}
+    text = (ROOT / "docs/design.md").read_text()
+    assert [room for room in sorted(rooms - {"data"}) if f"`{room}/" not in text] == []
+
+
 def test_no_file_leads_out_of_the_repository() -> None:
     texts = [file for file in files() if not file.is_relative_to("tests/layout")]
     assert [str(file) for file in texts if ELSEWHERE.search((ROOT / file).read_text(errors="replace"))] == []

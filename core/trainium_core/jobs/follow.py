@@ -8,6 +8,7 @@ from typing import Protocol
 
 from trainium_core.jobs.aws_jobs import LogChunk
 from trainium_core.jobs.progress import JobState
+from trainium_core.polling import Polling
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 3
@@ -84,19 +85,18 @@ class JobFollower:
             self._pause(POLL_SECONDS)
 
     def _states(self) -> Iterator[JobState]:
-        unanswered = 0
+        polling = Polling(self._pause, shortest=POLL_SECONDS, longest=POLL_SECONDS, unanswered=UNANSWERED)
         while True:
             try:
                 state = self._jobs.state(self.job_id)
             except UnavailableError:
-                unanswered += 1
-                if unanswered == UNANSWERED:
+                if polling.gives_up():
                     raise
-                self._pause(POLL_SECONDS)
+                polling.wait()
                 continue
             if state is None:
                 raise UnavailableError(f"there is no job {self.job_id}")
-            unanswered = 0
+            polling.answered()
             yield state
 
     def _new_lines(self, state: JobState) -> Iterator[LogLine]:

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from trainium_core.polling import Polling
 from trainium_core.stacks.events import StackEvent, StackEvents
 from trainium_runtime.errors import UnavailableError
-
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
-_UNANSWERED = 3
-"""Looks in a row that may fail: a laptop changes its network."""
 
 
 def follow(
@@ -19,14 +16,14 @@ def follow(
     pause: Callable[[float], None],
 ) -> Sequence[StackEvent]:
     """The events after `after`, once the last one says that the stack has come to rest. Raises UnavailableError."""
-    seconds, unanswered = SHORTEST_PAUSE, 0
+    polling = Polling(pause)
     while True:
         events: Sequence[StackEvent] = ()
         try:
-            events, unanswered = account.stack_events(stack, after=after), 0
+            events = account.stack_events(stack, after=after)
+            polling.answered()
         except UnavailableError as error:
-            unanswered += 1
-            if unanswered == _UNANSWERED:
+            if polling.gives_up():
                 raise
             on_progress(f"no answer, asking again: {error}")
         if events:
@@ -34,8 +31,7 @@ def follow(
             if last.of_stack and not last.status.endswith("_IN_PROGRESS"):
                 return events
             on_progress(_current_resource(events))
-        pause(seconds)
-        seconds = min(seconds * 1.5, LONGEST_PAUSE)
+        polling.wait()
 
 
 def _current_resource(events: Sequence[StackEvent]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainium_core.polling import SHORTEST_PAUSE, Polling
 from trainium_core.teardown.account import TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWorkloads
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
@@ -13,12 +14,6 @@ from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.stacks_step import DeleteStacks
 from trainium_core.teardown.step import Progress, Step
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
-"""Seconds between two looks while AWS is at work: short at first, then longer, as it goes on."""
-
-_UNANSWERED = 3
-"""Looks in a row that may fail before a step gives up: a laptop changes its network."""
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
 
@@ -90,7 +85,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not t
 
 def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
     """Take one step until it is done, is stuck, or has had no answer several times in a row."""
-    seconds, unanswered = SHORTEST_PAUSE, 0
+    polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
         try:
             progress = step.advance()
@@ -98,19 +93,17 @@ def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
             on_progress(step.name, Progress(state="stuck", message=str(error)))
             return Outcome(step=step.name, state="stuck", message=str(error))
         except UnavailableError as error:
-            unanswered += 1
-            if unanswered == _UNANSWERED:
+            if polling.gives_up():
                 on_progress(step.name, Progress(state="stuck", message=str(error)))
                 return Outcome(step=step.name, state="unknown", message=str(error))
             progress = Progress(state="waiting", message=f"no answer, asking again: {error}")
         else:
-            unanswered = 0
+            polling.answered()
         on_progress(step.name, progress)
         if progress.state == "done" or progress.state == "stuck":
             return Outcome(step=step.name, state=progress.state, message=progress.message)
         if progress.state == "waiting":
-            pause(seconds)
-            seconds = min(seconds * 1.5, LONGEST_PAUSE)
+            polling.wait()
 
 
 def _moot(outcome: Outcome) -> Outcome:

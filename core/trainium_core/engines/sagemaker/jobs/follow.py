@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, LogPage, TrainingJobs
+from trainium_core.polling import Polling
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 10
@@ -40,19 +41,18 @@ class JobFollower:
             self._pause(POLL_SECONDS)
 
     def _states(self) -> Iterator[JobState]:
-        unanswered = 0
+        polling = Polling(self._pause, shortest=POLL_SECONDS, longest=POLL_SECONDS, unanswered=UNANSWERED)
         while True:
             try:
                 state = self._jobs.training_job(self.name)
             except UnavailableError:
-                unanswered += 1
-                if unanswered == UNANSWERED:
+                if polling.gives_up():
                     raise
-                self._pause(POLL_SECONDS)
+                polling.wait()
                 continue
             if state is None:
                 raise UnavailableError(f"SageMaker knows no training job {self.name} in this region")
-            unanswered = 0
+            polling.answered()
             yield state
 
     def _new_lines(self, *, to_the_end: bool) -> Iterator[LogLine]:

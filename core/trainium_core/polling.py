@@ -1,0 +1,36 @@
+"""Polling AWS until something has ended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+UNANSWERED = 3
+"""Polls in a row that may have no answer before one gives up: a laptop changes its network."""
+
+
+@dataclass
+class Polling:
+    """The pauses between polls, in seconds, each 1.5 times the one before; and how many polls in a row had no answer.
+
+    pause: waits for so many seconds. unanswered: how many polls in a row end the polling.
+    """
+
+    pause: Callable[[float], None]
+    shortest: float = SHORTEST_PAUSE
+    longest: float = LONGEST_PAUSE
+    unanswered: int = UNANSWERED
+    _seconds: float = field(default=0.0, init=False)
+    _in_a_row: int = field(default=0, init=False)
+
+    def wait(self) -> None:
+        """Until the next poll is due."""
+        self._seconds = min(max(self._seconds * 1.5, self.shortest), self.longest)
+        self.pause(self._seconds)
+
+    def answered(self) -> None:
+        self._in_a_row = 0
+
+    def gives_up(self) -> bool:
+        """Count a poll without an answer, and say whether it was one too many."""
+        self._in_a_row += 1
+        return self._in_a_row >= self.unanswered
