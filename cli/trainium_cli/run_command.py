@@ -1,5 +1,6 @@
 """`trn run`: pack a training script, start it on every node of the cluster, and follow it to its result."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -142,7 +143,9 @@ def _new_job(
     request = job_request(of_file | of_options, shown=shown)
     source = None if request.source is None else Path(request.source)
     package = pack_directory(source) if request.script is None else pack_source(request.script, source)
-    return new_job(plan, request, script=package.script or None, now=datetime.now(UTC)), package
+    digest = hashlib.sha256(package.archive).hexdigest()
+    job = new_job(plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=digest)
+    return job, package
 
 
 def _switch(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, *, asleep: bool, yes: bool) -> None:

@@ -1,5 +1,6 @@
 """`trn run`, `jobs`, `logs` and `stop` against S3 of moto, with nodes that write what nodes write."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -105,6 +106,7 @@ def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Clus
     assert ended.exit_code == ExitCode.OK, ended.output
     assert job.id.startswith("first-20")
     assert (job.nodes, job.processes_per_node, job.environment) == (2, 32, {"A": "b"})
+    assert job.source_sha256 == hashlib.sha256(cluster.writes.source(job)).hexdigest()
     assert "hello\n" in ended.stdout
     assert "hello too" not in ended.stdout
     assert "step 12, loss 2.5" in ended.stdout

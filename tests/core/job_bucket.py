@@ -37,6 +37,9 @@ class NodesOfAJob:
         body = content.encode() if isinstance(content, str) else json.dumps(content).encode()
         self.s3.put_object(Bucket=BUCKET, Key=f"jobs/{self.job.id}/{path}", Body=body)
 
+    def source(self, job: Job) -> bytes:
+        return self.s3.get_object(Bucket=BUCKET, Key=f"jobs/{job.id}/source.tar.gz")["Body"].read()
+
     def start(self, attempt: int = 1, **more: Any) -> None:
         nodes = [{"instance_id": node, "address": f"10.0.0.{number}"} for number, node in enumerate(NODES)]
         self.put(f"attempts/{attempt}/start.json", {"attempt": attempt, "at": NOON, "nodes": nodes, **more})

@@ -25,7 +25,8 @@ class Job:
     """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the roster.
 
     command: the bash line that each node runs in the unpacked source, after `setup`.
-    resume_from: the earlier job whose last checkpoint it goes on from.
+    resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
+    runs no other.
     """
 
     id: str
@@ -35,7 +36,7 @@ class Job:
     nodes: int
     processes_per_node: int
     command: str
-    submitted_by: str | None = None
+    source_sha256: str | None = None
     stack: str | None = None
     setup: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -66,7 +67,7 @@ class Job:
 
 
 def new_job(
-    plan: Plan, request: JobRequest, *, script: str | None, now: datetime, submitted_by: str | None = None
+    plan: Plan, request: JobRequest, *, script: str | None, now: datetime, source_sha256: str | None = None
 ) -> Job:
     """The job that a request comes to on the plan's cluster. script: its path in the packed source.
 
@@ -82,7 +83,7 @@ def new_job(
         name=name,
         cluster=plan.cluster_name,
         submitted_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        submitted_by=submitted_by,
+        source_sha256=source_sha256,
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
         stack=plan.framework.stack if plan.framework else None,
