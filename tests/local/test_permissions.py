@@ -256,6 +256,18 @@ def test_a_stack_whose_role_lacks_a_permission_is_rolled_back_with_the_reason(aw
     assert f"{user} is not authorized to perform: ssm:PutParameter on resource: " in stacks.failures(name)
 
 
+def test_a_parameter_that_the_role_may_not_read_is_refused_with_the_permission(aws: EmbeddedAws) -> None:
+    image = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
+    declared = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": image}
+    wanted = {**template({"P": parameter()}), "Parameters": {"Image": declared}}
+    code, message = refusal(Stacks(aws).create, wanted=wanted, RoleARN=role(aws, trusts=CLOUDFORMATION))
+    assert code == "ValidationError"
+    assert (
+        f"is not authorized to perform: ssm:GetParameters on resource: arn:aws:ssm:us-west-2::parameter{image}"
+        in message
+    )
+
+
 def test_a_role_that_does_not_trust_cloudformation_is_refused(aws: EmbeddedAws) -> None:
     arn = role(aws, allow("*"))
     assert refusal(Stacks(aws).create, wanted=template({"P": parameter()}), RoleARN=arn) == (
