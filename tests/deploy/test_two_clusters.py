@@ -1,7 +1,11 @@
 """Two clusters in one account and region, of whose names one begins with the other."""
 
 import json
+from collections.abc import Iterator
 
+import pytest
+
+from demo.inventory import Inventory
 from tests.constructs.synth import REGION, cluster_template
 from tests.deploy.account import Account, differences
 from tests.deploy.command import run_trn
@@ -9,9 +13,15 @@ from tests.deploy.command import run_trn
 OF_ONE_NODE = ("-c", f"trn:region={REGION}", "-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:nodes=1")
 
 
-def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: Account) -> None:
+@pytest.fixture
+def beside(account: Account) -> Iterator[Inventory]:
+    """What the account holds with the default cluster, and without the other."""
     account.deploy(cluster_template(nodes=1, ends="5d"))
-    before = account.inventory()
+    yield account.inventory()
+    account.destroy()
+
+
+def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: Account, beside: Inventory) -> None:
     account.deploy(cluster_template(nodes=1, cluster_name="trn"))
 
     listed = run_trn(account, "list", *OF_ONE_NODE, "--json")
@@ -28,6 +38,6 @@ def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: A
 
     destroyed = run_trn(account, "destroy", *OF_ONE_NODE, "-c", "trn:cluster_name=trn", "--yes", "--grace", "0")
     assert destroyed.code == 0, destroyed.said
-    assert differences(before, account.inventory()) == []
+    assert differences(beside, account.inventory()) == []
     audited = run_trn(account, "audit", *OF_ONE_NODE, "-c", "trn:cluster_name=trn")
     assert audited.code == 0, audited.said
