@@ -96,6 +96,14 @@ def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
     assert not failure.may_be_anothers
 
 
+def test_the_ranks_of_torch_distributed_are_understood() -> None:
+    text = TORCHRUN.replace("[rank 1] ", "[rank 1] [rank1]: ").replace("[rank 0] ", "[rank0]: ")
+    failure = fed(text.format(code=1)).failure(1)
+    assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
+    assert failure.traceback
+    assert "[rank" not in failure.traceback
+
+
 def test_of_a_rank_that_was_killed_no_earlier_traceback_counts() -> None:
     failure = fed(TORCHRUN.format(code=-9)).failure(1)
     assert (failure.rank, failure.exit_code, failure.traceback) == (1, -9, None)

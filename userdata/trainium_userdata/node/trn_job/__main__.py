@@ -10,6 +10,9 @@ from . import launch
 from .attempt import Attempt
 from .store import Store
 
+RETRIES = 3
+"""Of each request to S3: seven seconds. What matters is tried again later, by whoever asked."""
+
 
 def main(arguments: list[str]) -> int:
     try:
@@ -18,7 +21,7 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"trn_job: no launch file: {error}", file=sys.stderr)
         return 2
-    return Attempt(found, Store(Objects(), found.url)).run()
+    return Attempt(found, Store(Objects(retries=RETRIES), found.url)).run()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import signal
 from typing import NamedTuple
 
 RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
+TORCH_RANK = re.compile(r"^\[rank(\d+)\]: ?")
+"""What torch.distributed puts before each line of an exception that nobody caught."""
 BEGIN = "Traceback (most recent call last):"
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -54,6 +56,9 @@ class Finder:
         self._root: dict[str, int] = {}
 
     def feed(self, rank: int | None, line: str) -> None:
+        of_torch = TORCH_RANK.match(line)
+        if of_torch:
+            rank, line = int(of_torch[1]), line[of_torch.end() :]
         line = line.rstrip()[:LONGEST_LINE]
         if rank is None:
             self._summary(line)

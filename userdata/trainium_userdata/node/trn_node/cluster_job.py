@@ -148,9 +148,9 @@ class ClusterJob:
             why = f"the job's time limit of {limit} seconds is over"
             self._close(job_files.end_of_attempt("time-limit", why, mine["instance_id"], 0))
         elif mine["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
-            self._begin(cluster)
+            self._begin(mine, cluster)
 
-    def _begin(self, cluster: Cluster) -> None:
+    def _begin(self, mine: dict[str, Any], cluster: Cluster) -> None:
         """Write the start of the next attempt, once all its nodes are there."""
         wanted = int(self._spec["nodes"])
         nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]
@@ -182,6 +182,9 @@ class ClusterJob:
         self._log(
             f"job {self._job}: attempt {self._attempt + 1} on {wanted} nodes, from {checkpoint or 'the beginning'}"
         )
+        # Not at the next look: who submits a job waits for it.
+        self._follow()
+        self._join(mine)
 
     def _newest_checkpoint(self, job: str) -> str | None:
         """A manifest is written last: what has one is complete."""
