@@ -7,9 +7,28 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from trainium_cli.main import trn
+from tests import program_zygote
+from tests.program_zygote import Program
+from trainium_cli.main import COMMANDS, trn
 
 GOOD = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
+TRN = Program(
+    module="trainium_cli.main",
+    function="main",
+    imports=(*(command.module for command in COMMANDS.values()), "trainium_local.lifecycle"),
+    services=(
+        "autoscaling",
+        "cloudformation",
+        "ec2",
+        "lambda",
+        "logs",
+        "pricing",
+        "s3",
+        "service-quotas",
+        "ssm",
+        "sts",
+    ),
+)
 
 
 def run(*arguments: str) -> Result:
@@ -18,15 +37,24 @@ def run(*arguments: str) -> Result:
 
 
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed `trn` with its output in pipes."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
-    program = str(Path(sys.executable).with_name("trn"))
+    """Run `trn` in a process of its own, with its output in files."""
+    given = _environment() | environment
+    return program_zygote.run(TRN, arguments, folder=Path.cwd(), environment=given, stderr_apart=True)
+
+
+def run_installed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the `trn` that is installed, with its output in pipes."""
+    command = [str(Path(sys.executable).with_name("trn")), *arguments]
     return subprocess.run(
-        [program, *arguments],
-        env=inherited | environment,
+        command,
+        env=_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.running import run, run_program
+from tests.cli.running import run, run_installed, run_program
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.local import run_command
 from trainium_cli.main import COMMANDS, trn
@@ -104,7 +104,7 @@ def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypa
 
 @pytest.mark.parametrize("arguments", [("--help",), ("types",), ("settings",)])
 def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
-    ended = run_program(*arguments)
+    ended = run_installed(*arguments)
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr
 

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tests import program_zygote
+from tests.cli.running import TRN
+
 Trn = Callable[..., subprocess.CompletedProcess[str]]
-COMMAND = "from trainium_cli.local import local; local(prog_name='trn local')"
 
 
 def trn_in(folder: Path) -> Trn:
     def trn(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"TRN_LOCAL_HOME": str(folder), "COLUMNS": "200"} | more
-        command = [sys.executable, "-c", COMMAND, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=90)
+        command = ["local", *arguments]
+        return program_zygote.run(TRN, command, folder=Path.cwd(), environment=environment, stderr_apart=True)
 
     return trn
 
@@ -165,7 +167,9 @@ def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple
 
 def test_without_the_extra_the_way_to_install_it_is_reported(tmp_path: Path) -> None:
     without_moto = "u.find_spec = lambda name, *a: None if name == 'moto' else find(name, *a)"
-    code = f"import importlib.util as u; find = u.find_spec; {without_moto}; {COMMAND}"
+    code = (
+        f"import importlib.util as u; find = u.find_spec; {without_moto}; from trainium_cli.local import local; local()"
+    )
     command = [sys.executable, "-c", code, "status"]
     ran = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"TRN_LOCAL_HOME": str(tmp_path)}

@@ -1,11 +1,11 @@
 """`trn` as a user runs it, with an embedded AWS behind it."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests import program_zygote
+from tests.cli.running import TRN
 from tests.constructs.synth import ROOT
 from tests.deploy.account import Account, Run
 from trainium_local.environment import safe_environment, tool_folders
@@ -16,15 +16,10 @@ def run_trn(
 ) -> Run:
     """Run a `trn` command; its two streams come as one. folder: default the account's."""
     safe = safe_environment(os.environ, account.aws.connection, tools=tool_folders(ROOT))
-    run = subprocess.run(
-        [str(Path(sys.executable).with_name("trn")), *arguments],
-        cwd=folder or account.folder,
-        env=safe | {"CDK_HOME": str(account.folder)} | dict(environment or {}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=180,
+    run = program_zygote.run(
+        TRN,
+        arguments,
+        folder=folder or account.folder,
+        environment=safe | {"CDK_HOME": str(account.folder)} | dict(environment or {}),
     )
     return Run(code=run.returncode, said=run.stdout)

@@ -41,6 +41,10 @@ class KillingProxy:
             self.orders.append(operation)
             return len(self.orders) == self.fatal
 
+    def kills(self, pid: int) -> None:
+        """Name the process that is killed when the time comes."""
+        self.victim = pid
+
     def arm(self, *, fatal: int, carried_out: bool = True, denied: frozenset[str] = frozenset()) -> None:
         self.fatal, self.carried_out, self.denied, self.orders = fatal, carried_out, denied, []
 

@@ -2,15 +2,14 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
 from demo.inventory import Inventory
+from tests import program_zygote
+from tests.cli.running import TRN
 from tests.constructs.synth import ROOT, cluster_template
 from tests.constructs.training import training_template
 from tests.deploy.account import Account, Run, differences, outputs
@@ -37,20 +36,14 @@ class Shared:
     def destroy(self, *options: str) -> Run:
         """Run `trn destroy` by way of the proxy."""
         by_proxy = replace(self.account.aws.connection, endpoint=self.proxy.url)
-        environment = safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT))
-        program = str(Path(sys.executable).with_name("trn"))
-        with subprocess.Popen(
-            [program, "destroy", *PLAN, *options],
-            cwd=self.account.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            self.proxy.victim = process.pid
-            said, _ = process.communicate(timeout=120)
-        return Run(code=process.returncode, said=said)
+        run = program_zygote.run(
+            TRN,
+            ["destroy", *PLAN, *options],
+            folder=self.account.folder,
+            environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)),
+            started=self.proxy.kills,
+        )
+        return Run(code=run.returncode, said=run.stdout)
 
     def deploy(self) -> None:
         self.account.deploy(cluster_template(nodes=2))

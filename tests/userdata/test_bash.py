@@ -4,6 +4,7 @@ import re
 import subprocess
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def scripts() -> Iterator[str]:
         yield script_of(node_user_data(plan, PLACES))
 
 
+@cache
 def distinct_scripts() -> list[str]:
     """Every script there can be, but for those that differ from another in numbers and digests only."""
     return list({re.sub(r"[0-9a-f]{64}|\d+", "", text): text for text in scripts()}.values())

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moto.ec2.utils import simple_aws_filter_to_re
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix, simple_aws_filter_to_re
 
 
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
@@ -41,3 +41,12 @@ def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | N
     for name in [name for name in given if name.startswith("tag:")]:
         given |= {"key": [name.removeprefix("tag:")], "value": given.pop(name)}
     return original(backend, given or None)
+
+
+def get_tags(resource: Any) -> list[dict[str, str]]:
+    """The tags of one resource."""
+    tags = resource.ec2_backend.tags.get(resource.id) or {}
+    kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(resource.id), "") if tags else ""
+    return [
+        {"resource_id": resource.id, "key": key, "value": value, "resource_type": kind} for key, value in tags.items()
+    ]

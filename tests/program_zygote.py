@@ -1,0 +1,173 @@
+"""Runs the project's Python programs in processes forked from one that has imported what they import.
+
+The start of `trn` takes most of a second, nearly all of it for imports. All else is as in an interpreter of its own:
+folder, environment, arguments, streams, signals and exit code. Those who look at the start itself use `subprocess`.
+
+Run as a program, this file is the process that is forked.
+"""
+
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
+"""Beginnings of variables that only a new interpreter heeds: for other values of them there is another zygote."""
+
+SECONDS = 180.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What to run: `module` as `python -m` does, or its `function`, as a console script does.
+
+    imports: modules to have imported. services: those whose models botocore is to have read.
+    """
+
+    module: str
+    function: str = ""
+    imports: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+
+
+def run(
+    program: Program,
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    stderr_apart: bool = False,
+    started: Callable[[int], None] = lambda pid: None,  # noqa: ARG005
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end, with nothing to read. Raises TimeoutError when it does not end.
+
+    started: is told the number of the process before it does anything. stderr_apart: else all is in `stdout`.
+    """
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
+        with theirs:
+            files = (nothing, stdout, stderr if stderr_apart else stdout)
+            read_at_start = {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+            zygote = _zygote(program, tuple(sorted(read_at_start.items())))
+            socket.send_fds(zygote, [b"."], [*(file.fileno() for file in files), theirs.fileno()])
+        request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+        with ours, ours.makefile("r") as told:
+            ours.settimeout(SECONDS)
+            ours.sendall(json.dumps(request).encode() + b"\n")
+            pid = int(told.readline())
+            started(pid)
+            ours.sendall(b"go\n")
+            try:
+                code = int(told.readline())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess([program.module, *arguments], code, _text(stdout), _text(stderr))
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+@cache
+def _zygote(program: Program, read_at_start: tuple[tuple[str, str], ...]) -> socket.socket:
+    """The way to a zygote, which ends with this process."""
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    others = {name: value for name, value in os.environ.items() if not name.startswith((*READ_AT_START, "AWS_"))}
+    with theirs:
+        subprocess.Popen(
+            [sys.executable, __file__, json.dumps(asdict(program))],
+            stdin=theirs.fileno(),
+            env=others | dict(read_at_start),
+            start_new_session=True,
+        )
+    return ours
+
+
+def _warm_up(program: Program) -> None:
+    for module in program.imports:
+        import_module(module)
+    if program.services:
+        import boto3
+        import botocore.session
+
+        botocore.session.create_loader = cache(botocore.session.create_loader)
+        nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
+        for service in program.services:
+            nobody.client(service)
+
+
+def _next_run(requests: socket.socket) -> list[int]:
+    """Wait for requests. Returns in a process forked for one of them, with the files that came with it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those processes
+    while True:
+        message, files, _, _ = socket.recv_fds(requests, 1, 4)
+        if not message:
+            sys.exit()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            requests.close()
+            return files
+        for file in files:
+            os.close(file)
+
+
+def _become_program(streams: Sequence[int], status: socket.socket) -> dict[str, object]:
+    """Fork the process of the program, and return in it. The one forked from tells its number, and how it ended."""
+    asked = status.makefile("r")
+    request: dict[str, object] = json.loads(asked.readline())
+    pid = os.fork()
+    if pid == 0:
+        for own, given in enumerate(streams):
+            os.dup2(given, own)
+        for given in streams:
+            os.close(given)
+        begin = asked.readline()
+        asked.close()
+        status.close()
+        if not begin:
+            os._exit(1)
+        return request
+    with suppress(OSError):
+        status.sendall(f"{pid}\n".encode())
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(OSError):
+        status.sendall(f"{code}\n".encode())
+    os._exit(0)
+
+
+def main() -> None:
+    given = json.loads(sys.argv[1])
+    del sys.path[0]  # the folder of this file
+    program = Program(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    _warm_up(program)
+    gc.collect()
+    gc.freeze()
+    *streams, status = _next_run(socket.socket(fileno=sys.stdin.fileno()))
+    request = _become_program(streams, socket.socket(fileno=status))
+    os.chdir(str(request["folder"]))
+    os.environ.clear()
+    os.environ.update(request["environment"])  # pyright: ignore
+    sys.argv[:] = [program.module, *request["arguments"]]  # pyright: ignore
+    if program.function:
+        sys.path.insert(0, str(Path(sys.executable).parent))
+        sys.exit(getattr(import_module(program.module), program.function)())
+    sys.path.insert(0, str(Path.cwd()))
+    runpy.run_module(program.module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
