@@ -9,6 +9,8 @@ import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import shared
+
 # Invariants are judged by their outcome: on a busy machine an example may take any time. What Hypothesis itself chooses
 # where CI is set stays: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,9 +21,21 @@ settings.load_profile("any time")
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     if not entry_points(group="trainium_local.plugins"):
         raise pytest.UsageError("this environment is older than pyproject.toml: run `make setup`")
+    if not _is_worker(config):
+        shared.begin()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not _is_worker(config):
+        shared.end()
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this is a process that pytest-xdist has started."""
+    return hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="module", autouse=True)

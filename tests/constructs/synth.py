@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from aws_cdk import App, Environment, Stack
 
 from stacks.trn_cluster_stack import TrnClusterStack
+from tests.shared import made_once
 from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 
@@ -93,7 +94,19 @@ def a_plan(**settings: Any) -> Plan:
 @cache
 def cluster_template(**settings: Any) -> Template:
     """The template of TrnClusterStack for `a_plan`, synthesised once for each set of settings."""
-    return plan_template(a_plan(**settings))
+    return template_of(TrnClusterStack, STACK_NAME, settings)
+
+
+def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping[str, Any]) -> Template:
+    """The template of a stack of a kind for `a_plan` with these settings, synthesised once in a run of pytest."""
+
+    def make(folder: Path) -> None:
+        app = App(context=feature_flags(), outdir=str(folder))
+        kind(app, construct_id, plan=a_plan(**settings))
+        app.synth()
+
+    (file,) = made_once(f"{construct_id} {sorted(settings.items())}", make).glob("*.template.json")
+    return Template(file)
 
 
 def plan_template(plan: Plan) -> Template:

@@ -5,7 +5,7 @@ from typing import Any
 
 from stacks.hyperpod_stack import HyperPodStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
-from tests.constructs.synth import Template, a_plan, new_app, synthesize
+from tests.constructs.synth import Template, template_of
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.sagemaker import SAGEMAKER
 
@@ -17,10 +17,10 @@ TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 @cache
 def training_template(**settings: Any) -> Template:
     """The template of SageMakerTrainingStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(SageMakerTrainingStack(new_app(), SAGEMAKER.construct_id, plan=a_plan(**settings)))
+    return template_of(SageMakerTrainingStack, SAGEMAKER.construct_id, settings)
 
 
 @cache
 def hyperpod_template(**settings: Any) -> Template:
     """The template of HyperPodStack for `a_plan`, synthesised once for each set of settings."""
-    return synthesize(HyperPodStack(new_app(), HYPERPOD.construct_id, plan=a_plan(**settings)))
+    return template_of(HyperPodStack, HYPERPOD.construct_id, settings)

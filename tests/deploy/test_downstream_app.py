@@ -1,7 +1,6 @@
 """An app of somebody else's, made with the wheel alone, deploys as ours does."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,10 +25,8 @@ def downstream(
     account: Account,
     before: Inventory,
     wheel_environment: WheelEnvironment,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Template]:
-    folder: Path = synthesize_downstream_app(wheel_environment, tmp_path_factory.mktemp("downstream"))
-    template = Template(folder / f"{STACK}.template.json")
+    template = Template(synthesize_downstream_app(wheel_environment) / f"{STACK}.template.json")
     account.cdk_deploy(template, STACK)
     yield template
     account.cdk_destroy(template, STACK)

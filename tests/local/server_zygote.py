@@ -22,6 +22,7 @@ from trainium_local import __main__ as program
 from trainium_local import lifecycle, server, services
 from trainium_local.environment import ACCOUNT_ID, Connection
 from trainium_local.server import Settings
+from trainium_local.services import lambda_starter
 
 START_SECONDS = 60.0
 IMPORTED_BY_A_START = (
@@ -37,18 +38,26 @@ IMPORTED_BY_A_START = (
 TABLES_OF_REPLACEMENTS = ("trainium_local.services", "trainium_local_plugin")
 USED_BY_A_CLUSTER = (
     "autoscaling",
+    "budgets",
     "cloudformation",
     "cloudwatch",
     "ec2",
+    "ecr",
+    "efs",
     "events",
+    "fsx",
     "iam",
     "lambda",
     "logs",
+    "resourcegroupstaggingapi",
     "s3",
+    "sagemaker",
     "scheduler",
     "service-quotas",
     "sns",
+    "sqs",
     "ssm",
+    "stepfunctions",
     "sts",
 )
 
@@ -100,13 +109,16 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _load_what_is_read_at_first_use() -> None:
+    from moto.backends import get_backend
     from moto.core import utils
-    from moto.iam import iam_backends
 
     server.share_loader()
     for service in USED_BY_A_CLUSTER:
         utils.get_service_model(service)
-    _ = iam_backends[ACCOUNT_ID]["aws"]  # with AWS's managed policies
+        backends = get_backend(service)[ACCOUNT_ID]  # with all regions that the service is in
+        if service == "iam":
+            _ = backends["aws"]  # with AWS's managed policies
+    lambda_starter.start_zygote()
 
 
 def _serve(request: dict[str, Any]) -> None:

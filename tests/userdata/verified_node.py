@@ -169,7 +169,7 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
         for path, text in (modules or {}).items():
             self.write(str((folder / "modules" / path).relative_to(self.root)), text)
         python = folder / "bin/python"
-        given = f"PYTHONPATH={folder}/modules exec {sys.executable}" if modules else "exec true"
+        given = f"PYTHONPATH={folder}/modules exec {sys.executable} -S" if modules else "exec true"
         answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done\n"
         answers += "for ((core = 0; core < CORES; core++)); do echo 'TRN-MEMORY \"\"'; done; exit 0\n"
         answer = "" if modules else answers

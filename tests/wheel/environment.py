@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.constructs.synth import ROOT
+from tests.shared import made_once
 
 DOWNSTREAM_APP = Path(__file__).parent / "downstream_app" / "app.py"
 
@@ -45,8 +46,17 @@ def build_wheel(folder: Path, project: Path = ROOT) -> Path:
     return wheel
 
 
-def install_wheel(folder: Path) -> WheelEnvironment:
-    """Build the wheel, and install it into a new environment that borrows the packages it needs from this one."""
+def install_wheel() -> WheelEnvironment:
+    """Build the wheel, and install it into a new environment that borrows the packages it needs from this one.
+
+    Once in a run of pytest.
+    """
+    folder = made_once("wheel environment", _install_wheel)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return WheelEnvironment(wheel=wheel, python=folder / "venv" / "bin" / "python")
+
+
+def _install_wheel(folder: Path) -> None:
     wheel = build_wheel(folder / "dist")
     environment = folder / "venv"
     venv.create(environment, symlinks=True)
@@ -56,12 +66,14 @@ def install_wheel(folder: Path) -> WheelEnvironment:
     (site_packages,) = environment.glob("lib/python*/site-packages")
     # A folder named in a .pth file is searched, but the .pth files in it, such as that of an editable install, are not.
     (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return WheelEnvironment(wheel=wheel, python=python)
 
 
-def synthesize_downstream_app(environment: WheelEnvironment, folder: Path) -> Path:
-    """Synthesise downstream_app/ with the wheel alone. Returns the cloud assembly, which the CDK CLI deploys."""
-    app = folder / "app.py"
-    app.write_text(DOWNSTREAM_APP.read_text())
-    environment.run(environment.python, app, folder=folder)
-    return folder / "cdk.out"
+def synthesize_downstream_app(environment: WheelEnvironment) -> Path:
+    """Synthesise downstream_app/ with the wheel alone, once in a run of pytest. Returns the cloud assembly."""
+
+    def make(folder: Path) -> None:
+        app = folder / "app.py"
+        app.write_text(DOWNSTREAM_APP.read_text())
+        environment.run(environment.python, app, folder=folder)
+
+    return made_once("downstream app", make) / "cdk.out"

@@ -28,9 +28,8 @@ def content(wheel_environment: WheelEnvironment) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def downstream(wheel_environment: WheelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Template:
-    assembly = synthesize_downstream_app(wheel_environment, tmp_path_factory.mktemp("downstream"))
-    return Template(assembly / "Training.template.json")
+def downstream(wheel_environment: WheelEnvironment) -> Template:
+    return Template(synthesize_downstream_app(wheel_environment) / "Training.template.json")
 
 
 def test_the_wheel_holds_its_packages_and_nothing_else(content: set[str]) -> None:

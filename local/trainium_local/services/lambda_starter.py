@@ -63,11 +63,12 @@ def _ask(*files: int) -> None:
             with suppress(OSError):  # of one that has ended
                 socket.send_fds(_zygote[0][1], [b"."], files)
                 return
-        _zygote[:] = [_start()]
+        start_zygote()
         socket.send_fds(_zygote[0][1], [b"."], files)
 
 
-def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+def start_zygote() -> None:
+    """Start it before the first function does."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -78,4 +79,4 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
             env=passed_on() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )
-    return process, ours
+    _zygote[:] = [(process, ours)]

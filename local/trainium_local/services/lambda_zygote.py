@@ -37,6 +37,7 @@ def warm_up() -> None:
     nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
     for service in OFTEN_CALLED:
         nobody.client(service)
+        loader.load_service_model(service, "paginators-1")
 
 
 def next_invocation(requests: socket.socket) -> list[int]:

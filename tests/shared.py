@@ -1,0 +1,37 @@
+"""What one run of pytest makes once for all of its workers, in a folder that ends with the run."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+VARIABLE = "TRN_TESTS_SHARED"
+
+
+def begin() -> None:
+    """Make the folder; workers that are started from now on find it."""
+    os.environ[VARIABLE] = tempfile.mkdtemp(prefix="trn-tests-")
+
+
+def end() -> None:
+    shutil.rmtree(os.environ.pop(VARIABLE), ignore_errors=True)
+
+
+def made_once(name: str, make: Callable[[Path], object]) -> Path:
+    """The folder that `make` has filled, in this process or in another worker of the same run.
+
+    name: says all that decides what is made.
+    """
+    folder = Path(os.environ[VARIABLE]) / hashlib.sha256(name.encode()).hexdigest()
+    complete = folder.with_suffix(".complete")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            complete.touch()
+    return folder
