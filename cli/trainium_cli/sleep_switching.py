@@ -23,6 +23,7 @@ from trainium_core.sleep.aws_account import AwsSleepControl
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent
 from trainium_core.stacks.following import follow
+from trainium_core.teardown.before_stacks import EmptyGroups
 from trainium_core.teardown.notice import GiveNotice
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
@@ -50,10 +51,11 @@ def switch(
     try:
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
             state = account.sleep_state(stack)
-        _refuse(plan, stack, state)
+        there = state is not None and _has_nodes(account, state.groups)
+        _refuse(plan, stack, state, nodes_can_end=asleep and there)
         assert state is not None
-        if state.asleep == asleep:
-            _end(ExitCode.OK, f"{plan.cluster_name} is {'asleep' if asleep else 'awake'} already.")
+        if state.asleep == asleep and not (asleep and there):
+            _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
         _say_what(plan, asleep=asleep)
@@ -61,26 +63,42 @@ def switch(
             _end(ExitCode.NOT_READY, "Nothing was changed.")
         if asleep:
             _give_notice(account, plan, stack, state.groups, grace)
-        _update(account, plan, stack, asleep=asleep)
+        if state.status not in _STEADY or state.asleep == asleep:
+            _end_nodes(account, plan, stack, state)
+        _update(account, plan, stack, state, asleep=asleep)
     except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
     except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
 
 
-def _refuse(plan: Plan, stack: str, state: SleepState | None) -> None:
-    """End the command for a stack that cannot be updated now, or not at all."""
+def _has_nodes(account: SleepAccount, groups: Sequence[str]) -> bool:
+    """Whether there are nodes, or are to be."""
+    return any(group.wanted or sum(group.instances.values()) for group in account.node_groups(groups))
+
+
+def _refuse(plan: Plan, stack: str, state: SleepState | None, *, nodes_can_end: bool) -> None:
+    """End the command for a stack that cannot be updated now, or not at all, and has no nodes that can be ended."""
     message = None
     if state is None:
         message = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
     elif state.cluster != plan.cluster_name:
         message = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
+    elif nodes_can_end:
+        return
     elif state.asleep is None:
         message = f"{stack} was deployed by an older version and knows no sleep: run `trn deploy` once."
     elif state.status not in _STEADY:
         message = f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`."
     if message is not None:
         _end(ExitCode.NOT_READY, message)
+
+
+def _end_already(plan: Plan, *, asleep: bool, without_nodes: bool) -> NoReturn:
+    if not asleep and without_nodes:
+        message = f"{plan.cluster_name} is awake, and has no nodes: `trn sleep` and then `trn wake` brings them back."
+        _end(ExitCode.NOT_READY, message)
+    _end(ExitCode.OK, f"{plan.cluster_name} is {'asleep' if asleep else 'awake'} already.")
 
 
 def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
@@ -124,11 +142,34 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
         _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are told so.")
 
 
-def _update(account: SleepAccount, plan: Plan, stack: str, *, asleep: bool) -> NoReturn:
+def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, because: str = "") -> NoReturn:
+    """End the nodes by Auto Scaling alone, of a stack that is not, or cannot be, updated; ends the command."""
+    with ProgressReporter() as reporter:
+
+        def on_progress(step: str, progress: Progress) -> None:
+            reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
+
+        outcome = end(EmptyGroups(account, state.groups, for_good=False), on_progress, time.sleep)
+    _forget_notice(account, stack)
+    if outcome.state != "done":
+        _end(ExitCode.NOT_READY, f"The nodes of {plan.cluster_name} have not all ended: {outcome.message}.")
+    if state.asleep and state.status in _STEADY:
+        _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
+    why = because or f"{stack} is in {state.status}"
+    message = f"The nodes of {plan.cluster_name} have ended. The rest of it is awake, and paid ways out of its network"
+    _end(ExitCode.NOT_READY, f"{message} are billed: {why}. Run `trn sleep` again once the stack can be updated.")
+
+
+def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, asleep: bool) -> NoReturn:
     before = account.last_event(stack)
     if not asleep:
         _forget_notice(account, stack)
-    account.set_asleep(stack, asleep=asleep)
+    try:
+        account.set_asleep(stack, asleep=asleep)
+    except RequestRefusedError as error:
+        if asleep:
+            _end_nodes(account, plan, stack, state, because=str(error))
+        raise
     try:
         events = _followed(account, stack, before)
     except KeyboardInterrupt:
@@ -145,7 +186,9 @@ def _update(account: SleepAccount, plan: Plan, stack: str, *, asleep: bool) -> N
         _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")
     reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
     message = f"{reasons}\nState: {failure.state}.\nNext:  {failure.advice}."
-    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be {'put to sleep' if asleep else 'woken'}:\n{message}")
+    if asleep:
+        _end_nodes(account, plan, stack, state, because=f"it could not be put to sleep:\n{message}\n")
+    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be woken:\n{message}")
 
 
 def _forget_notice(account: SleepAccount, stack: str) -> None:

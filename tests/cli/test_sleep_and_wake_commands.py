@@ -36,13 +36,16 @@ class FakeSleepAccount:
     reported: str | None = "2 of 2 nodes proven"
     orders: list[bool] = field(default_factory=list[bool])
     running: int = 0
+    emptied: list[str] = field(default_factory=list[str])
     board: list[Notice] = field(default_factory=list[Notice])
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         return [NodeGroup(name=name, wanted=self.running, instances={"running": self.running}) for name in names]
 
-    def empty_group(self, name: str, *, for_good: bool) -> None:  # noqa: ARG002
-        raise AssertionError(f"CloudFormation empties {name}")
+    def empty_group(self, name: str, *, for_good: bool) -> None:
+        assert not for_good, name
+        self.emptied.append(name)
+        self.running = 0
 
     def notices(self, stack: str) -> Sequence[Notice]:  # noqa: ARG002
         return self.board
@@ -171,8 +174,8 @@ def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest
     assert "trn quota request" in ended.stderr
 
 
-def test_a_refused_update_changes_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = run(monkeypatch, "sleep", FakeSleepAccount(refusal="not allowed"), "--yes")
+def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal="not allowed"), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
@@ -223,3 +226,42 @@ def test_what_an_interrupted_sleep_told_the_nodes_is_not_left_for_those_that_wak
     account = FakeSleepAccount(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])
     run(monkeypatch, "wake", account, "--yes")
     assert account.board == []
+
+
+@pytest.mark.parametrize(
+    "status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"]
+)
+def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+    account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied, account.orders) == (ExitCode.NOT_READY, ["nodes"], [])
+    assert "The nodes of trn-pilot have ended." in answer.stderr
+    assert f"TrnClusterStack is in {status}" in answer.stderr
+
+
+def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as when the image's parameter is gone, which CloudFormation resolves at every update."""
+    account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
+    assert "Unable to fetch parameters [/image]" in answer.stderr
+
+
+def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = [event("UPDATE_FAILED", "the route is in use", of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
+    account = FakeSleepAccount(state=AWAKE, running=2, course=[failed])
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
+    assert "the route is in use" in answer.stderr
+
+
+def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied, account.orders) == (ExitCode.OK, ["nodes"], [])
+
+
+def test_a_cluster_that_is_awake_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = run(monkeypatch, "wake", FakeSleepAccount(state=AWAKE), "--yes")
+    assert answer.exit_code == ExitCode.NOT_READY
+    assert "`trn sleep` and then `trn wake` brings them back" in answer.stderr

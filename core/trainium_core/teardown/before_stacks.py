@@ -1,6 +1,7 @@
 """Steps that make the deletion of the stacks short and sure: nothing runs any more, and nothing is in the buckets."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trainium_core.nodes.groups import NodeGroups
@@ -40,21 +41,25 @@ class StopWorkloads:
 
 @dataclass
 class EmptyGroups:
-    """Sets the groups to 0 and waits until EC2 has terminated every instance: a placement group goes no earlier."""
+    """Sets the groups to 0 and waits until EC2 has terminated every instance: a placement group goes no earlier.
+
+    for_good: a group that somebody sets up again meanwhile is kept from having instances.
+    """
 
     account: NodeGroups
-    scope: Scope
+    groups: Sequence[str]
+    for_good: bool = True
     name: str = "nodes"
     idle: int = field(default=0, init=False)
     seen_at_0: set[str] = field(default_factory=set[str], init=False)
 
     def advance(self) -> Progress:
-        groups = self.account.node_groups(self.scope.groups)
+        groups = self.account.node_groups(self.groups)
         for group in groups:
             if group.wanted:
                 # Whatever set it up again, such as the clock of a Capacity Block, would do so again and again. Not at
                 # once for good: whoever interrupts this may want the nodes back.
-                self.account.empty_group(group.name, for_good=group.name in self.seen_at_0)
+                self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
             else:
                 self.seen_at_0.add(group.name)
         states = sum((Counter(group.instances) for group in groups), Counter[str]())

@@ -63,7 +63,7 @@ def take_down(
     except KeyboardInterrupt:
         notice.withdraw()
         raise
-    helps += [ended(step) for step in (EmptyGroups(account, scope), *clearing)]
+    helps += [ended(step) for step in (EmptyGroups(account, scope.groups), *clearing)]
     stacks = ended(DeleteStacks(account, scope, clearing))
     gone = stacks.state == "done"
     if gone:
