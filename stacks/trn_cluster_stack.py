@@ -36,4 +36,6 @@ class TrnClusterStack(Stack):
             topic = cluster.fleet.pilot.topic.topic_arn
             CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
         add_end(self, plan)
+        launched = cluster.fleet.version.summary
+        CfnOutput(self, "LaunchTemplate", description="What the nodes are launched from", value=launched)
         CfnOutput(self, FLEET_OUTPUT, description="What the nodes reported", value=cluster.fleet.gate.summary)

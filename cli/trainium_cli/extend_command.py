@@ -13,14 +13,12 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
-from trainium_core.engines.ec2 import EC2
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.pilot_extension import extended_end
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.settings.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
@@ -50,8 +48,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     """Let the pilot end later, and say the price.
 
     DURATION is such as 8h, 2d or 1w. It counts from the end that is set, or from now if that has passed. Shows the new
-    end and what the time costs, asks, writes trn:ends into cdk.json and deploys it. Nodes that run keep their image,
-    and so are not replaced.
+    end and what the time costs, asks, writes trn:ends into cdk.json and deploys it. That replaces no node.
 
     Exit code 0: extended and deployed. 1: not. 3: could not tell.
     """
@@ -67,20 +64,14 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
             names = [plan.stack_names[key] for key in _ENGINES_THAT_END]
             asked = {name: account.deployed_stack(name) for name in names}
             stacks = {name: stack for name, stack in asked.items() if stack is not None}
-            kept = _kept_image(plan, stacks, account)
             estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
-    after = with_settings(before, {"ends": new, **kept})
+    after = with_settings(before, {"ends": new})
     click.echo(_proposal(plan, new, estimated, stacks))
-    if kept:
-        click.echo(
-            f"{kept['ami_parameter']} names another image since, and a deployment would replace the nodes: so theirs "
-            "is pinned. `trn image pin` moves on to the new one.\n"
-        )
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
     if not yes and not click.confirm(f"\nWrite this to {cdk_json}, and deploy it?"):
@@ -96,15 +87,6 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         now = _ends_now(plan.pilot.ends, stacks)
         click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
     raise click.exceptions.Exit(code)
-
-
-def _kept_image(plan: Plan, stacks: Mapping[str, DeployedStack], account: Account) -> dict[str, str]:
-    """Settings that pin the image of the nodes, where a deployment would take another one and replace them."""
-    cluster = stacks.get(plan.stack_names[EC2.key])
-    used = cluster.resolved.get(plan.ami) if cluster else None
-    if used is None or account.parameter(plan.ami) == used:
-        return {}
-    return {"ami": used, "ami_parameter": plan.ami}
 
 
 def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:

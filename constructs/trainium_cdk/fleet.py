@@ -1,16 +1,11 @@
 """The nodes of a plan."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aws_cdk import (
-    Aws,
-    CfnAutoScalingRollingUpdate,
-    CfnAutoScalingScheduledAction,
-    CfnUpdatePolicy,
-    Stack,
-)
+from aws_cdk import CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -21,6 +16,7 @@ from trainium_cdk.compile_cache import CompileCache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import NeuronLaunchTemplate
+from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
@@ -30,6 +26,7 @@ from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.quota_gate import QuotaGate
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_userdata import NodeLocations, node_script, node_user_data
 
@@ -49,8 +46,8 @@ class NeuronFleet(Construct):
     """An Auto Scaling group of exactly the nodes of a plan, in one subnet, connected by EFA where the type has it.
 
     The deployment ends when every node has proved that it is what the catalogue says, and has reached all others.
-    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `records`, `keeper`, `gate` and `pilot`
-    (None if the plan has no end or budget) the constructs that look after the nodes.
+    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `version`, `records`, `keeper`, `gate`
+    and `pilot` (None if the plan has no end or budget) the constructs that look after the nodes.
     """
 
     def __init__(
@@ -88,25 +85,45 @@ class NeuronFleet(Construct):
         )
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, cache)
+        script = self._node_script(plan)
         places = NodeLocations(
             region=stack.region,
             cache_url=cache.url,
             report_url=records.url,
-            node_script_url=self._node_script_url(plan),
+            node_script_url=script.s3_object_url,
         )
         for file_system in file_systems:
             file_system.allow(self.security_group)
             places = file_system.added_to(places)
-        self.launch_template = NeuronLaunchTemplate(
+        profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
+        groups = [self.security_group, *security_groups]
+        placement_group = self._placement_group_name(plan)
+        made = NeuronLaunchTemplate(
             self,
             "LaunchTemplate",
             plan=plan,
-            security_groups=[self.security_group, *security_groups],
-            instance_profile=iam.InstanceProfile(self, "InstanceProfile", role=self.role),
+            security_groups=groups,
+            instance_profile=profile,
             user_data=node_user_data(plan, places),
-            placement_group_name=self._placement_group_name(plan),
-        ).template
-        self.group = self._group(plan, subnet, sleep)
+            placement_group_name=placement_group,
+        )
+        self.launch_template = made.template
+        self.version = LaunchTemplateVersion(
+            self,
+            "LaunchTemplateVersion",
+            plan=plan,
+            template=made.template,
+            image_id=made.image_id,
+            node_script_arn=script.bucket.arn_for_objects(script.s3_object_key),
+            uses={
+                **{name: value for name, value in asdict(places).items() if value and name != "node_script_url"},
+                **{f"security_group_{number}": group.security_group_id for number, group in enumerate(groups)},
+                "instance_profile": profile.instance_profile_arn,
+                **({"placement_group": placement_group} if placement_group else {}),
+            },
+        )
+        self._let_nodes_fetch(self.version.node_script)
+        self.group = self._group(plan, subnet)
         # What a node needs at boot, and what must still be there while it goes.
         self.group.node.add_dependency(self.role, self.security_group, cache, records, *file_systems)
         if isinstance(vpc, ec2.Vpc):
@@ -134,7 +151,7 @@ class NeuronFleet(Construct):
             group_name=self.group.ref,
             cluster_name=plan.cluster_name,
             nodes=sleep.count(plan.nodes) if sleep else str(plan.nodes),
-            launch_template_version=self.launch_template.attr_latest_version_number,
+            launch_template_version=self.version.version,
             records=records,
             keeper=self.keeper,
             timeout_minutes=plan.node.timeout_minutes,
@@ -151,42 +168,43 @@ class NeuronFleet(Construct):
         self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
         return role
 
-    def _node_script_url(self, plan: Plan) -> str:
+    def _node_script(self, plan: Plan) -> Asset:
         """Where in S3 the nodes find what sets them up and verifies them: their user data have no room for it."""
         with TemporaryDirectory() as folder:
             file = Path(folder) / "node-script.sh"
             file.write_bytes(node_script(plan).encode())
-            asset = Asset(self, "NodeScript", path=str(file))
-        it = [asset.bucket.arn_for_objects(asset.s3_object_key)]
-        self.role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=it))
-        return asset.s3_object_url
+            return Asset(self, "NodeScript", path=str(file))
+
+    def _let_nodes_fetch(self, node_script_arn: str) -> None:
+        statement = iam.PolicyStatement(actions=["s3:GetObject"], resources=[node_script_arn])
+        self.role.add_to_principal_policy(statement)
 
     def _placement_group_name(self, plan: Plan) -> str | None:
         if plan.creates_placement_group:
             return ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster").attr_group_name
         return plan.network.placement_group
 
-    def _group(self, plan: Plan, subnet: ec2.ISubnet, sleep: SleepSwitch | None) -> autoscaling.CfnAutoScalingGroup:
-        nodes = str(plan.nodes)
+    def _group(self, plan: Plan, subnet: ec2.ISubnet) -> autoscaling.CfnAutoScalingGroup:
         group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
-            # The desired capacity alone says how many there are. A rolling update needs a maximum above 0.
+            # Bounds alone: the gate says how many nodes there are, and the clock of the pilot when there are none.
+            # CloudFormation begins with the minimum, and leaves the desired capacity alone later.
             min_size="0",
-            max_size=nodes,
-            desired_capacity=_desired(plan, sleep),
+            max_size=str(plan.nodes),
+            health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
             vpc_zone_identifier=[subnet.subnet_id],
             # A scale-out that fails is rolled back: what must go then is what it brought, and no node that is proven.
             termination_policies=["NewestInstance"],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
-                launch_template_id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
+                launch_template_id=self.launch_template.ref, version=self.version.version
             ),
         )
         justify(
             group, cdk_nag={"AS3": "gate and keeper watch every launch and replacement; a pilot has nobody on call"}
         )
-        # A changed launch template replaces the nodes. None are kept in service meanwhile: half a cluster trains
-        # nothing, and a reservation has no room for a second set.
+        # Another version of the launch template replaces the nodes. None are kept in service meanwhile: half a cluster
+        # trains nothing, and a reservation has no room for a second set.
         group.cfn_options.update_policy = CfnUpdatePolicy(
             auto_scaling_rolling_update=CfnAutoScalingRollingUpdate(
                 min_instances_in_service=0,
@@ -199,16 +217,5 @@ class NeuronFleet(Construct):
                     "ScheduledActions",
                 ],
             ),
-            # Or each change of the group would bring back, for minutes, the nodes that the clock has turned off.
-            auto_scaling_scheduled_action=CfnAutoScalingScheduledAction(ignore_unmodified_group_size_properties=True)
-            if plan.ends_by_itself
-            else None,
         )
         return group
-
-
-def _desired(plan: Plan, sleep: SleepSwitch | None) -> str | None:
-    if plan.capacity == "capacity-block":
-        # The clock's affair: before the block begins nothing could be launched.
-        return sleep.when_awake(Aws.NO_VALUE, "0") if sleep else None
-    return sleep.count(plan.nodes) if sleep else str(plan.nodes)

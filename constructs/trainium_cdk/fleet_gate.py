@@ -5,6 +5,7 @@ import json
 from aws_cdk import CustomResource, Duration
 from constructs import Construct
 
+from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
@@ -13,12 +14,13 @@ from trainium_cdk.pilot_clock import PilotClock
 
 
 class FleetGate(Construct):
-    """Waits at every deployment until each node of an Auto Scaling group is proven and has reached all others.
+    """Sets the size of an Auto Scaling group, and waits until each of its nodes is proven and has reached all others.
 
+    So nodes come after all that they need and all that looks after them, and are gone before any of it is deleted.
     A failed node that the keeper replaces is waited for. Fails the deployment with the sentence of one that is not
-    replaced, with the launch failure that will not mend, or after the time-out. Not a wait condition: that cannot be
-    updated when the number of nodes changes. Not SignalResource: that carries no reason, and needs a paid endpoint in
-    a closed network.
+    replaced, with the launch failure that will not mend, or after the time-out; a rollback never. Not a wait condition:
+    that cannot be updated when the number of nodes changes. Not SignalResource: that carries no reason, and needs a
+    paid endpoint in a closed network.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class FleetGate(Construct):
     ) -> None:
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have.
-        launch_template_version: what the instances are launched from; a new one means new instances to wait for.
+        launch_template_version: version that the instances are of; a new one means new instances to wait for.
         records: where the nodes report to.
         keeper: who replaces failed nodes and tells the others who is there.
         cluster_name: what the instances are tagged with, as trn:cluster.
@@ -46,10 +48,11 @@ class FleetGate(Construct):
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_gate", timeout_minutes=15)
-        function.allow(
-            actions=["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"], resources=["*"]
-        )
+        looks = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
+        function.allow(actions=[*(f"autoscaling:{look}" for look in looks), "ec2:DescribeInstances"], resources=["*"])
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
+        function.allow_asking_for_rollbacks()
         records.grant_read(function)
         allow_on_nodes(function, actions=["ec2:GetConsoleOutput"], cluster_name=cluster_name)
         called = [keeper.arn, *([clock.arn] if clock else [])]

@@ -1,7 +1,11 @@
-"""The ARN of an Auto Scaling group, as policies name it."""
+"""What functions may do to an Auto Scaling group, and its ARN as policies name it."""
 
 from aws_cdk import Stack
 from constructs import Construct
+
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify_wildcard
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 def group_arn(scope: Construct, name: str) -> str:
@@ -11,3 +15,11 @@ def group_arn(scope: Construct, name: str) -> str:
         f"arn:{stack.partition}:autoscaling:{stack.region}:{stack.account}:"
         f"autoScalingGroup:*:autoScalingGroupName/{name}"
     )
+
+
+def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: str) -> None:
+    """Allow a function to say how many nodes a cluster's group has, between none and the group's maximum."""
+    group = group_arn(function, group_name)
+    of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
+    function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
+    justify_wildcard(function, group, "one group by its name; the rest of its ARN is known to nobody before")

@@ -86,6 +86,10 @@ class HandlerFunction(Construct):
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
 
+    def allow_asking_for_rollbacks(self) -> None:
+        """Allow the function to ask whether its stack is being rolled back."""
+        self.allow(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(self).stack_id])
+
     def allow_calling_itself(self) -> None:
         """Allow the function to invoke itself, so that it can wait longer than one invocation lasts."""
         # A policy of its own: the function depends on the first one, so that one cannot name the function.

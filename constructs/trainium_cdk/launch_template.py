@@ -15,7 +15,7 @@ Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
 
 
 class NeuronLaunchTemplate(Construct):
-    """A launch template for the nodes of a plan. `template` is the CDK object.
+    """A launch template for the nodes of a plan. `template` is the CDK object, `image_id` what it boots.
 
     An L1 resource: the L2 knows neither network cards nor Capacity Blocks.
     """
@@ -42,12 +42,13 @@ class NeuronLaunchTemplate(Construct):
         tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-node"}
         groups = [group.security_group_id for group in security_groups]
         interfaces = network_interfaces(plan)
+        self.image_id = _image_id(self, plan)
         self.template = ec2.CfnLaunchTemplate(
             self,
             "Resource",
             launch_template_data=Data(
                 instance_type=plan.instance_type,
-                image_id=_image_id(self, plan),
+                image_id=self.image_id,
                 iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
                     arn=instance_profile.instance_profile_arn
                 ),

@@ -9,7 +9,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from trainium_cdk.group_arn import group_arn
+from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper
@@ -18,7 +18,7 @@ from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_runtime.naming import CLUSTER_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
+from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 
 class PilotClock(Construct):
@@ -102,10 +102,7 @@ class PilotClock(Construct):
         self._function.allow(actions=looks, resources=["*"])
         without_resources = "these read-only actions know no resources (Service Authorization Reference)"
         justify_wildcard(self._function, "*", without_resources)
-        group = group_arn(self, group_name)
-        of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
-        self._function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
-        justify_wildcard(self, group, "one group by its name; the rest of its ARN is known to nobody before")
+        allow_resizing(self._function, group_name=group_name, cluster_name=cluster_name)
 
     def _schedule(self) -> None:
         stack = Stack.of(self)
@@ -133,6 +130,9 @@ class PilotClock(Construct):
                 ),
             ),
         )
+        # Scheduler assumes the role when the schedule is made, and refuses one that IAM has made only just now
+        # (github.com/aws/aws-sdk-js-v3, issue 6494): its policy comes in between.
+        schedule.node.add_dependency(role)
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 

@@ -38,6 +38,7 @@ class QuotaGate(Construct):
             return
         function = HandlerFunction(self, "Asker", handler="quota_gate", timeout_minutes=_ASKING_MINUTES)
         function.allow(actions=_ACTIONS, resources=["*"])
+        function.allow_asking_for_rollbacks()
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         gate = CustomResource(
             self,

@@ -18,23 +18,20 @@ from trainium_core.prices.price import Price, PricedItem
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.errors import UnavailableError
 
-PARAMETER, OLD, NEW = "/my/image", "ami-0123456789abcdef0", "ami-0fedcba9876543210"
+PARAMETER = "/my/image"
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "ends": "2099-01-01T00:00Z", "ami": PARAMETER}
 
 
-def deployed_stack(*, created: datetime = CREATED, resolved: Mapping[str, str] | None = None) -> DeployedStack:
-    return DeployedStack(stack_id="id", status="CREATE_COMPLETE", created=created, resolved=resolved or {})
+def deployed_stack(*, created: datetime = CREATED) -> DeployedStack:
+    return DeployedStack(stack_id="id", status="CREATE_COMPLETE", created=created)
 
 
 @dataclass
 class FakeStacks:
-    """`image`: what the parameter says now. `deployed`: the stacks that were deployed; `ended`: how that went."""
+    """`deployed`: the stacks that were deployed; `ended`: how that went."""
 
-    stacks: Mapping[str, DeployedStack] = field(
-        default_factory=lambda: {"TrnClusterStack": deployed_stack(resolved={PARAMETER: OLD})}
-    )
-    image: str = OLD
+    stacks: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
     unavailable: bool = False
     ended: ExitCode = ExitCode.OK
     deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
@@ -46,10 +43,6 @@ class FakeStacks:
 
     def price(self, item: PricedItem) -> Price:
         raise UnavailableError(f"no price of {item.product}")
-
-    def parameter(self, name: str) -> str | None:
-        assert name == PARAMETER
-        return self.image
 
     def deploy(self, plan: Plan, engines: Sequence[str], **_: object) -> ExitCode:
         self.deployed.append([plan.stack_names[engine] for engine in engines])
@@ -77,16 +70,8 @@ def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, t
     assert written(tmp_path)["trn:ami"] == PARAMETER
 
 
-def test_nodes_keep_their_image_when_the_parameter_has_moved_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ended = extend(monkeypatch, tmp_path, FakeStacks(image=NEW))
-    assert (written(tmp_path)["trn:ami"], written(tmp_path)["trn:ami_parameter"]) == (OLD, PARAMETER)
-    assert f"{PARAMETER} names another image since" in ended.stdout
-
-
 def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    account = FakeStacks(stacks={"HyperPodStack": deployed_stack()}, image=NEW)
+    account = FakeStacks(stacks={"HyperPodStack": deployed_stack()})
     ended = extend(monkeypatch, tmp_path, account)
     assert account.deployed == [["HyperPodStack"]]
     assert written(tmp_path)["trn:ami"] == PARAMETER

@@ -13,6 +13,7 @@ from tests.constructs.synth import (
     Json,
     Template,
     a_plan,
+    as_list,
     as_text,
     cluster_template,
     granted,
@@ -21,6 +22,7 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import CompileCache, NeuronFleet
+from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
@@ -51,14 +53,23 @@ def group(**settings: Any) -> Json:
     return fleet(**settings).properties(GROUP)
 
 
+def offered(**settings: Any) -> Json:
+    """What decides about the version that nodes are launched from."""
+    properties = fleet(**settings).properties(RESOURCE_TYPE)
+    return {name: properties[name] for name in (*REPLACING, "ImageSetting")}
+
+
 @pytest.mark.parametrize("nodes", [1, 2, 1000])
-def test_the_group_has_exactly_the_nodes_asked_for(nodes: int) -> None:
-    properties = group(nodes=nodes, secondary_interface_type="efa-only")
-    assert (properties["MinSize"], properties["MaxSize"], properties["DesiredCapacity"]) == (
-        "0",
-        str(nodes),
-        str(nodes),
-    )
+def test_the_group_has_bounds_and_the_gate_gives_it_its_size(nodes: int) -> None:
+    template = fleet(nodes=nodes, secondary_interface_type="efa-only")
+    properties = template.properties(GROUP)
+    assert (properties["MinSize"], properties["MaxSize"]) == ("0", str(nodes))
+    assert "DesiredCapacity" not in properties
+    assert template.properties("Custom::TrnFleetGate")["Nodes"] == str(nodes)
+
+
+def test_a_host_that_boots_slowly_is_not_replaced_for_its_status_checks() -> None:
+    assert int(group()["HealthCheckGracePeriod"]) == 30 * 60
 
 
 def test_the_newest_nodes_go_first_so_that_a_rollback_keeps_the_proven_ones() -> None:
@@ -70,12 +81,56 @@ def test_nodes_go_into_the_subnet_given() -> None:
     assert "PrivateSubnet1" in subnet["Ref"]
 
 
-def test_nodes_are_launched_from_the_latest_version_of_the_template() -> None:
-    name = fleet().logical_id("AWS::EC2::LaunchTemplate")
+def test_nodes_are_launched_from_the_version_that_is_chosen_for_them() -> None:
+    template = fleet()
+    chosen, name = template.logical_id(RESOURCE_TYPE), template.logical_id("AWS::EC2::LaunchTemplate")
     assert group()["LaunchTemplate"] == {
         "LaunchTemplateId": {"Ref": name},
-        "Version": {"Fn::GetAtt": [name, "LatestVersionNumber"]},
+        "Version": {"Fn::GetAtt": [chosen, "Version"]},
     }
+    assert template.properties(RESOURCE_TYPE)["LatestVersion"] == {"Fn::GetAtt": [name, "LatestVersionNumber"]}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"suppress_checks": ("efa-devices",)}, {"verification": "observe"}, {"node_recovery": False}],
+    ids=str,
+)
+def test_what_needs_no_other_nodes_offers_a_version_like_the_one_before(settings: dict[str, Any]) -> None:
+    assert offered(**settings) == offered()
+
+
+def test_a_tag_needs_no_other_nodes() -> None:
+    tagged = fleet.__wrapped__(tags={"team": "a"}).properties(RESOURCE_TYPE)
+    assert {name: tagged[name] for name in offered()} == offered()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"root_volume_gib": 600},
+        {"setup_script": "echo"},
+        {"node_generation": 2},
+        {"instance_type": "trn1n.32xlarge"},
+        {"capacity": "spot"},
+    ],
+    ids=str,
+)
+def test_what_needs_other_nodes_offers_another_version(settings: dict[str, Any]) -> None:
+    assert offered(**settings) != offered()
+
+
+def test_nodes_may_fetch_the_script_of_the_version_that_they_are_of() -> None:
+    template = fleet()
+    chosen = template.logical_id(RESOURCE_TYPE)
+    statements = [
+        statement
+        for name, policy in template.resources("AWS::IAM::Policy").items()
+        if name.startswith("FleetRole")
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+    assert {"Fn::GetAtt": [chosen, "NodeScript"]} in [one for s in statements for one in as_list(s["Resource"])]
+    assert as_text(template.properties(RESOURCE_TYPE)["NodeScript"]) == f"arn:aws:s3:::{script_asset(template)}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +204,7 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
         ("s3:GetObject", f"${{{records}.Arn}}/internode/*"),
         ("s3:PutObject", f"${{{records}.Arn}}/internode/*"),
         ("s3:ListBucket", f"${{{records}.Arn}}"),
-        ("s3:GetObject", f"arn:aws:s3:::{script_asset(template)}"),
+        ("s3:GetObject", f"${{{template.logical_id(RESOURCE_TYPE)}.NodeScript}}"),
     }
     (role,) = [role["Properties"] for name, role in template.resources("AWS::IAM::Role").items() if "Role" in name[:9]]
     assert not {"ManagedPolicyArns", "Policies"} & set(role)

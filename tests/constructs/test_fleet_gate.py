@@ -71,12 +71,18 @@ def test_watcher_and_keeper_may_do_all_they_need_before_the_gate_is_tried() -> N
     assert needed <= set(resource()["DependsOn"])
 
 
-def test_the_watcher_may_look_and_call_itself_and_the_keeper_and_no_more() -> None:
+def test_the_watcher_may_look_size_its_group_call_itself_and_the_keeper_and_no_more() -> None:
     bucket = gate().logical_id("AWS::S3::Bucket")
     (function,) = [name for name in gate().resources("AWS::Lambda::Function") if "Watcher" in name]
     assert granted(of_watcher(gate())) == {
         ("autoscaling:DescribeAutoScalingGroups", "*"),
         ("autoscaling:DescribeScalingActivities", "*"),
+        (
+            "autoscaling:SetDesiredCapacity",
+            "arn:aws:autoscaling:us-west-2:${AWS::AccountId}:autoScalingGroup:*:autoScalingGroupName/fleet",
+        ),
+        ("cloudformation:DescribeStacks", "${AWS::StackId}"),
+        ("ec2:DescribeInstances", "*"),
         ("s3:ListBucket", f"${{{bucket}.Arn}}"),
         ("s3:GetObject", f"${{{bucket}.Arn}}/nodes/*"),
         ("s3:GetObject", f"${{{bucket}.Arn}}/cluster.json"),

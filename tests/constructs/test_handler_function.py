@@ -12,7 +12,15 @@ from tests.constructs.synth import Template, as_text, new_stack, statements, syn
 from tests.layout.repository import files
 from trainium_cdk.handler_function import HandlerFunction
 
-HANDLERS = ("bucket_files", "empty_bucket", "fleet_gate", "node_keeper", "pilot_clock", "quota_gate")
+HANDLERS = (
+    "bucket_files",
+    "empty_bucket",
+    "fleet_gate",
+    "launch_template_version",
+    "node_keeper",
+    "pilot_clock",
+    "quota_gate",
+)
 
 
 @cache

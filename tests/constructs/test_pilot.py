@@ -106,15 +106,6 @@ def test_the_clock_may_call_the_keeper_of_the_nodes_and_nothing_else() -> None:
     assert as_text(statement["Resource"]) == f"${{{keeper}.Arn}}"
 
 
-def test_a_deployment_leaves_the_number_of_nodes_to_the_clock() -> None:
-    def policy(**settings: Any) -> Json:
-        (group,) = cluster_template(**settings).resources("AWS::AutoScaling::AutoScalingGroup").values()
-        return group["UpdatePolicy"]
-
-    assert policy(**ENDS)["AutoScalingScheduledAction"] == {"IgnoreUnmodifiedGroupSizeProperties": True}
-    assert "AutoScalingScheduledAction" not in policy()
-
-
 def test_only_a_plan_that_destroys_lets_the_clock_delete_and_then_its_own_stack_alone() -> None:
     assert "cloudformation:DeleteStack" not in allowed(**ENDS)
     (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
@@ -170,12 +161,6 @@ def test_the_clock_may_neither_change_a_stack_nor_hand_on_a_role(settings: dict[
         "sns:TagResource",
         "sns:UntagResource",
     }
-
-
-def test_a_group_in_a_capacity_block_is_sized_by_the_clock_alone() -> None:
-    group = cluster_template(**BLOCK).properties("AWS::AutoScaling::AutoScalingGroup")
-    assert group["DesiredCapacity"] == {"Fn::If": ["Awake", {"Ref": "AWS::NoValue"}, "0"]}
-    assert (group["MinSize"], group["MaxSize"]) == ("0", "2")
 
 
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)

@@ -37,10 +37,9 @@ def test_the_free_way_to_s3_stays() -> None:
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway"])
-@pytest.mark.parametrize("kind", [GROUP, GATE])
-def test_nodes_come_after_every_way_out(kind: str, egress: str) -> None:
+def test_nodes_come_after_every_way_out(egress: str) -> None:
     template = cluster_template(egress=egress)
-    assert only_awake(template).keys() <= template.before(template.logical_id(kind))
+    assert only_awake(template).keys() <= template.before(template.logical_id(GATE))
 
 
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
@@ -57,9 +56,8 @@ def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "none"])
-def test_group_and_gate_agree_on_the_nodes_awake_and_asleep(egress: str) -> None:
+def test_the_gate_knows_the_nodes_awake_and_asleep(egress: str) -> None:
     template = cluster_template(nodes=3, egress=egress)
-    assert counts(template.properties(GROUP), "DesiredCapacity") == ("3", "0")
     assert counts(template.properties(GATE), "Nodes") == ("3", "0")
 
 
@@ -83,7 +81,7 @@ def test_a_fleet_and_a_network_without_a_switch_are_always_awake() -> None:
     )
     template = synthesize(stack)
     assert "Conditions" not in template.json
-    assert template.properties(GROUP)["DesiredCapacity"] == "2"
+    assert template.properties(GATE)["Nodes"] == "2"
 
 
 def test_a_switch_alone_counts_without_waiting_for_anything() -> None:

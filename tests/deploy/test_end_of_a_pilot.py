@@ -173,22 +173,21 @@ def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
 def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Settings], Account]) -> None:
     account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
     clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
-    asked = {"InstanceType": "trn1.32xlarge", "InstanceCount": 2, "CapacityDurationHours": 24}
+    asked = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}
     offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
     offering = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]
     bought = ec2.purchase_capacity_block(CapacityBlockOfferingId=offering, InstancePlatform="Linux/UNIX")
     block = bought["CapacityReservation"]
     begins, ends, name = block["StartDate"], block["EndDate"], block["CapacityReservationId"]
     neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
-    pilot = a_pilot(
-        account,
-        clock,
-        region=account.aws.region,
-        ami=ec2.describe_images(Filters=neuron)["Images"][0]["ImageId"],
-        capacity="capacity-block",
-        reservation_id=name,
-        availability_zone_id=block["AvailabilityZoneId"],
-    )
+    settings = {
+        "region": account.aws.region,
+        "ami": ec2.describe_images(Filters=neuron)["Images"][0]["ImageId"],
+        "capacity": "capacity-block",
+        "reservation_id": name,
+        "availability_zone_id": block["AvailabilityZoneId"],
+    }
+    pilot = a_pilot(account, clock, **settings)
     assert pilot.nodes == 0
     assert outputs(account.cluster())["Fleet"] == (
         f"no nodes, as wanted: Capacity Block {name} begins at {utc_text(begins)}; the nodes come up by themselves then"
@@ -197,8 +196,10 @@ def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Setting
     assert pilot.nodes == 0
     clock.forward_to(begins + timedelta(minutes=LOOK))
     assert pilot.nodes == 2
+    account.deploy(cluster_template(nodes=4, **settings))
+    assert outputs(account.cluster())["Fleet"] == "4 of 4 nodes proven"
     clock.forward_to(ends - timedelta(minutes=46))
-    assert pilot.nodes == 2
+    assert pilot.nodes == 4
     clock.forward_to(ends - timedelta(minutes=45 - LOOK))
     assert pilot.nodes == 0
     assert pilot.subjects == ["trn-pilot nodes started", "trn-pilot nodes stopped"]

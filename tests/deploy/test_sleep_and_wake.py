@@ -9,11 +9,12 @@ import pytest
 
 from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
-from tests.deploy.account import Account, Run, differences
+from tests.deploy.account import Account, Run, differences, instance_ids
 from tests.deploy.command import run_trn
 from trainium_local.server import Settings
 
-PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2}
+IMAGE = "/my/image"
+PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, "ami": IMAGE}
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 GONE_WHILE_ASLEEP = ("VPC endpoints", "network interfaces", "instances", "volumes", "anything tagged")
 """Kinds of which some go while the cluster sleeps; nothing else may."""
@@ -32,14 +33,35 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
     return start_account(Settings())
 
 
+def name_image(account: Account, place: int) -> None:
+    """Let the parameter name one of the Neuron images."""
+    neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
+    found = account.aws.client("ec2").describe_images(Filters=neuron)["Images"]
+    value = sorted(image["ImageId"] for image in found)[place]
+    account.aws.client("ssm").put_parameter(Name=IMAGE, Value=value, Type="String", Overwrite=True)
+
+
+def images(account: Account) -> set[str]:
+    return {instance["ImageId"] for instance in account.cluster().instances}
+
+
 @pytest.fixture(scope="module")
 def awake(account: Account) -> Inventory:
-    account.deploy(cluster_template(nodes=2))
+    name_image(account, 0)
+    account.deploy(cluster_template(nodes=2, ami=IMAGE))
     return account.inventory()
 
 
 @pytest.fixture(scope="module")
-def asleep(account: Account, awake: Inventory) -> Moment:  # noqa: ARG001
+def image_before(account: Account, awake: Inventory) -> set[str]:  # noqa: ARG001
+    """What the nodes boot; the parameter names another image from then on."""
+    found = images(account)
+    name_image(account, -1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def asleep(account: Account, image_before: set[str]) -> Moment:  # noqa: ARG001
     return Moment(run=run_trn(account, "sleep", "--yes", "--grace", "1s", *OPTIONS), inventory=account.inventory())
 
 
@@ -51,7 +73,7 @@ def asleep_already(account: Account, asleep: Moment) -> Run:  # noqa: ARG001
 @pytest.fixture(scope="module")
 def redeployed(account: Account, asleep_already: Run) -> Inventory:  # noqa: ARG001
     """After a deployment of the sleeping cluster."""
-    account.deploy(cluster_template(nodes=2, root_volume_gib=600))
+    account.deploy(cluster_template(nodes=2, ami=IMAGE, suppress_checks=("efa-devices",)))
     return account.inventory()
 
 
@@ -97,13 +119,21 @@ def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) ->
     assert instances <= {record.instance_id for record in account.cluster().records}
 
 
+def test_wake_boots_the_image_that_the_nodes_had(account: Account, image_before: set[str], woken: Moment) -> None:
+    assert woken.run.code == 0, woken.run.said
+    assert images(account) == image_before
+
+
 def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Moment, tmp_path: Path) -> None:
     assert woken.run.code == 0
-    app = str(cluster_template(nodes=2).file.parent)
+    app = str(cluster_template(nodes=2, ami=IMAGE).file.parent)
+    before = instance_ids(account.cluster())
     settings = {f"trn:{name}": value for name, value in PLAN.items()} | {"trn:ends": "2030-01-01T00:00Z"}
     (tmp_path / "cdk.json").write_text(json.dumps({"app": app, "context": settings}))
     run = run_trn(account, "extend", "8h", "--yes", folder=tmp_path)
     assert run.code == 0, run.said
+    assert "None of the 2 running nodes ends by this deployment." in run.said
+    assert instance_ids(account.cluster()) == before
     assert "trn-pilot ends at 2030-01-01T08:00Z" in run.said
     assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.said
     assert "8 hours more cost $" in run.said

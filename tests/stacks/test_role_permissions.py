@@ -22,6 +22,7 @@ from tests.constructs.synth import Json, Template, as_list, as_text, cluster_tem
 from tests.stacks.other_stacks import other_template
 from trainium_core.permissions.reference import action, arn_format
 from trainium_core.permissions.roles import handler_actions
+from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 NAMED_BESIDES = {
     "ec2:CreateNetworkInterface": ("security-group",),
@@ -60,12 +61,14 @@ def template_of(name: str) -> Template:
 
 
 def filled_in(template: Template, resource: str) -> str:
-    for key, value in PSEUDO_PARAMETERS.items():
-        resource = resource.replace(f"${{{key}}}", value)
     for logical_id, one in template.resources().items():
         arn = ARNS.get(one["Type"], "{}").format(logical_id)
         resource = resource.replace(f"${{{logical_id}.Arn}}", arn)
+        if one["Type"] == RESOURCE_TYPE:
+            resource = resource.replace(f"${{{logical_id}.NodeScript}}", as_text(one["Properties"]["NodeScript"]))
         resource = resource.replace(f"${{{logical_id}}}", arn if one["Type"] == "AWS::SNS::Topic" else logical_id)
+    for key, value in PSEUDO_PARAMETERS.items():
+        resource = resource.replace(f"${{{key}}}", value)
     return resource
 
 

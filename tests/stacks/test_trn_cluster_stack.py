@@ -222,6 +222,7 @@ def test_outputs_are_what_a_person_does_next() -> None:
         "Destroy",
         "Group",
         "NodeRecords",
+        "LaunchTemplate",
         "Fleet",
     ]
 

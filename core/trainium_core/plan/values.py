@@ -43,6 +43,7 @@ class PlanValues:
         "instance_type",
         Pattern(r"[^\s]+", "an instance type of the catalogue, see `trn types`"),
         meaning="EC2 instance type of every node",
+        replaces_nodes=True,
     )
     region: str = setting(
         "region",
@@ -50,12 +51,19 @@ class PlanValues:
         meaning="AWS region to deploy to",
     )
     nodes: int = setting("nodes", WholeNumber(1), default=1, meaning="number of instances")
-    capacity: str = setting("capacity", Choice(CAPACITY), default="on-demand", meaning="how the instances are bought")
+    capacity: str = setting(
+        "capacity",
+        Choice(CAPACITY),
+        default="on-demand",
+        meaning="how the instances are bought",
+        replaces_nodes=True,
+    )
     reservation_id: str | None = setting(
         "reservation_id",
         resource_id("cr", "a Capacity Block or Capacity Reservation"),
         default=None,
         meaning="what capacity-block and reservation launch into",
+        replaces_nodes=True,
     )
     availability_zone_id: str | None = setting(
         "availability_zone_id",
@@ -94,12 +102,14 @@ class PlanValues:
         WholeNumber(facts()["gp3"]["smallest_gib"], facts()["gp3"]["largest_gib"]),
         default=facts()["root_volume"]["default_gib"],
         meaning="size of the encrypted gp3 root volume in GiB",
+        replaces_nodes=True,
     )
     root_volume_throughput: int = setting(
         "root_volume_throughput",
         WholeNumber(facts()["gp3_throughput"]["included"], facts()["gp3_throughput"]["largest"]),
         default=_SPEED["default_mib_per_second"],
         meaning="throughput of the root volume in MiB/s; what is above 125 is billed",
+        replaces_nodes=True,
     )
     root_volume_initialization: int | None = setting(
         "root_volume_initialization",
@@ -107,12 +117,14 @@ class PlanValues:
         default=None,
         left_out="what EBS gives, which varies",
         meaning="MiB/s at which the image's blocks come to a new root volume; billed per GiB at every launch",
+        replaces_nodes=True,
     )
     root_device_name: str = setting(
         "root_device_name",
         Pattern(r"/dev/[a-z0-9]+", "a device name, such as /dev/sda1 (Ubuntu) or /dev/xvda (Amazon Linux)"),
         default=_IMAGE["root_device_name"],
         meaning="root device of the image",
+        replaces_nodes=True,
     )
     logical_neuroncore_config: int | None = setting(
         "logical_neuroncore_config",
@@ -120,6 +132,7 @@ class PlanValues:
         default=None,
         left_out="the type's own default (2 on Trainium2)",
         meaning="physical NeuronCores per logical core (LNC)",
+        replaces_nodes=True,
     )
     cache: Cache = field(default_factory=Cache)
     node: Node = field(default_factory=Node)
@@ -136,6 +149,7 @@ class PlanValues:
         TextFile("a bash script, by its path from the folder of cdk.json"),
         default=None,
         meaning="run on every node after its devices are verified; a failure fails the node",
+        replaces_nodes=True,
     )
     catalog: Catalog = setting(
         "catalog",

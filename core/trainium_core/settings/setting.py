@@ -26,7 +26,8 @@ class Setting:
     """One setting. `key` is its name in cdk.json, without the prefix.
 
     `default` is the value when it is left out, and `default_text` says in words what happens then; None means that it
-    must be given. `regional`: the value means something in its own region alone.
+    must be given. `regional`: the value means something in its own region alone. `replaces_nodes`: a node that runs
+    cannot take on another value.
     """
 
     key: str
@@ -35,13 +36,21 @@ class Setting:
     default: Any = None
     default_text: str | None
     regional: bool = False
+    replaces_nodes: bool = False
 
 
 @overload
-def setting(key: str, form: Form, *, meaning: str) -> Any: ...
+def setting(key: str, form: Form, *, meaning: str, replaces_nodes: bool = ...) -> Any: ...
 @overload
 def setting(
-    key: str, form: Form, *, meaning: str, default: _Value, left_out: str = ..., regional: bool = ...
+    key: str,
+    form: Form,
+    *,
+    meaning: str,
+    default: _Value,
+    left_out: str = ...,
+    regional: bool = ...,
+    replaces_nodes: bool = ...,
 ) -> _Value: ...
 @overload
 def setting(
@@ -56,18 +65,29 @@ def setting(
     default_factory: Any = MISSING,
     left_out: str | None = None,
     regional: bool = False,
+    replaces_nodes: bool = False,
     repr: bool = True,
 ) -> Any:
     """A dataclass field that is a setting; without a default it must be given.
 
     left_out: what happens when it is left out, {} standing for the default. Default: the default alone, or `none`.
     regional: whether it is left out where the same plan is looked at in another region.
+    replaces_nodes: whether a deployment with another value replaces the nodes that run.
     """
     if default is MISSING and default_factory is MISSING:
-        return field(metadata={METADATA_KEY: Setting(key=key, form=form, meaning=meaning, default_text=None)})
+        needed = Setting(key=key, form=form, meaning=meaning, default_text=None, replaces_nodes=replaces_nodes)
+        return field(metadata={METADATA_KEY: needed})
     value = default_factory() if default is MISSING else default
     text = (left_out or ("none" if value is None else "{}")).format(as_written(value))
-    declared = Setting(key=key, form=form, meaning=meaning, default=value, default_text=text, regional=regional)
+    declared = Setting(
+        key=key,
+        form=form,
+        meaning=meaning,
+        default=value,
+        default_text=text,
+        regional=regional,
+        replaces_nodes=replaces_nodes,
+    )
     return field(default=default, default_factory=default_factory, repr=repr, metadata={METADATA_KEY: declared})
 
 

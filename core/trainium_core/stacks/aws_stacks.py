@@ -33,7 +33,6 @@ def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
         tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", [])},
         outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])},
         parameters={one["ParameterKey"]: one.get("ParameterValue", "") for one in parameters},
-        resolved={one["ParameterValue"]: one["ResolvedValue"] for one in parameters if "ResolvedValue" in one},
     )
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class DeployedStack:
-    """A stack that exists. `resolved`: the values that its SSM parameters had when it was deployed, by their names."""
+    """A stack that exists."""
 
     stack_id: str
     status: str
@@ -16,7 +16,6 @@ class DeployedStack:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     outputs: Mapping[str, str] = field(default_factory=dict[str, str])
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
-    resolved: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
-"""Custom::TrnFleetGate: holds the deployment until every node of an Auto Scaling group has proved itself.
+"""Custom::TrnFleetGate: gives an Auto Scaling group its size, and holds the deployment until each node proved itself.
 
+At deletion it has the nodes terminated first. A rollback it does not hold: nothing is left to take back then.
 One invocation lasts 15 minutes at most, so the function calls itself again while there is still something to wait for.
 """
 
@@ -11,26 +12,35 @@ from itertools import takewhile
 from typing import Any
 
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_runtime.node_store import Group, NodeStore, look_at_group
+from trainium_runtime.node_store import Group, NodeStore, describe_instances, look_at_group
 from trainium_runtime.recovery import plan_recovery
 from trainium_runtime.stored_record import failures
 
+from .cluster_snapshot import find_group
 from .console import Consoles
 from .custom_resource import answer
 from .pilot_clock import GATE_EVENT
+from .rollback import is_rolling_back
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
 _REFUSALS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
+_LOOKS_THAT_AGREE = 3  # Auto Scaling may show for a moment what was before
 _COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
 _SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
     if event["RequestType"] == "Delete":
+        end_nodes(event["ResourceProperties"], until=_end_of_invocation(context))
         answer(event, physical_id=event["PhysicalResourceId"])
         return
     physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
+    if event["RequestType"] == "Update" and is_rolling_back(event["StackId"]):
+        summary = f"after a rollback: {look_once(event['ResourceProperties'])}"
+        print(summary)
+        answer(event, physical_id=physical_id, data={"Summary": summary})
+        return
     try:
         verdict = decide(event, context)
     except Exception as error:  # CloudFormation must hear of it, whatever it is
@@ -42,17 +52,53 @@ def handle(event: dict[str, Any], context: Any) -> None:
         answer(event, failure=verdict.reason, physical_id=physical_id)
 
 
+def end_nodes(properties: dict[str, Any], *, until: float) -> None:
+    """Have every node of the group terminated, and wait for that until the time `until`.
+
+    An Auto Scaling group lets go of an instance before EC2 has terminated it, and EC2 deletes no placement group that
+    such an instance is in (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460).
+    Whatever goes wrong is printed: what is deleted after this says so better.
+    """
+    import boto3
+
+    name = properties["GroupName"]
+    try:
+        autoscaling: Any = boto3.client("autoscaling")
+        ec2: Any = boto3.client("ec2")
+        if find_group(autoscaling, name) is None:
+            return
+        autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
+        while there := _not_terminated(ec2, name):
+            print(f"{there} nodes are being terminated")
+            if time.time() + _LONGEST_PAUSE_S > until:
+                return
+            time.sleep(_LONGEST_PAUSE_S)
+    except Exception as error:
+        print(f"the nodes were not waited for: {error}")
+
+
+def _not_terminated(ec2: Any, group_name: str) -> int:
+    return sum(i["State"]["Name"] != "terminated" for i in describe_instances(ec2, group_name).values())
+
+
+def look_once(properties: dict[str, Any]) -> str:
+    """Give the group its size, and say how its nodes are. Waits for none of them."""
+    try:
+        return _Watch(properties, None, None).look().reason
+    except Exception as error:  # a rollback goes on, whatever it is
+        return f"the fleet could not be looked at: {error}"
+
+
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
     properties = event["ResourceProperties"]
     started = float(event.setdefault("GateStarted", time.time()))
     deadline = started + 60 * float(properties["TimeoutMinutes"])
-    end_of_invocation = time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
-    verdict = wait(
-        properties,
-        since=datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None,
-        until=min(deadline, end_of_invocation),
-    )
+    end_of_invocation = _end_of_invocation(context)
+    since = datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None
+    watch = _Watch(properties, since, event.get("SizedTo"))
+    verdict = wait(watch, until=min(deadline, end_of_invocation))
+    event["SizedTo"] = watch.sized_to
     if verdict.state != "waiting":
         return verdict
     if end_of_invocation < deadline:
@@ -61,14 +107,14 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     return FleetVerdict(state="failed", reason=f"after {properties['TimeoutMinutes']} minutes: {verdict.reason}")
 
 
-def wait(properties: dict[str, Any], *, since: datetime | None, until: float) -> FleetVerdict:
-    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch).
+def _end_of_invocation(context: Any) -> float:
+    return time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
 
-    since: launches that failed before are of an earlier deployment.
-    """
+
+def wait(watch: "_Watch", *, until: float) -> FleetVerdict:
+    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch)."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    watch = _Watch(properties, since)
     pause, refusals = 0.5, 0
     while True:
         try:
@@ -91,9 +137,13 @@ class ClockError(Exception):
 
 
 class _Watch:
-    """The fleet as it is seen each time somebody looks."""
+    """The fleet as it is seen each time somebody looks.
 
-    def __init__(self, properties: dict[str, Any], since: datetime | None) -> None:
+    since: launches that failed before are of an earlier deployment. sized_to: the size that the group was seen to have
+    after this deployment gave it. From then on, another size was set by somebody else.
+    """
+
+    def __init__(self, properties: dict[str, Any], since: datetime | None, sized_to: int | None) -> None:
         import boto3
 
         self._autoscaling: Any = boto3.client("autoscaling")
@@ -101,22 +151,39 @@ class _Watch:
         self._store = NodeStore(boto3.client("s3"), properties["RecordsBucket"], properties["RecordsPrefix"])
         self._consoles = Consoles(boto3.client("ec2"))
         self._properties, self._since = properties, since
+        self.sized_to = sized_to
+        self._resized_by_others = 0
 
     def look(self) -> FleetVerdict:
-        properties = self._properties
-        group = look_at_group(self._autoscaling, properties["GroupName"])
-        verdict = self._judge(group)
+        nodes, why = self._wanted()
+        group = look_at_group(self._autoscaling, self._properties["GroupName"])
+        if self._is_resized_by_others(group.desired, nodes):
+            summary = f"the group was set to {group.desired} nodes while the deployment waited for {nodes}"
+            return FleetVerdict(state="ready", reason=summary)
+        verdict = self._judge(group, nodes)
         if verdict.state == "waiting":
             # It is told of every record, but not of a group that shrank or of a limit that this deployment raised.
-            self._lambda.invoke(FunctionName=properties["Keeper"], InvocationType="Event", Payload=b"{}")
-        return verdict
+            self._lambda.invoke(FunctionName=self._properties["Keeper"], InvocationType="Event", Payload=b"{}")
+        return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
-    def _judge(self, group: Group) -> FleetVerdict:
+    def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
+        """Give the group its size once. Whether somebody has given it another since, as several looks agree."""
+        if desired == nodes:
+            self.sized_to, self._resized_by_others = nodes, 0
+            return False
+        if self.sized_to == nodes:
+            self._resized_by_others += 1
+            return self._resized_by_others >= _LOOKS_THAT_AGREE
         name = self._properties["GroupName"]
-        nodes, why = self._wanted()
+        self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=nodes, HonorCooldown=False)
+        print(f"the group is to have {nodes} nodes; it had {desired}")
+        return False
+
+    def _judge(self, group: Group, nodes: int) -> FleetVerdict:
+        name = self._properties["GroupName"]
         stored = self._store.records()
         activities = self._autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
-        verdict = fleet_verdict(
+        return fleet_verdict(
             FleetView(
                 nodes=nodes,
                 instances=group.instances,
@@ -135,7 +202,6 @@ class _Watch:
                 suspended=group.suspended,
             )
         )
-        return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
     def _wanted(self) -> tuple[int, str]:
         """How many nodes there are to be now, and why none."""
@@ -146,7 +212,8 @@ class _Watch:
         said = json.loads(answer["Payload"].read())
         if answer.get("FunctionError"):
             raise ClockError(said.get("errorMessage"))
-        return said["nodes"], said["why"]
+        # In a rollback the clock may know the other number still.
+        return min(nodes, said["nodes"]), said["why"]
 
 
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:

@@ -1,8 +1,8 @@
 """The clock of a pilot: every few minutes, does what is right at the time, whatever was or was not done before.
 
 Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, which is answered how
-many nodes to wait for. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete its
-stack; without a group it does the latter alone.
+many nodes there are to be. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete
+its stack; without a group it does the latter alone.
 """
 
 import json
@@ -129,10 +129,12 @@ class Clock:
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         if not decision.nodes or not snapshot.group:
             return
-        there, stopped = snapshot.wanted > 0, snapshot.notices.memory.stopped is not None
-        # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock alone turns
-        # on. While CloudFormation works on the stack, nodes come back only when its own gate asks for them.
-        if not there and (snapshot.by_gate or (snapshot.settled and (self._terms.in_capacity_block or stopped))):
+        # The gate gives the group the size that it is answered.
+        there = snapshot.wanted > 0 or snapshot.by_gate
+        stopped = snapshot.notices.memory.stopped is not None
+        # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock turns on.
+        # While CloudFormation works on the stack, that is its gate's affair.
+        if not there and snapshot.settled and (self._terms.in_capacity_block or stopped):
             self._resize(decision.nodes)
             snapshot.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
             there = True

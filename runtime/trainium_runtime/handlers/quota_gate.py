@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from .custom_resource import answer
+from .rollback import is_rolling_back
 
 _PAUSE_S = 5.0
 _PATIENCE_S = 60.0  # a new role's permissions take a while to reach every service
@@ -49,6 +50,9 @@ def obstacle(event: dict[str, Any]) -> str | None:
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
         print("the update needs no more than the cluster has already")
+        return None
+    if is_rolling_back(event["StackId"]):
+        print("a rollback is not asked whether there is room")
         return None
     give_up = time.monotonic() + _PATIENCE_S
     while True:

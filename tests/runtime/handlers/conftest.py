@@ -20,10 +20,14 @@ REGION = "us-west-2"
 
 @dataclass(kw_only=True)
 class CloudFormation:
-    """The pre-signed URL that CloudFormation waits at. `bodies` is what was put there, as bytes."""
+    """The pre-signed URL that CloudFormation waits at. `bodies` is what was put there, as bytes.
+
+    status: of the stack.
+    """
 
     url: str
     bodies: list[bytes] = field(default_factory=list[bytes])
+    status: str = "UPDATE_IN_PROGRESS"
 
     @property
     def answers(self) -> list[dict[str, Any]]:
@@ -79,7 +83,7 @@ def _moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Partly:
-    """A client of which single calls answer as told, or raise: what moto never does."""
+    """A client of which single calls answer as told, raise or call: what moto never does."""
 
     def __init__(self, client: Any, **outcomes: Any) -> None:
         self._client, self._outcomes = client, outcomes
@@ -88,11 +92,11 @@ class Partly:
         if name not in self._outcomes:
             return getattr(self._client, name)
 
-        def call(**_arguments: Any) -> Any:
+        def call(**arguments: Any) -> Any:
             outcome = self._outcomes[name]
             if isinstance(outcome, Exception):
                 raise outcome
-            return outcome
+            return outcome(**arguments) if callable(outcome) else outcome
 
         return call
 
@@ -152,9 +156,14 @@ def gate(
         if service == "lambda":
             return functions
         if service == "ec2":
-            return Consoles(consoles)
+            return Partly(client(service), get_console_output=Consoles(consoles).get_console_output)
+        if service == "cloudformation":
+            return Partly(
+                client(service), describe_stacks=lambda **_: {"Stacks": [{"StackStatus": cloudformation.status}]}
+            )
         if service == "autoscaling":
-            return Partly(client(service), describe_scaling_activities={"Activities": fleet.activities})
+            activities = {"Activities": fleet.activities}
+            return Partly(client(service), describe_scaling_activities=activities, set_desired_capacity=fleet.resize)
         return client(service)
 
     monkeypatch.setattr(boto3, "client", stubbed)

@@ -51,11 +51,20 @@ class Fleet:
         )
         self.activities: list[dict[str, Any]] = []
         """What Auto Scaling says of its launches, newest first; moto itself says nothing."""
+        self.sizes: list[int] = []
+        """What the group was told to have."""
+        self.room = nodes
+        """For how many instances EC2 has capacity."""
 
     @property
     def instances(self) -> list[str]:
         (group,) = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
         return [instance["InstanceId"] for instance in group["Instances"]]
+
+    def resize(self, **asked: Any) -> None:
+        self.sizes.append(asked["DesiredCapacity"])
+        if asked["DesiredCapacity"] <= self.room:
+            self._autoscaling.set_desired_capacity(**asked)
 
     def write(self, instance_id: str, text: str) -> None:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())

@@ -323,7 +323,7 @@ def test_a_network_that_stumbles_is_waited_out(
     assert cloudformation.answer["Status"] == "SUCCESS"
 
 
-def test_delete_is_answered_without_a_poll(
+def test_delete_is_answered_whatever_aws_says(
     gate: Run, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(service: str) -> Any:

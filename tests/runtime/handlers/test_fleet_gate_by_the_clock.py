@@ -12,10 +12,17 @@ def test_a_cluster_that_goes_to_sleep_is_through_once_its_nodes_are_gone(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     fleet.disprove(fleet.instances[0], "of no interest any more")
-    clock.when_asleep = lambda: empty_the_group() if clock.now > NOON.timestamp() + 100 else None
     gate(Nodes="0")
     assert cloudformation.answer["Data"] == {"Summary": "no nodes, as wanted: the cluster is asleep"}
-    assert clock.now > NOON.timestamp() + 100
+    assert fleet.sizes == [0]
+    assert clock.now > NOON.timestamp()
+
+
+def test_a_rollback_waits_for_no_clock_that_knows_more_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
+    functions.clock_says = [{"nodes": 2, "why": "the pilot runs"}]
+    fleet.prove(*fleet.instances)
+    gate(Nodes="1", Clock=CLOCK_ARN)
+    assert fleet.sizes == [1]
 
 
 def test_before_a_capacity_block_no_nodes_are_waited_for(

@@ -128,6 +128,14 @@ def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudform
     assert cloudformation.answer["Status"] == "FAILED"
 
 
+def test_a_rollback_to_more_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+    event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
+    event["OldResourceProperties"] = properties(nodes=2)
+    monkeypatch.setattr(quota_gate, "is_rolling_back", lambda _: True)
+    run(monkeypatch, event, NO_ROOM)
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
 def test_the_nodes_that_run_already_are_not_counted_twice(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:

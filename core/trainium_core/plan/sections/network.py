@@ -63,6 +63,7 @@ class Network:
         Choice(CARD_INTERFACE_TYPES),
         default="efa",
         meaning="interface on network cards after the first; efa-only uses no IP address",
+        replaces_nodes=True,
     )
     placement_group: str | None = setting(
         "placement_group",

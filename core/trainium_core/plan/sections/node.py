@@ -25,6 +25,7 @@ class Node:
         default="image",
         left_out="{} (a Neuron DLAMI has everything; nothing is downloaded)",
         meaning="where driver, runtime and tools are from; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
+        replaces_nodes=True,
     )
     suppress_checks: tuple[str, ...] = setting(
         "suppress_checks",
@@ -56,4 +57,12 @@ class Node:
         Switch(),
         default=False,
         meaning="whether nodes may log on to each other over SSH, for MPI and nccom-test across nodes",
+        replaces_nodes=True,
+    )
+    generation: int = setting(
+        "node_generation",
+        WholeNumber(1),
+        default=1,
+        meaning="another number replaces all nodes at the next deployment: newest image, node program and tags",
+        replaces_nodes=True,
     )

@@ -1,0 +1,58 @@
+"""Which version of their launch template the nodes are launched from."""
+
+from collections.abc import Mapping
+
+from aws_cdk import CustomResource
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import image_setting, replacing_settings
+from trainium_runtime.launch_template_version import RESOURCE_TYPE
+
+
+class LaunchTemplateVersion(Construct):
+    """The version that the nodes have, until something changes that needs other nodes.
+
+    Every other change of the launch template, such as a tag, the node program, or an image parameter that moved on,
+    makes a version that no node is launched from. `version` is the number, `node_script` the ARN of what its user data
+    fetch, `summary` a sentence.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan,
+        template: ec2.CfnLaunchTemplate,
+        image_id: str,
+        node_script_arn: str,
+        uses: Mapping[str, str],
+    ) -> None:
+        """
+        plan: whose settings decide. image_id: what the newest version boots. node_script_arn: what its user data fetch.
+        uses: resources that nodes cannot do without, by name; another one means other nodes.
+        """
+        super().__init__(scope, construct_id)
+        function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
+        chosen = CustomResource(
+            self,
+            "Version",
+            resource_type=RESOURCE_TYPE,
+            service_token=function.arn,
+            properties={
+                "LaunchTemplateId": template.ref,
+                "LatestVersion": template.attr_latest_version_number,
+                "Image": image_id,
+                "ImageSetting": image_setting(plan),
+                "NodeScript": node_script_arn,
+                "Settings": replacing_settings(plan),
+                "Uses": dict(uses),
+            },
+        )
+        chosen.node.add_dependency(function)
+        self.version = chosen.get_att_string("Version")
+        self.node_script = chosen.get_att_string("NodeScript")
+        self.summary = chosen.get_att_string("Summary")

@@ -1,0 +1,29 @@
+"""The settings that a node cannot take on while it runs."""
+
+import hashlib
+from collections.abc import Mapping
+
+from trainium_core.plan.plan import Plan
+from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.settings.forms import as_written
+
+_LONGEST = 64
+
+
+def replacing_settings(plan: Plan) -> Mapping[str, str]:
+    """The settings whose change replaces the nodes, as text by their keys; long text by its SHA-256.
+
+    Those at their default are left out: a package with another default replaces no node.
+    """
+    values = {key: setting_value(plan, key) for key, setting in SETTINGS.items() if setting.replaces_nodes}
+    return {key: _text(value) for key, value in values.items() if value != SETTINGS[key].default}
+
+
+def image_setting(plan: Plan) -> str:
+    """What the plan says of the image, an id or a parameter; empty for the default."""
+    return "" if plan.ami == SETTINGS["ami"].default else plan.ami
+
+
+def _text(value: object) -> str:
+    text = str(as_written(value))
+    return text if len(text) <= _LONGEST else hashlib.sha256(text.encode()).hexdigest()

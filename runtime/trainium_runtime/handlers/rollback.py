@@ -1,0 +1,14 @@
+"""Whether CloudFormation is taking back what it did: then whatever a custom resource refuses wedges the stack."""
+
+
+def is_rolling_back(stack_id: str) -> bool:
+    """Whether the stack is being rolled back. False, with the reason in the log, when nobody can tell."""
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        (stack,) = boto3.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+    except (BotoCoreError, ClientError) as error:
+        print(f"the state of the stack is not known: {error}")
+        return False
+    return "ROLLBACK" in stack.get("StackStatus", "")

@@ -1,0 +1,78 @@
+"""Custom::TrnFleetGate gives the group its size: at a deployment, in a rollback, and at deletion."""
+
+import pytest
+
+from tests.runtime.handlers.conftest import CloudFormation, Run
+from tests.runtime.handlers.fleet import GROUP, NOON, Clock, Fleet, Lambda, client
+from trainium_runtime.handlers import fleet_gate
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_the_group_gets_the_size_that_the_deployment_asks_for(
+    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, nodes: int
+) -> None:
+    fleet.room = nodes
+    functions.when_keeper_is_asked = lambda: fleet.prove(*fleet.instances)
+    gate(request_type="Update", Nodes=str(nodes))
+    assert cloudformation.answer["Data"] == {"Summary": f"{nodes} of {nodes} nodes proven"}
+    assert fleet.sizes == [nodes]
+
+
+def test_who_stops_the_nodes_of_a_deployment_that_waits_ends_it(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    def stop() -> None:
+        client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
+
+    clock.when_asleep = stop
+    gate()
+    told = "the group was set to 0 nodes while the deployment waited for 2"
+    assert (cloudformation.answer["Status"], cloudformation.answer["Data"]) == ("SUCCESS", {"Summary": told})
+    assert fleet.sizes == []
+
+
+def test_a_rollback_is_not_held_and_says_what_is_there(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    fleet.disprove(second, "no driver")
+    cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    gate(request_type="Update")
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.answer["Data"] == {"Summary": f"after a rollback: node {second}: no driver"}
+    assert clock.now == NOON.timestamp()
+
+
+def test_a_rollback_gives_the_group_the_size_it_had(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    gate(request_type="Update", Nodes="1")
+    assert len(fleet.instances) == 1
+
+
+@pytest.mark.parametrize("broken", ["RecordsBucket", "Nodes", "GroupName"])
+def test_nothing_fails_a_rollback(gate: Run, cloudformation: CloudFormation, broken: str) -> None:
+    cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    gate(request_type="Update", **{broken: "nonsense"})
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_at_deletion_every_node_is_terminated_first(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = [{i: {"State": {"Name": state}} for i in fleet.instances} for state in ("shutting-down", "terminated")]
+    monkeypatch.setattr(fleet_gate, "describe_instances", lambda *_: going.pop(0))
+    gate(request_type="Delete")
+    assert fleet.sizes == [0]
+    assert clock.now > NOON.timestamp()
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_a_node_that_does_not_go_holds_the_deletion_no_longer_than_one_invocation(
+    gate: Run, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = {"i-1": {"State": {"Name": "shutting-down"}}}
+    monkeypatch.setattr(fleet_gate, "describe_instances", lambda *_: stuck)
+    gate(request_type="Delete")
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert clock.now - NOON.timestamp() < 15 * 60

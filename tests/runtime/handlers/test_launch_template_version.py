@@ -1,0 +1,47 @@
+"""Custom::TrnLaunchTemplateVersion: what it answers."""
+
+from typing import Any
+
+import pytest
+
+from tests.runtime.handlers.conftest import CloudFormation
+from trainium_runtime.handlers import launch_template_version
+
+OFFER = {
+    "LaunchTemplateId": "lt-0123456789abcdef0",
+    "LatestVersion": "1",
+    "Image": "ami-0aaaaaaaaaaaaaaaa",
+    "ImageSetting": "",
+    "NodeScript": "arn:aws:s3:::assets/one.sh",
+    "Settings": {"instance_type": "trn1.32xlarge"},
+    "Uses": {"cache_url": "s3://cache/x"},
+}
+
+
+def ask(cloudformation: CloudFormation, kind: str, physical_id: str | None = None, **offered: Any) -> dict[str, Any]:
+    launch_template_version.handle(cloudformation.event(kind, OFFER | offered, physical_id), None)
+    return cloudformation.answers[-1]
+
+
+def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation) -> None:
+    first = ask(cloudformation, "Create")
+    assert first["Data"]["Summary"] == "version 1 of lt-0123456789abcdef0 (the newest)"
+    later = ask(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2")
+    assert later["Data"] == {
+        "Version": "1",
+        "NodeScript": OFFER["NodeScript"],
+        "Summary": "version 1 of lt-0123456789abcdef0 (kept; the newest is 2)",
+    }
+    assert later["PhysicalResourceId"] == first["PhysicalResourceId"]
+
+
+def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
+    assert ask(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
+
+
+@pytest.mark.parametrize("missing", ["Settings", "LatestVersion"])
+def test_cloudformation_hears_of_what_goes_wrong(cloudformation: CloudFormation, missing: str) -> None:
+    offered = {name: value for name, value in OFFER.items() if name != missing}
+    launch_template_version.handle(cloudformation.event("Create", offered), None)
+    assert cloudformation.answer["Status"] == "FAILED"
+    assert missing in cloudformation.answer["Reason"]
