@@ -19,14 +19,22 @@ from trainium_core.preflight.runner import CHECKS, preflight
 @click.command()
 @context_options
 @suppress_option(CHECKS, meaning="Deploy whatever this check of preflight would say.")
-@click.option("--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
-def deploy(overrides: tuple[str, ...], cdk_json: Path | None, suppressed: frozenset[str], yes: bool) -> None:
+@click.option("--replace-nodes", is_flag=True, help="Deploy also if running nodes end by it.")
+@click.option("-y", "--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
+def deploy(
+    overrides: tuple[str, ...],
+    cdk_json: Path | None,
+    suppressed: frozenset[str],
+    replace_nodes: bool,
+    yes: bool,
+) -> None:
     """Deploy the plan, if the account is ready for it.
 
-    First asks what `trn preflight` asks, and stops unless all is well. Then `cdk deploy` makes the stacks; without
-    --yes the CDK CLI asks before it changes permissions. When it fails, the reason is told, and what to do.
+    First asks what `trn preflight` asks, and stops unless all is well. If nodes run, a change set then shows how many
+    of them would end, and you are asked. Then `cdk deploy` makes the stacks; without --yes the CDK CLI asks before it
+    changes permissions. When it fails, the reason is told, and what to do.
 
-    Exit code 0: deployed. 1: not ready, or failed. 3: could not tell.
+    Exit code 0: deployed. 1: not ready, or failed. 3: could not tell. 4: with --yes alone, if running nodes would end.
     """
     folder = cdk_folder(cdk_json)
     plan = read_plan(cdk_json, overrides, as_json=False)
@@ -39,5 +47,5 @@ def deploy(overrides: tuple[str, ...], cdk_json: Path | None, suppressed: frozen
     if code is not ExitCode.OK:
         click.echo("Nothing was deployed.", err=True)
         raise click.exceptions.Exit(code)
-    ended = deploy_stacks(plan, plan.stacks, overrides=overrides, folder=folder, yes=yes)
+    ended = deploy_stacks(plan, plan.stacks, overrides=overrides, folder=folder, yes=yes, replace_nodes=replace_nodes)
     raise click.exceptions.Exit(ended)

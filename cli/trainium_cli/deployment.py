@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
+from trainium_cli.ending_nodes import ask_about_ending_nodes
 from trainium_cli.exit_codes import ExitCode
+from trainium_core.engines.ec2 import EC2
 from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.nodes.aws_node_changes import AwsNodeChanges
 from trainium_core.plan import Plan
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
@@ -35,13 +38,37 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def deploy_stacks(plan: Plan, engines: Sequence[str], *, overrides: Sequence[str], folder: Path, yes: bool) -> ExitCode:
-    """Deploy the stacks of engines; on failure tell why. yes: nobody is asked anything."""
+def deploy_stacks(
+    plan: Plan,
+    engines: Sequence[str],
+    *,
+    overrides: Sequence[str],
+    folder: Path,
+    yes: bool,
+    replace_nodes: bool = False,
+) -> ExitCode:
+    """Deploy the stacks of engines; on failure tell why.
+
+    yes: nobody is asked anything. replace_nodes: running nodes may end.
+    """
     program = find_cdk(folder)
     stacks = [plan.stack_names[key] for key in engines]
     account = AwsStackEvents(plan.region)
     before = _last_events(account, stacks)
     context = [word for override in overrides for word in ("--context", override)]
+    if EC2.key in engines:
+        code = ask_about_ending_nodes(
+            AwsNodeChanges(plan.region),
+            plan.stack_names[EC2.key],
+            construct_id=CONSTRUCT_IDS[EC2.key],
+            program=program,
+            context=context,
+            folder=folder,
+            yes=yes,
+            replace=replace_nodes,
+        )
+        if code is not None:
+            return code
     arguments = [
         "deploy",
         *(CONSTRUCT_IDS[key] for key in engines),

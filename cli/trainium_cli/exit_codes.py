@@ -10,6 +10,7 @@ class ExitCode(IntEnum):
     NOT_READY = 1
     BAD_INPUT = 2
     COULD_NOT_TELL = 3
+    NODES_WOULD_END = 4
 
     @property
     def meaning(self) -> str:
@@ -21,6 +22,7 @@ _MEANING = {
     ExitCode.NOT_READY: "not ready: something was found that stands in the way",
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
     ExitCode.COULD_NOT_TELL: "could not tell: no answer, or nothing runs that could be asked",
+    ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
 }
 
 

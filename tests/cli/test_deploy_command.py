@@ -11,6 +11,7 @@ from tests.core.fake_account import FakeAccount
 from trainium_cli import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
+from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.events import StackEvent
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
@@ -26,6 +27,16 @@ class NoEvents:
         return []
 
 
+class NoNodes:
+    """A stack without an Auto Scaling group."""
+
+    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:  # noqa: ARG002
+        return []
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:  # noqa: ARG002
+        return []
+
+
 @pytest.fixture(autouse=True)
 def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -33,6 +44,7 @@ def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "cdk.json").write_text(json.dumps({"app": "none", "context": PLAN}))
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount())
     monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: NoEvents())
+    monkeypatch.setattr(deployment, "AwsNodeChanges", lambda _: NoNodes())
 
 
 @pytest.fixture

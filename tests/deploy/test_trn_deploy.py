@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,18 +37,18 @@ def a_moment(account: Account, run: Run) -> Moment:
     return Moment(run=run, status=stack["StackStatus"], inventory=account.inventory())
 
 
-def template_of(nodes: int) -> Template:
-    return cluster_template(nodes=nodes, node_recovery=False)
+def template_of(nodes: int, **settings: Any) -> Template:
+    return cluster_template(nodes=nodes, node_recovery=False, **settings)
 
 
 @pytest.fixture(scope="module")
-def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Make a folder with a cdk.json for a plan of so many nodes, which is synthesised already."""
 
-    def make(nodes: int) -> Path:
+    def make(nodes: int, **settings: Any) -> Path:
         folder = tmp_path_factory.mktemp("app")
-        context = {f"trn:{name}": value for name, value in {**PLAN, "nodes": nodes}.items()}
-        given = {"app": str(template_of(nodes).file.parent), "context": context}
+        context = {f"trn:{name}": value for name, value in {**PLAN, "nodes": nodes, **settings}.items()}
+        given = {"app": str(template_of(nodes, **settings).file.parent), "context": context}
         (folder / "cdk.json").write_text(json.dumps(given))
         return folder
 
@@ -65,17 +66,23 @@ def before(faulty: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def failed(faulty: Account, before: Inventory, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+def failed(faulty: Account, before: Inventory, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2)))
 
 
 @pytest.fixture(scope="module")
-def deployed(faulty: Account, failed: Moment, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+def deployed(faulty: Account, failed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2)))
 
 
 @pytest.fixture(scope="module")
-def too_large(faulty: Account, deployed: Moment, app_of: Callable[[int], Path]) -> Moment:  # noqa: ARG001
+def with_other_disks(faulty: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+    """After asking for what needs other nodes."""
+    return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2, root_volume_gib=600)))
+
+
+@pytest.fixture(scope="module")
+def too_large(faulty: Account, with_other_disks: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
     """After asking for more nodes than the quota of 256 vCPUs allows."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(3)))
 
@@ -116,6 +123,13 @@ def test_a_failed_first_deployment_is_rolled_back_and_leaves_nothing_but_the_nam
 def test_deploying_again_succeeds_and_ends_with_the_outputs_of_the_stack(deployed: Moment) -> None:
     assert deployed.run.code == 0, deployed.run.said
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.said
+
+
+def test_running_nodes_do_not_end_unannounced(deployed: Moment, with_other_disks: Moment) -> None:
+    assert with_other_disks.run.code == 4, with_other_disks.run.said
+    assert "2 of 2 running nodes would end, with what is on their disks: " in with_other_disks.run.said
+    assert "trn:root_volume_gib" in with_other_disks.run.said
+    assert differences(deployed.inventory, with_other_disks.inventory) == []
 
 
 def test_preflight_comes_first(deployed: Moment) -> None:

@@ -41,6 +41,16 @@ def test_it_names_the_changed_properties_and_whether_they_replace(stacks: Stacks
     assert change["Replacement"] == "True"
 
 
+def test_it_shows_values_to_who_asks_for_them(stacks: Stacks) -> None:
+    name = stacks.deploy(template({"M": parameter("old")}))
+    made = stacks.change_set(name, template({"M": parameter("new")}))
+    (shown,) = changes(made)["M"]["Details"]
+    assert "AfterValue" not in shown["Target"]
+    asked = {"ChangeSetName": made["ChangeSetId"], "IncludePropertyValues": True}
+    (shown,) = changes(stacks.api.describe_change_set(**asked))["M"]["Details"]
+    assert (shown["Target"]["BeforeValue"], shown["Target"]["AfterValue"]) == ("old", "new")
+
+
 def test_what_depends_on_a_replaced_resource_changes_too(stacks: Stacks) -> None:
     renamed = parameter()
     renamed["Properties"]["Name"] = "renamed"

@@ -186,11 +186,17 @@ def _details(old: Properties, new: Properties, create_only: frozenset[str]) -> l
         if old.get(name) != new.get(name):
             known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
             recreation = ("Always" if known else "Conditionally") if name in create_only else "Never"
+            values = {"BeforeValue": _shown(old.get(name)), "AfterValue": _shown(new.get(name))}
             found.append(
                 {
-                    "Target": {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation},
+                    "Target": {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation, **values},
                     "Evaluation": "Static" if known else "Dynamic",
                     "ChangeSource": "DirectModification" if known else "ResourceReference",
                 }
             )
     return found
+
+
+def _shown(value: Any) -> str | None:
+    """As a change set shows a property's value to who asks with IncludePropertyValues."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=str)

@@ -122,8 +122,8 @@ def _declarations(template: Template) -> list[Json]:
     ]
 
 
-def change_set(one: ChangeSet) -> Json:
-    """DescribeChangeSet, and a change set of ListChangeSets."""
+def change_set(one: ChangeSet, *, with_values: bool = False) -> Json:
+    """DescribeChangeSet, and a change set of ListChangeSets. with_values: what properties were and are to be."""
     return {
         "ChangeSetId": one.change_set_id,
         "ChangeSetName": one.name,
@@ -137,5 +137,13 @@ def change_set(one: ChangeSet) -> Json:
         "Parameters": parameters(one.deployment),
         "Tags": tags(one.deployment),
         **one.settings,
-        "Changes": [{"Type": "Resource", "ResourceChange": change} for change in one.changes],
+        "Changes": [
+            {"Type": "Resource", "ResourceChange": change if with_values else _without_values(change)}
+            for change in one.changes
+        ],
     }
+
+
+def _without_values(change: Json) -> Json:
+    targets = ({k: v for k, v in one["Target"].items() if not k.endswith("Value")} for one in change["Details"])
+    return change | {"Details": [one | {"Target": t} for one, t in zip(change["Details"], targets, strict=True)]}

@@ -309,7 +309,8 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult({"Id": change_set.change_set_id, "StackId": stack.stack_id})
 
     def describe_change_set(self) -> ActionResult:
-        described = views.change_set(self._change_set())
+        with_values = self._get_bool_param("IncludePropertyValues", False)
+        described = views.change_set(self._change_set(), with_values=with_values)
         return self._paged("Changes", described.pop("Changes"), **described)
 
     def list_change_sets(self) -> ActionResult:

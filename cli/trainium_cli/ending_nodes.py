@@ -1,0 +1,68 @@
+"""Telling before a deployment how many running nodes it would end, and asking."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from trainium_cli.cdk_program import CdkRun
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.nodes.ending_nodes import GROUP, EndingNodes, NodeChanges, ending_nodes
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+_CHANGE_SET = "trn-deploy-preview"
+_UP = ("pending", "running")
+
+
+def ask_about_ending_nodes(
+    account: NodeChanges,
+    stack: str,
+    *,
+    construct_id: str,
+    program: str,
+    context: Sequence[str],
+    folder: Path,
+    yes: bool,
+    replace: bool,
+) -> ExitCode | None:
+    """What ends the command before anything is changed; None where the deployment may go on.
+
+    A change set is made for this, and deleted again. construct_id: what the CDK CLI calls the stack. replace: whether
+    nodes may end without a question. yes: nobody is there to be asked.
+    """
+    try:
+        running = _running(account, stack)
+        if not running:
+            return None
+        # The CDK CLI keeps no change set that changes nothing.
+        prepare = ["deploy", construct_id, *context, "--method", "prepare-change-set", "--change-set-name", _CHANGE_SET]
+        run = CdkRun(program, [*prepare, "--require-approval", "never"], folder)
+        if run.in_few_lines() != 0:
+            click.echo(f"\nNothing was deployed: the change set could not be made.\n{run.last_words}", err=True)
+            return ExitCode.NOT_READY
+        ending = ending_nodes(account.changes(stack, _CHANGE_SET), running=running)
+        account.delete_change_set(stack, _CHANGE_SET)
+    except UnavailableError as error:
+        click.echo(f"Could not tell how many running nodes would end: {error}", err=True)
+        return ExitCode.COULD_NOT_TELL
+    except RequestRefusedError as error:
+        click.echo(f"Nothing was deployed: {error}", err=True)
+        return ExitCode.NOT_READY
+    return _answer(ending, running, yes=yes, replace=replace)
+
+
+def _answer(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> ExitCode | None:
+    if not ending.count:
+        click.echo(f"None of the {running} running nodes ends by this deployment.")
+        return None
+    message = f"{ending.count} of {running} running nodes would end, with what is on their disks: "
+    click.echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
+    if replace or (not yes and click.confirm("End them?")):
+        return None
+    click.echo("Nothing was deployed. To deploy it all the same: `trn deploy --replace-nodes`.", err=True)
+    return ExitCode.NODES_WOULD_END
+
+
+def _running(account: NodeChanges, stack: str) -> int:
+    groups = account.node_groups(account.physical_ids(stack, GROUP))
+    return sum(number for group in groups for state, number in group.instances.items() if state in _UP)

@@ -1,0 +1,108 @@
+"""How many of the nodes that run a change set would end, and why."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from trainium_core.nodes.groups import NodeGroups
+from trainium_core.problems import SETTING_PREFIX
+from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
+from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
+
+GROUP, _GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
+
+_BY_REFERENCE = ("LaunchTemplateId", "Uses")
+"""Properties that are other resources, and change only when one of these is another one."""
+
+_USED = (
+    "AWS::EC2::LaunchTemplate",
+    "AWS::EC2::PlacementGroup",
+    "AWS::EC2::SecurityGroup",
+    "AWS::EFS::FileSystem",
+    "AWS::FSx::FileSystem",
+    "AWS::IAM::InstanceProfile",
+    "AWS::S3::Bucket",
+)
+"""Kinds of what they may be."""
+
+_REPLACED = ("True", "Conditional")
+
+
+class NodeChanges(ChangeSets, NodeGroups, Protocol):
+    """All that is asked of an account for this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndingNodes:
+    """`count` of the nodes that run, for `reasons`, each a clause."""
+
+    count: int
+    reasons: tuple[str, ...] = ()
+
+
+def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
+    """Judge a change set of a stack with so many nodes that run. What cannot be told is taken to end nodes."""
+    reasons = list(dict.fromkeys(_all_end(changes)))
+    if reasons and running:
+        return EndingNodes(count=running, reasons=tuple(reasons))
+    wanted = min([running, *_sizes(changes)])
+    if wanted == running:
+        return EndingNodes(count=0)
+    return EndingNodes(count=running - wanted, reasons=(f"there are to be {wanted}",))
+
+
+def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
+    """Why all nodes end."""
+    replaced = sorted(
+        {one.kind for one in changes if one.kind in _USED and (one.action == "Add" or one.replacement in _REPLACED)}
+    )
+    for one in changes:
+        if one.kind == GROUP:
+            if one.action == "Remove":
+                yield "their Auto Scaling group is removed"
+            if one.replacement in _REPLACED:
+                yield "their Auto Scaling group is replaced"
+            if "VPCZoneIdentifier" in one.properties:
+                yield "they go to another subnet"
+        if one.kind == RESOURCE_TYPE:
+            if one.action == "Add":
+                yield "the version of their launch template is chosen for the first time"
+            if "Settings" in one.properties:
+                changed = ", ".join(_changed_settings(one)) or "see `cdk diff`"
+                yield f"a setting that needs other nodes has changed: {changed}"
+            if any(name in one.properties for name in _BY_REFERENCE) and replaced:
+                yield f"they are to use what is new: {', '.join(replaced)}"
+            if "ImageSetting" in one.properties and _image_after(one) != _image_now(one):
+                yield "they boot another image"
+
+
+def _changed_settings(version: ResourceChange) -> list[str]:
+    """Keys of the settings that differ; none where the change set does not show both values."""
+    values = version.properties["Settings"]
+    try:
+        before, after = json.loads(values.before or ""), json.loads(values.after or "")
+    except ValueError:
+        return []
+    return sorted(f"{SETTING_PREFIX}{key}" for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def _image_now(version: ResourceChange) -> str | None:
+    chosen = Choice.remembered(version.physical_id)
+    return chosen.image if chosen else None
+
+
+def _image_after(version: ResourceChange) -> str | None:
+    """None where the change set does not say: a parameter that names what it named before."""
+    if "Image" in version.properties:
+        return version.properties["Image"].after
+    named = version.properties["ImageSetting"].after
+    return named if named and named.startswith("ami-") else None
+
+
+def _sizes(changes: Sequence[ResourceChange]) -> Iterator[int]:
+    for one in changes:
+        for kind, name in ((GROUP, "MaxSize"), (_GATE, "Nodes")):
+            after = one.properties[name].after if one.kind == kind and name in one.properties else None
+            if after and after.isdigit():
+                yield int(after)

@@ -1,0 +1,57 @@
+"""Asks CloudFormation what a change set would do."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
+
+_ABSENT = ("does not exist", "ChangeSetNotFound")
+
+
+class AwsChangeSets(AwsService):
+    """Answers trainium_core.stacks.change_sets.ChangeSets."""
+
+    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
+        with read_errors("cloudformation:ListStackResources", absent=_ABSENT):
+            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+            there = [one for page in pages for one in page["StackResourceSummaries"] if one["ResourceType"] == kind]
+            return [one["PhysicalResourceId"] for one in there if one.get("PhysicalResourceId")]
+        return []
+
+    def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
+        with read_errors("cloudformation:DescribeChangeSet", absent=_ABSENT):
+            return [_change(one) for one in self._described(stack, change_set) if one["Type"] == "Resource"]
+        return []
+
+    def delete_change_set(self, stack: str, change_set: str) -> None:
+        with write_errors("cloudformation:DeleteChangeSet", absent=_ABSENT):
+            self.client("cloudformation").delete_change_set(StackName=stack, ChangeSetName=change_set)
+
+    def _described(self, stack: str, change_set: str) -> Iterator[Mapping[str, Any]]:
+        asked = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
+        while True:
+            page = self.client("cloudformation").describe_change_set(**asked)
+            yield from page.get("Changes", [])
+            if not page.get("NextToken"):
+                return
+            asked["NextToken"] = page["NextToken"]
+
+
+def _change(one: Mapping[str, Any]) -> ResourceChange:
+    change = one["ResourceChange"]
+    properties: dict[str, ChangedProperty] = {}
+    for detail in change.get("Details", []):
+        target = detail["Target"]
+        # One property may be told of twice: as it is written, and as it may become by what it refers to.
+        if "Name" in target and (detail["Evaluation"] == "Static" or target["Name"] not in properties):
+            after = target.get("AfterValue") if detail["Evaluation"] == "Static" else None
+            properties[target["Name"]] = ChangedProperty(before=target.get("BeforeValue"), after=after)
+    return ResourceChange(
+        kind=change["ResourceType"],
+        action=change["Action"],
+        physical_id=change.get("PhysicalResourceId", ""),
+        replacement=change.get("Replacement", "False"),
+        properties=properties,
+    )

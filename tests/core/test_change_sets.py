@@ -1,0 +1,48 @@
+"""Change sets, as CloudFormation describes them."""
+
+import pytest
+from botocore.stub import Stubber
+
+from trainium_core.stacks.aws_change_sets import AwsChangeSets
+from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
+
+ASKED = {"StackName": "S", "ChangeSetName": "C", "IncludePropertyValues": True}
+
+
+def detail(name: str, evaluation: str, **values: str) -> dict[str, object]:
+    return {"Target": {"Attribute": "Properties", "Name": name, **values}, "Evaluation": evaluation}
+
+
+@pytest.mark.usefixtures("credentials_of_nobody")
+def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() -> None:
+    account = AwsChangeSets("us-west-2")
+    details = [detail("A", "Static", AfterValue="2", BeforeValue="1"), detail("A", "Dynamic"), detail("B", "Dynamic")]
+    change = {
+        "ResourceType": "T",
+        "Action": "Modify",
+        "PhysicalResourceId": "p",
+        "Replacement": "False",
+        "Details": details,
+    }
+    stub = Stubber(account.client("cloudformation"))
+    stub.activate()
+    stub.add_response("describe_change_set", {"Changes": [], "NextToken": "next"}, ASKED)
+    last = {"Changes": [{"Type": "Resource", "ResourceChange": change}]}
+    stub.add_response("describe_change_set", last, ASKED | {"NextToken": "next"})
+    assert account.changes("S", "C") == [
+        ResourceChange(
+            kind="T",
+            action="Modify",
+            physical_id="p",
+            properties={"A": ChangedProperty(before="1", after="2"), "B": ChangedProperty()},
+        )
+    ]
+
+
+@pytest.mark.usefixtures("credentials_of_nobody")
+def test_without_a_change_set_nothing_changes() -> None:
+    account = AwsChangeSets("us-west-2")
+    stub = Stubber(account.client("cloudformation"))
+    stub.activate()
+    stub.add_client_error("describe_change_set", "ChangeSetNotFound", "ChangeSet [C] does not exist")
+    assert account.changes("S", "C") == []

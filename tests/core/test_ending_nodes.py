@@ -1,0 +1,89 @@
+"""How many running nodes a change set would end."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from trainium_core.nodes.ending_nodes import ending_nodes
+from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
+from trainium_runtime.launch_template_version import RESOURCE_TYPE, choose
+
+IMAGE = "ami-0aaaaaaaaaaaaaaaa"
+OFFER = {
+    "LaunchTemplateId": "lt-0123456789abcdef0",
+    "LatestVersion": "1",
+    "Image": IMAGE,
+    "ImageSetting": "",
+    "NodeScript": "arn:aws:s3:::assets/one.sh",
+    "Settings": {"instance_type": "trn1.32xlarge"},
+    "Uses": {},
+}
+GROUP = ResourceChange(kind="AWS::AutoScaling::AutoScalingGroup", action="Modify")
+GATE = ResourceChange(kind="Custom::TrnFleetGate", action="Modify")
+UNKNOWN = ChangedProperty()
+
+
+def version(**after: Any) -> ResourceChange:
+    """A change of the chosen version: properties with what they are to be."""
+    properties = {name: ChangedProperty(after=value) for name, value in after.items()}
+    physical_id = choose(OFFER, None)[1]
+    return ResourceChange(kind=RESOURCE_TYPE, action="Modify", physical_id=physical_id, properties=properties)
+
+
+def of(change: ResourceChange, **properties: ChangedProperty) -> ResourceChange:
+    return replace(change, properties=properties)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        [of(GROUP, LaunchTemplate=UNKNOWN), version(LatestVersion=None)],
+        [version(LatestVersion=None, Image="ami-0bbbbbbbbbbbbbbbb")],
+        [version(ImageSetting=IMAGE)],
+        [version(ImageSetting="/my/image", Image=IMAGE)],
+        [version(Uses=None), ResourceChange(kind="AWS::EC2::SecurityGroup", action="Modify")],
+        [of(GATE, Nodes=ChangedProperty(after="4")), of(GROUP, MaxSize=ChangedProperty(after="4"))],
+    ],
+    ids=["nothing", "tag", "parameter moved on", "pinned", "parameter", "tag of a security group", "more nodes"],
+)
+def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
+    assert ending_nodes(changes, running=2).count == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ([version(ImageSetting="ami-0bbbbbbbbbbbbbbbb", Image="ami-0bbbbbbbbbbbbbbbb")], "they boot another image"),
+        ([version(ImageSetting="/my/image")], "they boot another image"),
+        (
+            [version(Uses=None), ResourceChange(kind="AWS::EC2::SecurityGroup", action="Modify", replacement="True")],
+            "they are to use what is new: AWS::EC2::SecurityGroup",
+        ),
+        ([of(GROUP, VPCZoneIdentifier=UNKNOWN)], "they go to another subnet"),
+        ([replace(GROUP, action="Remove")], "their Auto Scaling group is removed"),
+        ([replace(GROUP, replacement="Conditional")], "their Auto Scaling group is replaced"),
+    ],
+)
+def test_nodes_that_end_are_counted_with_the_reason(changes: list[ResourceChange], reason: str) -> None:
+    ending = ending_nodes(changes, running=2)
+    assert (ending.count, ending.reasons) == (2, (reason,))
+
+
+def test_the_settings_that_need_other_nodes_are_named() -> None:
+    before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
+    shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))
+    ending = ending_nodes([of(version(), Settings=shown)], running=2)
+    assert ending.reasons == ("a setting that needs other nodes has changed: trn:root_volume_gib",)
+    assert "see `cdk diff`" in ending_nodes([version(Settings=None)], running=2).reasons[0]
+
+
+def test_of_fewer_nodes_those_that_are_too_many_end() -> None:
+    changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
+    assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
+
+
+def test_without_nodes_none_ends() -> None:
+    assert ending_nodes([replace(GROUP, action="Remove")], running=0).count == 0
