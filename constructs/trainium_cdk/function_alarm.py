@@ -1,7 +1,6 @@
 """Who hears of a function that fails while nobody waits for its answer."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 _ATTEMPTS = 3  # at an event: the call and two retries (Lambda developer guide, asynchronous invocation)
@@ -14,9 +13,7 @@ class FunctionAlarm(Construct):
     An error that a retry makes good is not told. The topic must let CloudWatch publish.
     """
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic: sns.ITopic
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
         """what: what the function does, and what does not happen without it; the text of the message."""
         super().__init__(scope, construct_id)
         cloudwatch.CfnAlarm(
@@ -32,5 +29,5 @@ class FunctionAlarm(Construct):
             threshold=_ATTEMPTS,
             comparison_operator="GreaterThanOrEqualToThreshold",
             treat_missing_data="notBreaching",
-            alarm_actions=[topic.topic_arn],
+            alarm_actions=[topic_arn],
         )

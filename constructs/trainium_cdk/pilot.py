@@ -71,10 +71,12 @@ class Pilot(Construct):
         if self.clock is not None:
             ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may not come."
             name = self.clock.function_name
-            FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic=self.topic)
+            FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
         if keeper is not None:
             keeping = "The keeper of the nodes fails: failed nodes are not replaced, and jobs may get no notice."
-            FunctionAlarm(self, "KeeperFails", function_name=keeper.function_name, what=keeping, topic=self.topic)
+            FunctionAlarm(
+                self, "KeeperFails", function_name=keeper.function_name, what=keeping, topic_arn=self.topic.topic_arn
+            )
 
 
 def _topic(scope: Construct, construct_id: str) -> sns.Topic:

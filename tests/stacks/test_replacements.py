@@ -1,6 +1,6 @@
 """No update loses data: what holds some, and can be replaced, is kept when it is."""
 
-from typing import Any
+from typing import Any, cast
 
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
@@ -11,7 +11,7 @@ HOLD_DATA = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
 
 def create_only(resource: dict[str, Any]) -> set[str]:
     """The properties of the resource by which CloudFormation replaces it when they change, by its registry schema."""
-    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource["Type"]).schema
+    schema = cast(dict[str, Any], PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource["Type"]).schema)  # pyright: ignore[reportUnknownMemberType]
     names = {path.split("/")[2] for path in schema.get("createOnlyProperties", [])}
     return names & resource.get("Properties", {}).keys()
 
