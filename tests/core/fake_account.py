@@ -11,6 +11,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
+from trainium_core.network.placement_groups import PlacementGroup
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
 
 IMAGE = Image(
@@ -38,6 +39,8 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     bootstrap_version: str | None = "21"
     contents: dict[str, StackContents] = field(default_factory=dict[str, StackContents])
     volume_key: str | None = None
+    group: PlacementGroup | None = None
+    has_budgets: bool = True
     buckets: Mapping[str, str] = field(default_factory=dict[str, str])
     qualifiers: Collection[str] = ()
     created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
@@ -71,6 +74,15 @@ class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePr
     def default_volume_key(self) -> str | None:
         self._check_available("volumes")
         return self.volume_key
+
+    def placement_group(self, name: str) -> PlacementGroup | None:
+        self._check_available("placement")
+        return self.group if self.group and self.group.name == name else None
+
+    def budgets_enabled(self, account: str) -> bool:
+        assert account == "123456789012"
+        self._check_available("budgets")
+        return self.has_budgets
 
     def bucket_region(self, name: str) -> str | None:
         self._check_available("bucket")

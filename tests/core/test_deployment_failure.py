@@ -73,6 +73,39 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reason",
+    [
+        "An error occurred (PendingVerification) when calling the RunInstances operation",
+        "0 of 2 nodes proven; Your request for accessing resources in this region is being validated, and you will not "
+        "be able to launch additional resources in this region until the validation is complete.",
+        "Your account is currently being verified. Verification normally takes less than 2 hours.",
+    ],
+)
+def test_an_account_that_aws_is_verifying_is_told_to_wait(reason: str) -> None:
+    assert "wait for the e-mail" in failed_with(reason).advice
+
+
+@pytest.mark.parametrize(
+    ("because", "advice"),
+    [
+        ("with an explicit deny in a service control policy", "AWS organization"),
+        ("because no permissions boundary allows the ec2:CreateVpc action", "let the permissions boundary"),
+        ("because no identity-based policy allows the ec2:CreateVpc action", "give whoever deploys"),
+    ],
+)
+def test_the_advice_on_a_denial_names_the_kind_of_policy_that_denies(because: str, advice: str) -> None:
+    denial = (
+        f"User: arn:aws:sts::1:assumed-role/x/y is not authorized to perform: ec2:CreateVpc on resource: * {because}"
+    )
+    assert advice in failed_with(denial).advice
+
+
+def test_a_linked_account_without_budgets_is_sent_to_the_management_account() -> None:
+    reason = "Account 1 is a linked account. To enable budgets for your account, ask the payer account to enable them."
+    assert "trn:budget_usd" in failed_with(reason).advice
+
+
+@pytest.mark.parametrize(
     ("status", "message"),
     [
         ("ROLLBACK_COMPLETE", "nothing runs"),

@@ -46,7 +46,9 @@ QUESTIONS = [
     ("ec2.DescribeVpcs", NEW_VPC, "ec2:DescribeVpcs", "network"),
     ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
     ("cloudformation.DescribeStacks", ENDING, "cloudformation:DescribeStacks", "stack end"),
+    ("budgets.DescribeBudgets", OWN_VPC, "budgets:ViewBudget", "budget"),
     ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
+    ("ec2.DescribePlacementGroups", OWN_VPC, "ec2:DescribePlacementGroups", "placement"),
     ("s3.HeadBucket", OWN_VPC, "s3:ListBucket", "cache"),
     ("ec2.DescribeSubnets", OWN_VPC, "ec2:DescribeSubnets", "offering network"),
     ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
@@ -132,12 +134,13 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         )
     main = [{"Name": "vpc-id", "Values": [vpc]}]
     table = ec2.describe_route_tables(Filters=main)["RouteTables"][0]["RouteTableId"]
+    ec2.create_placement_group(GroupName="ours", Strategy="cluster")
     here = {"LocationConstraint": REGION}
     boto3.client("s3", REGION).create_bucket(Bucket="our-cache", CreateBucketConfiguration=here)
     own = {"nodes": 2, "vpc_id": vpc, "subnet_id": subnet, "route_table_id": table}
     return {
         NEW_VPC: from_settings(nodes=2),
-        OWN_VPC: from_settings(**own, cache_bucket="our-cache"),
+        OWN_VPC: from_settings(**own, cache_bucket="our-cache", placement_group="ours", budget_usd=200),
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),

@@ -8,8 +8,10 @@ from typing import Protocol
 from trainium_core.capacity.offerings import Capacity
 from trainium_core.identity.caller import Identities
 from trainium_core.images.image import Images
+from trainium_core.network.placement_groups import PlacementGroups
 from trainium_core.network.vpc import Network
 from trainium_core.prices.price import Prices
+from trainium_core.spending.budgets import Budgets
 from trainium_core.stacks.deployed_stack import Stacks
 from trainium_core.storage.buckets import Buckets
 from trainium_core.storage.file_systems import FileSystems
@@ -17,5 +19,19 @@ from trainium_core.storage.volumes import Volumes
 from trainium_runtime.quota import Quotas
 
 
-class Account(Identities, Quotas, Images, Volumes, Network, Capacity, Prices, Stacks, FileSystems, Buckets, Protocol):
+class Account(
+    Identities,
+    Quotas,
+    Images,
+    Volumes,
+    Network,
+    PlacementGroups,
+    Capacity,
+    Prices,
+    Budgets,
+    Stacks,
+    FileSystems,
+    Buckets,
+    Protocol,
+):
     """All that can be asked, each part in a module of its own."""

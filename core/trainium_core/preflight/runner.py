@@ -7,6 +7,7 @@ from trainium_core.engines.projections import Check, checks
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
+from trainium_core.preflight.budget_check import check_budget
 from trainium_core.preflight.cache_check import check_cache
 from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.end_check import check_end
@@ -27,6 +28,7 @@ CHECKS: Mapping[str, Check] = {
     "bootstrap": check_bootstrap,
     "stack": check_stack,
     "end": check_end,
+    "budget": check_budget,
     "cost": check_cost,
 }
 """Every check by its name, in the order its finding is shown. Those of an engine are made if trn:stacks has it."""

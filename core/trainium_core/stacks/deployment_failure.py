@@ -15,9 +15,20 @@ _REQUEST = re.compile(
 """How CloudFormation wraps what a custom resource, such as a gate, has said."""
 
 _ADVICE = (
+    (
+        r"PendingVerification|pending verification|currently being verified|in this region is being validated",
+        "wait for the e-mail in which AWS says that it has verified the account for this region (minutes, up to 4 "
+        "hours), then run `trn deploy` again; if none comes, write to aws-verification@amazon.com",
+    ),
+    (r"is a linked account", "have the management account enable AWS Budgets, or remove trn:budget_usd"),
     (r"L-[0-9A-F]{8}|VcpuLimitExceeded|ResourceLimitExceeded", "run `trn quota request`: it asks AWS for the rest"),
     (r"InsufficientInstanceCapacity|Insufficient.*[Cc]apacity", "run `trn capacity`: where and when there is some"),
     (r"node i-|nodes? proven", "run `trn deploy` again: it gets other instances; `trn nodes --node ID` shows a check"),
+    (
+        r"(service|resource) control policy",
+        "ask whoever runs your AWS organization: no permission given in this account overrides that policy",
+    ),
+    (r"permissions boundary", "let the permissions boundary of whoever is named above allow that action too"),
     (r"AccessDenied|not authorized|UnauthorizedOperation", "give whoever deploys the permission that is named above"),
 )
 _OTHERWISE = "run `trn preflight`, mend what it finds, and run `trn deploy` again"

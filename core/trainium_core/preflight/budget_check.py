@@ -1,0 +1,34 @@
+"""Whether AWS Budgets lets whoever is signed in look: an indication that the plan's budget can be made.
+
+It is made by the role that CloudFormation works with, which may be allowed more, or less.
+"""
+
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
+from trainium_core.spending.budgets import BudgetsDeniedError
+from trainium_runtime.answer import Answer
+
+
+def check_budget(plan: Plan, account: Account) -> Answer | None:
+    """None for a plan without a budget."""
+    if plan.pilot.budget_usd is None:
+        return None
+    number = account.identity().account
+    try:
+        enabled = account.budgets_enabled(number)
+    except BudgetsDeniedError as error:
+        fix = (
+            "ask for that permission; if you have it, the root user must activate IAM access to billing, once for the "
+            f"account: {facts()['budgets']['activate_iam_access']}"
+        )
+        return Answer(outcome="unknown", found=str(error), fix=fix)
+    if not enabled:
+        found = f"AWS lets account {number} have no budgets: whoever pays for it has not enabled them"
+        fix = (
+            "have the management account enable AWS Budgets, such as by a first budget of its own, and wait for up to "
+            "a day; or remove trn:budget_usd"
+        )
+        return Answer(outcome="fail", found=found, fix=fix)
+    found = "AWS Budgets can be read, which is no promise that the role that deploys may make one"
+    return Answer(outcome="pass", found=found)

@@ -1,0 +1,18 @@
+"""What AWS Budgets tells an account about itself."""
+
+from typing import Protocol
+
+from trainium_runtime.errors import UnavailableError
+
+
+class BudgetsDeniedError(UnavailableError):
+    """Whoever is signed in may not look at budgets, for want of the permission or of IAM access to billing."""
+
+
+class Budgets(Protocol):
+    def budgets_enabled(self, account: str) -> bool:
+        """Whether the account may have budgets at all: in an organization, whoever pays for it enables them.
+
+        Raises BudgetsDeniedError.
+        """
+        ...

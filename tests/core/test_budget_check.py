@@ -1,0 +1,65 @@
+"""Whether the budget of a plan can be made, as far as AWS Budgets tells whoever is signed in."""
+
+import pytest
+
+from tests.core.aws_stubs import stubbed
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from tests.core.plans import from_settings
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.runner import preflight
+
+ACCOUNT = "123456789012"
+
+
+def of_budget(account: FakeAccount) -> Finding:
+    return found("budget", account, ends="5d", budget_usd=200)
+
+
+class Refused(FakeAccount):
+    """One whose credentials may not look at budgets."""
+
+    def budgets_enabled(self, account: str) -> bool:
+        budgets, stub = stubbed("budgets")
+        stub.add_client_error("describe_budgets", "AccessDeniedException")
+        return budgets.budgets_enabled(account)
+
+
+def test_a_plan_without_one_is_not_checked() -> None:
+    assert "budget" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
+
+
+def test_an_account_whose_budgets_can_be_read_passes() -> None:
+    assert of_budget(FakeAccount()).outcome == "pass"
+
+
+def test_an_account_that_may_have_none_fails() -> None:
+    finding = of_budget(FakeAccount(has_budgets=False))
+    assert finding.outcome == "fail"
+    assert "management account" in finding.fix
+
+
+def test_whoever_may_not_look_cannot_tell_and_reads_of_the_access_to_billing() -> None:
+    finding = of_budget(Refused())
+    assert finding.outcome == "unknown"
+    assert "budgets:ViewBudget" in finding.found
+    assert "IAM access to billing" in finding.fix
+
+
+@pytest.mark.parametrize("question", ["budgets", "identity"])
+def test_another_reason_for_no_answer_is_unknown_without_that_advice(question: str) -> None:
+    finding = of_budget(FakeAccount(unavailable=[question]))
+    assert (finding.outcome, finding.fix) == ("unknown", "")
+
+
+def test_a_linked_account_without_budgets_is_recognised_by_what_aws_says() -> None:
+    account, stub = stubbed("budgets")
+    message = "Account 123456789012 is a linked account. To enable budgets for your account, ask the payer account."
+    stub.add_client_error("describe_budgets", "AccessDeniedException", message)
+    assert account.budgets_enabled(ACCOUNT) is False
+
+
+def test_an_answer_without_budgets_is_of_an_account_that_has_none_yet() -> None:
+    account, stub = stubbed("budgets")
+    stub.add_response("describe_budgets", {}, {"AccountId": ACCOUNT, "MaxResults": 1})
+    assert account.budgets_enabled(ACCOUNT) is True

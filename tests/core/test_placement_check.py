@@ -1,0 +1,49 @@
+"""Whether the placement group of a plan is there and can hold its nodes."""
+
+import pytest
+
+from tests.core.aws_stubs import stubbed
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from tests.core.plans import from_settings
+from trainium_core.network.placement_groups import PlacementGroup
+from trainium_core.preflight.finding import Finding
+from trainium_core.preflight.runner import preflight
+
+NEW_ONE = "set trn:placement_group to another, or leave it out for a new one"
+
+
+def group(*, strategy: str = "cluster", state: str = "available") -> PlacementGroup:
+    return PlacementGroup(name="ours", strategy=strategy, state=state)
+
+
+def own(there: PlacementGroup | None) -> Finding:
+    return found("placement", FakeAccount(group=there), placement_group="ours")
+
+
+def test_a_plan_that_names_none_is_not_checked() -> None:
+    assert "placement" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
+
+
+def test_a_cluster_group_that_is_available_passes() -> None:
+    assert own(group()).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("there", "says", "fix"),
+    [
+        (None, "there is no placement group ours in us-west-2", NEW_ONE),
+        (group(strategy="spread"), "ours is a spread placement group", NEW_ONE),
+        (group(state="deleting"), "ours is deleting", NEW_ONE),
+        (group(state="pending"), "ours is pending", "wait until it is available"),
+    ],
+)
+def test_one_that_cannot_hold_the_nodes_fails(there: PlacementGroup | None, says: str, fix: str) -> None:
+    finding = own(there)
+    assert (finding.outcome, finding.found, finding.fix) == ("fail", says, fix)
+
+
+def test_one_that_ec2_does_not_know_is_not_there() -> None:
+    account, stub = stubbed("ec2")
+    stub.add_client_error("describe_placement_groups", "InvalidPlacementGroup.Unknown")
+    assert account.placement_group("ours") is None
