@@ -50,6 +50,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The order of a set differs between the workers of pytest-xdist."""
+    parameters: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    if any(isinstance(one, set | frozenset) and str(one) in item.name for one in parameters.values()):
+        raise pytest.UsageError(f"{item.nodeid}: the id shows a set, whose order differs between processes")
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> None:
     """pytest-xdist runs nothing when two workers collect different ids, as bytes with a time or a boundary give."""
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):

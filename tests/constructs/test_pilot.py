@@ -237,11 +237,11 @@ def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[s
 
 @pytest.mark.parametrize(
     ("settings", "failing"),
-    [(ENDS, {"PilotClock", "Keeper"}), (STOPS, {"PilotClock", "Keeper"}), ({"budget_usd": 500}, {"Keeper"})],
+    [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
     ids=str,
 )
 def test_a_clock_or_keeper_that_fails_is_told_to_the_topic_of_the_pilot(
-    settings: dict[str, Any], failing: set[str]
+    settings: dict[str, Any], failing: list[str]
 ) -> None:
     template = cluster_template(**settings)
     topic, _ = the(template, "AWS::SNS::Topic", "Notices")
