@@ -1,4 +1,4 @@
-"""Service Quotas for EC2 and SageMaker, and requests for higher ones, which moto lacks.
+"""Service Quotas for EC2, EBS and SageMaker, and requests for higher ones, which moto lacks.
 
 Requests stay PENDING: nobody here grants one. Those of a region live on its backend, so that they go when it is reset.
 """
@@ -11,11 +11,16 @@ from moto.core.exceptions import JsonRESTError
 from moto.moto_api._internal import mock_random
 from moto.servicequotas.exceptions import NoSuchResource
 
+from trainium_core.facts import facts
 from trainium_local.seeds.vcpu_quotas import vcpu_quotas
 from trainium_local_plugin.quota_usage import usage_metric
 from trainium_local_plugin.sagemaker_quotas import sagemaker_quotas
 
-_NAMES = {"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "sagemaker": "Amazon SageMaker"}
+_NAMES = {
+    "ebs": "Amazon Elastic Block Store (Amazon EBS)",
+    "ec2": "Amazon Elastic Compute Cloud (Amazon EC2)",
+    "sagemaker": "Amazon SageMaker",
+}
 _OPEN = ("PENDING", "CASE_OPENED")
 
 Quota = dict[str, Any]
@@ -73,11 +78,14 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
     """Every quota of the service as the account has it, or as AWS gives it to a new account."""
     service = response._get_param("ServiceCode")
     if service == "ec2":
-        return [
+        of_instances = [
             _shown(response, service, quota.code, quota.name, quota.applied if applied else quota.default)
             | {"UsageMetric": usage_metric(quota)}
             for quota in vcpu_quotas()
         ]
+        return of_instances + _limits(response, service)
+    if service == "ebs":
+        return _limits(response, service)
     if service == "sagemaker":
         return [
             _shown(response, service, quota.code, quota.name, quota.default)
@@ -85,6 +93,12 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
             if quota.is_applied or not applied
         ]
     return response.backend.list_aws_default_service_quotas(service)
+
+
+def _limits(response: Any, service: str) -> list[Quota]:
+    """The limits of the product's facts, with AWS's defaults. Those of Amazon VPC are moto's own."""
+    found = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
+    return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in found]
 
 
 def _asked_for(response: Any, *, applied: bool) -> Quota:

@@ -48,10 +48,10 @@ def ask_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount],
 @pytest.mark.parametrize(
     ("account", "code", "verdict"),
     [
-        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (8 pass)"),
-        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail)"),
-        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 unknown)"),
-        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (6 pass, 1 fail, 1 unknown)"),
+        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (9 pass)"),
+        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail)"),
+        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
+        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
     ],
 )
 def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
@@ -106,7 +106,7 @@ def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest
     ended = ask(monkeypatch, NOT_READY, "--suppress", "quota")
     assert ended.exit_code == ExitCode.OK
     assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
-    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 suppressed)"
+    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"
 
 
 def test_a_check_that_does_not_exist_is_refused_with_the_nearest() -> None:

@@ -9,6 +9,7 @@ from tests.core.fake_file_systems import SERVICES, FakeFileSystems
 from tests.core.fake_network import FakeNetwork
 from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
+from tests.core.fake_resource_use import FakeResourceUse
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
 from trainium_core.network.placement_groups import PlacementGroup
@@ -28,7 +29,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(kw_only=True)
-class FakeAccount(FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
+class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
     """`unavailable` names the questions that get no answer."""
 
     endpoint: str | None = None

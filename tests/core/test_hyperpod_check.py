@@ -27,7 +27,7 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
 
 def test_a_hyperpod_cluster_within_its_quota_is_ready_and_no_ec2_check_runs() -> None:
     printed = findings(ROOM)
-    assert set(printed) == {"identity", "network", "hyperpod", "bootstrap", "stack", "cost"}
+    assert set(printed) == {"identity", "network", "limits", "hyperpod", "bootstrap", "stack", "cost"}
     assert printed["hyperpod"].outcome == "pass"
     assert verdict(printed.values()) == "ready"
 

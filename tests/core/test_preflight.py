@@ -42,6 +42,8 @@ def test_findings_come_in_the_order_of_the_checks() -> None:
         ("addresses", "network", OWN_VPC),
         ("routes", "network", OWN_VPC),
         ("endpoints", "network", OWN_VPC),
+        ("limits", "limits", {}),
+        ("gp3_storage", "limits", {}),
         ("version", "bootstrap", {}),
         ("stack", "stack", {}),
     ],

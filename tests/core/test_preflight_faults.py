@@ -35,7 +35,7 @@ HYPERPOD = "a HyperPod cluster"
 # Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
 QUESTIONS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
-    ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network"),
+    ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),
     ("cloudwatch.GetMetricStatistics", NEW_VPC, "cloudwatch:GetMetricStatistics", "quota"),
     ("ec2.DescribeInstances", NEW_VPC, "ec2:DescribeInstances", "quota"),
     ("ec2.DescribeCapacityReservations", NEW_VPC, "ec2:DescribeCapacityReservations", "quota"),
@@ -44,6 +44,9 @@ QUESTIONS = [
     ("ec2.DescribeImages", NEW_VPC, "ec2:DescribeImages", "image"),
     ("ec2.GetEbsDefaultKmsKeyId", NEW_VPC, "ec2:GetEbsDefaultKmsKeyId", "volumes"),
     ("ec2.DescribeVpcs", NEW_VPC, "ec2:DescribeVpcs", "network"),
+    ("ec2.DescribeVolumes", NEW_VPC, "ec2:DescribeVolumes", "limits"),
+    ("ec2.DescribeNetworkInterfaces", NEW_VPC, "ec2:DescribeNetworkInterfaces", "limits"),
+    ("ec2.DescribeVpcEndpoints", NEW_VPC, "ec2:DescribeVpcEndpoints", "limits"),
     ("cloudformation.DescribeStacks", NEW_VPC, "cloudformation:DescribeStacks", "stack"),
     ("cloudformation.DescribeStacks", ENDING, "cloudformation:DescribeStacks", "stack end"),
     ("budgets.DescribeBudgets", OWN_VPC, "budgets:ViewBudget", "budget"),
@@ -54,11 +57,11 @@ QUESTIONS = [
     ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
     ("ec2.DescribeVpcAttribute", OWN_VPC, "ec2:DescribeVpcAttribute", "network"),
     ("ec2.DescribeRouteTables", OWN_VPC, "ec2:DescribeRouteTables", "network"),
-    ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network"),
+    ("ec2.DescribeVpcEndpoints", OWN_VPC, "ec2:DescribeVpcEndpoints", "network limits"),
     ("ec2.DescribeCapacityReservations", RESERVED, "ec2:DescribeCapacityReservations", "reservation"),
     ("ec2.DescribeInstances", RESERVED, "ec2:DescribeInstances", "reservation"),
     ("fsx.DescribeFileSystems", FILE_SYSTEMS, "fsx:DescribeFileSystems", "lustre"),
-    ("ec2.DescribeNetworkInterfaces", FILE_SYSTEMS, "ec2:DescribeNetworkInterfaces", "lustre"),
+    ("ec2.DescribeNetworkInterfaces", FILE_SYSTEMS, "ec2:DescribeNetworkInterfaces", "lustre limits"),
     ("ec2.DescribeVpcs", FILE_SYSTEMS, "ec2:DescribeVpcs", "network lustre efs"),
     ("efs.DescribeFileSystems", FILE_SYSTEMS, "elasticfilesystem:DescribeFileSystems", "efs"),
     ("efs.DescribeMountTargets", FILE_SYSTEMS, "elasticfilesystem:DescribeMountTargets", "efs"),
@@ -70,6 +73,8 @@ QUESTIONS = [
     ),
     ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
     ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
+    ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
+    ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
 ]
 PRICES = "cost"
 """The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""

@@ -34,12 +34,20 @@ def test_the_applied_quotas_are_listed_over_pages(embedded_aws: EmbeddedAws) -> 
         for page in pages.paginate(ServiceCode="ec2", PaginationConfig={"PageSize": 2})
         for q in page["Quotas"]
     ]
-    assert listed == [quota.code for quota in seeded_quotas()]
+    assert listed == [*(quota.code for quota in seeded_quotas()), facts()["limits"]["elastic_ips"]["code"]]
 
 
 def test_the_default_quotas_are_listed(embedded_aws: EmbeddedAws) -> None:
     listed = embedded_aws.client("service-quotas").list_aws_default_service_quotas(ServiceCode="ec2")["Quotas"]
-    assert [q["Value"] for q in listed] == [quota.default for quota in seeded_quotas()]
+    assert [q["Value"] for q in listed] == [*(quota.default for quota in seeded_quotas()), 5]
+
+
+@pytest.mark.parametrize("key", [key for key, value in facts()["limits"].items() if isinstance(value, dict)])
+def test_the_limits_of_the_facts_are_there_with_the_defaults_of_aws(embedded_aws: EmbeddedAws, key: str) -> None:
+    limit = facts()["limits"][key]
+    asked = {"ServiceCode": limit["service"], "QuotaCode": limit["code"]}
+    quota = embedded_aws.client("service-quotas").get_service_quota(**asked)["Quota"]
+    assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])
 
 
 def test_other_services_keep_what_moto_knows(embedded_aws: EmbeddedAws) -> None:

@@ -11,6 +11,7 @@ from trainium_core.images.image import Images
 from trainium_core.network.placement_groups import PlacementGroups
 from trainium_core.network.vpc import Network
 from trainium_core.prices.price import Prices
+from trainium_core.quotas.resource_use import ResourceUse
 from trainium_core.spending.budgets import Budgets
 from trainium_core.stacks.deployed_stack import Stacks
 from trainium_core.storage.buckets import Buckets
@@ -22,6 +23,7 @@ from trainium_runtime.quota import Quotas
 class Account(
     Identities,
     Quotas,
+    ResourceUse,
     Images,
     Volumes,
     Network,

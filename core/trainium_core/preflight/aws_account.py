@@ -6,6 +6,7 @@ from trainium_core.images.aws_images import AwsImages
 from trainium_core.network.aws_placement_groups import AwsPlacementGroups
 from trainium_core.network.aws_vpc import AwsNetwork
 from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.quotas.aws_resource_use import AwsResourceUse
 from trainium_core.spending.aws_budgets import AwsBudgets
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.storage.aws_buckets import AwsBuckets
@@ -17,6 +18,7 @@ from trainium_runtime.aws_quotas import AwsQuotas
 class AwsAccount(
     AwsIdentities,
     AwsQuotas,
+    AwsResourceUse,
     AwsImages,
     AwsVolumes,
     AwsNetwork,

@@ -61,7 +61,7 @@ class _OwnNetwork:
 
 
 def check_network(plan: Plan, account: Account) -> Answer | None:
-    vpcs = _stacks_in_a_vpc(plan)
+    vpcs = stacks_in_a_vpc(plan)
     if not vpcs:
         return None
     if plan.network.vpc_id is None or plan.network.subnet_id is None:
@@ -75,7 +75,8 @@ def check_network(plan: Plan, account: Account) -> Answer | None:
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
-def _stacks_in_a_vpc(plan: Plan) -> int:
+def stacks_in_a_vpc(plan: Plan) -> int:
+    """How many stacks of trn:stacks have a network: a new one each, unless trn:vpc_id is given."""
     return sum(engine.needs_vpc(plan) for engine in projections_for(plan).values())
 
 

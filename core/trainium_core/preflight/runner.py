@@ -13,6 +13,7 @@ from trainium_core.preflight.cost_check import check_cost
 from trainium_core.preflight.end_check import check_end
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.identity_check import check_identity
+from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.answer import Answer
@@ -24,6 +25,7 @@ CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
     **{name: check for engine in ENGINES.values() for name, check in checks(engine).items()},
     "network": check_network,
+    "limits": check_limits,
     "cache": check_cache,
     "bootstrap": check_bootstrap,
     "stack": check_stack,

@@ -1,0 +1,148 @@
+"""Whether quotas other than those on instances and VPCs have room for what the plan makes: used + needed <= limit.
+
+The interfaces of nodes are counted; the few of endpoints, NAT gateways and file systems come on top of them, and so do
+those that HyperPod makes: no source says how many.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.engines.registry import CLUSTER
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import network_interfaces
+from trainium_core.preflight.account import Account
+from trainium_core.preflight.finding import worst_of
+from trainium_core.preflight.network_check import stacks_in_a_vpc
+from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_runtime.answer import Answer
+from trainium_runtime.errors import NotSignedInError, UnavailableError
+from trainium_runtime.quota import Quota
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """One quota. `one`, `many`: what it counts. `by_nodes`: whether fewer nodes need less of it."""
+
+    one: str
+    many: str
+    need: Callable[[Plan], float]
+    use: Callable[[Plan, Account], Use]
+    by_nodes: bool = False
+
+
+def check_limits(plan: Plan, account: Account) -> Answer | None:
+    """None for a plan that makes nothing of the kind."""
+    needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
+    if not needs:
+        return None
+    with ThreadPoolExecutor(2 * len(needs)) as threads:
+        asked = {
+            key: (
+                threads.submit(account.quota, facts()["limits"][key]["service"], facts()["limits"][key]["code"]),
+                threads.submit(LIMITS[key].use, plan, account),
+            )
+            for key in needs
+        }
+    judged: list[Answer] = []
+    unanswered: list[Answer] = []
+    for key, (quota, use) in asked.items():
+        try:
+            judged.append(judge_limit(key, plan, quota=quota.result(), use=use.result()))
+        except NotSignedInError:
+            raise
+        except UnavailableError as error:
+            unanswered.append(Answer(outcome="unknown", found=str(error)))
+    if judged:
+        of_all = worst_of(judged)
+        judged = [replace(of_all, found=f"used by others: {of_all.found}")]
+    return worst_of([*judged, *dict.fromkeys(unanswered)])
+
+
+def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Answer:
+    """Whether there is room beside what others use for what the plan needs. Raises UnavailableError without a quota."""
+    limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
+    if quota is None:
+        raise UnavailableError(f"Service Quotas in {plan.region} knows no {fact['code']}, {fact['name']}")
+    used = f"{'' if use.complete else 'at least '}{_number(use.amount)}"
+    found, needed = f"{used} of {_counted(quota.limit, limit)}", _counted(need, limit)
+    if use.amount + need > quota.limit:
+        wanted = f"{math.ceil(use.amount + need)} of {fact['code']}, {fact['name']}"
+        ways = [f"ask Service Quotas for {wanted} (service {fact['service']})", *_ways(limit, plan, quota, use)]
+        return Answer(outcome="fail", found=found, needed=needed, fix="; or ".join(ways))
+    return Answer(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
+
+
+def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:
+    """What helps beside a higher quota."""
+    if not limit.by_nodes:
+        yield "use a VPC of your own: trn:vpc_id"
+    elif fitting := math.floor(max(0, quota.limit - use.amount) / (limit.need(plan) / plan.nodes)):
+        yield f"set trn:nodes to {fitting}"
+
+
+def _counted(amount: float, limit: Limit) -> str:
+    return f"{_number(amount)} {limit.one if amount == 1 else limit.many}"
+
+
+def _number(amount: float) -> str:
+    """With two digits at most after the point."""
+    return f"{round(amount, 2):.15g}"
+
+
+def _billed(plan: Plan, product: str) -> float:
+    """How much of a product the stacks are billed for: as many as are made."""
+    return float(sum(item.quantity for item in stack_cost_items(plan) if item.item.product == product))
+
+
+def _gp3_tib(plan: Plan) -> float:
+    return _billed(plan, "gp3-storage") / GIB_PER_TIB
+
+
+def _interfaces(plan: Plan) -> float:
+    return plan.nodes * len(network_interfaces(plan)) if CLUSTER.key in plan.stacks else 0
+
+
+def _gateway_endpoints(plan: Plan) -> float:
+    makes_one = plan.network.vpc_id is None or plan.network.route_table_id is not None
+    return stacks_in_a_vpc(plan) if makes_one else 0
+
+
+LIMITS: Mapping[str, Limit] = {
+    "elastic_ips": Limit(
+        one="Elastic IP",
+        many="Elastic IPs",
+        need=lambda plan: _billed(plan, "public-ipv4"),
+        use=lambda plan, account: account.elastic_ips_but_of(plan.cluster_name),
+    ),
+    "nat_gateways": Limit(
+        one="NAT gateway in the zone",
+        many="NAT gateways in the zone",
+        need=lambda plan: _billed(plan, "nat-gateway"),
+        use=lambda plan, account: account.nat_gateways_but_of(plan.cluster_name, zone_id=plan.zone_id),
+    ),
+    "gp3_storage": Limit(
+        one="TiB of gp3 storage",
+        many="TiB of gp3 storage",
+        need=_gp3_tib,
+        use=lambda plan, account: account.gp3_tib_but_of(plan.cluster_name),
+        by_nodes=True,
+    ),
+    "network_interfaces": Limit(
+        one="network interface",
+        many="network interfaces",
+        need=_interfaces,
+        use=lambda plan, account: account.network_interfaces_but_of(plan.cluster_name),
+        by_nodes=True,
+    ),
+    "gateway_endpoints": Limit(
+        one="gateway endpoint",
+        many="gateway endpoints",
+        need=_gateway_endpoints,
+        use=lambda plan, account: account.gateway_endpoints_but_of(plan.cluster_name),
+    ),
+}
+"""The limits of the facts, by their keys."""

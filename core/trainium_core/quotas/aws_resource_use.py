@@ -1,0 +1,72 @@
+"""Asks EC2 for what counts against the quotas on addresses, gateways, volumes and network interfaces.
+
+EC2 leaves out what AWS services manage where the account has hidden it; IncludeManagedResources, which would show it,
+is newer than the oldest boto3 that is supported.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.naming import CLUSTER_TAG
+
+_GATEWAY_STATES = ("pending", "available", "deleting")
+_LARGEST_PAGE = 1000
+_MOST_PAGES = 20
+"""Four times the default number of network interfaces; an account with more is not paged through to the end."""
+
+
+class AwsResourceUse(AwsService):
+    def elastic_ips_but_of(self, cluster: str) -> Use:
+        with read_errors("ec2:DescribeAddresses"):
+            return Use(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
+
+    def nat_gateways_but_of(self, cluster: str, *, zone_id: str | None) -> Use:
+        states = [{"Name": "state", "Values": [*_GATEWAY_STATES]}]
+        with read_errors("ec2:DescribeNatGateways"):
+            found, complete = self._listed("describe_nat_gateways", "NatGateways", Filter=states)
+        gateways = _others(found, cluster)
+        if gateways and zone_id is not None:
+            in_zone = [{"Name": "availability-zone-id", "Values": [zone_id]}]
+            with read_errors("ec2:DescribeSubnets"):
+                subnets, _ = self._listed("describe_subnets", "Subnets", Filters=in_zone)
+            ids = {subnet["SubnetId"] for subnet in subnets}
+            # A regional gateway is in no subnet, and may be in this zone too.
+            gateways = [gateway for gateway in gateways if gateway.get("SubnetId") in {None, *ids}]
+        return Use(amount=len(gateways), complete=complete)
+
+    def gp3_tib_but_of(self, cluster: str) -> Use:
+        gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
+        with read_errors("ec2:DescribeVolumes"):
+            found, complete = self._listed("describe_volumes", "Volumes", Filters=gp3)
+            return Use(amount=sum(one["Size"] for one in _others(found, cluster)) / GIB_PER_TIB, complete=complete)
+
+    def network_interfaces_but_of(self, cluster: str) -> Use:
+        with read_errors("ec2:DescribeNetworkInterfaces"):
+            found, complete = self._listed("describe_network_interfaces", "NetworkInterfaces")
+        return Use(amount=len(_others(found, cluster)), complete=complete)
+
+    def gateway_endpoints_but_of(self, cluster: str) -> Use:
+        gateways = [{"Name": "vpc-endpoint-type", "Values": ["Gateway"]}]
+        with read_errors("ec2:DescribeVpcEndpoints"):
+            found, complete = self._listed("describe_vpc_endpoints", "VpcEndpoints", Filters=gateways)
+        return Use(amount=len(_others(found, cluster)), complete=complete)
+
+    def _listed(self, operation: str, key: str, **asked: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
+        """The entries of the first pages, and whether there are no more."""
+        entries: list[Mapping[str, Any]] = []
+        paginator = self.client("ec2").get_paginator(operation)
+        pages = paginator.paginate(**asked, PaginationConfig={"PageSize": _LARGEST_PAGE})
+        for number, page in enumerate(pages, start=1):
+            entries += page[key]
+            if number == _MOST_PAGES and page.get("NextToken"):
+                return entries, False
+        return entries, True
+
+
+def _others(entries: Iterable[Mapping[str, Any]], cluster: str) -> Sequence[Mapping[str, Any]]:
+    """Those without the tag of the cluster. Network interfaces call their tags TagSet."""
+    own = {"Key": CLUSTER_TAG, "Value": cluster}
+    return [entry for entry in entries if own not in (entry.get("Tags") or entry.get("TagSet") or ())]

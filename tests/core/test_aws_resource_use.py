@@ -1,0 +1,105 @@
+"""What is counted against quotas: moto has it, but for many pages and regional NAT gateways."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION, stubbed
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.quotas.resource_use import Use
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+MINE = [{"Key": "trn:cluster", "Value": "mine"}]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[AwsAccount]:
+    with mock_aws():
+        yield AwsAccount(REGION)
+
+
+@pytest.fixture
+def ec2(account: AwsAccount) -> Any:  # noqa: ARG001
+    return boto3.client("ec2", REGION)
+
+
+@pytest.fixture
+def network(ec2: Any) -> dict[str, str]:
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")["Subnet"]["SubnetId"]
+    return {"vpc": vpc, "subnet": subnet}
+
+
+def test_elastic_ips_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any) -> None:
+    before = account.elastic_ips_but_of("mine").amount
+    made = [ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
+    ec2.create_tags(Resources=made[:1], Tags=MINE)
+    assert account.elastic_ips_but_of("mine") == Use(amount=before + 1)
+    assert account.elastic_ips_but_of("another") == Use(amount=before + 2)
+
+
+def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
+    made = [
+        ec2.create_nat_gateway(SubnetId=network["subnet"], ConnectivityType="private")["NatGateway"]["NatGatewayId"]
+        for _ in range(2)
+    ]
+    ec2.create_tags(Resources=made[:1], Tags=MINE)
+    assert account.nat_gateways_but_of("mine", zone_id="usw2-az1") == Use(amount=1)
+    assert account.nat_gateways_but_of("another", zone_id="usw2-az1") == Use(amount=2)
+    assert account.nat_gateways_but_of("another", zone_id="usw2-az2") == Use(amount=0)
+    assert account.nat_gateways_but_of("another", zone_id=None) == Use(amount=2)
+
+
+def test_a_regional_nat_gateway_counts_in_every_zone() -> None:
+    account, stub = stubbed("ec2")
+    stub.add_response("describe_nat_gateways", {"NatGateways": [{"NatGatewayId": "nat-1"}]})
+    stub.add_response("describe_subnets", {"Subnets": [{"SubnetId": "subnet-1"}]})
+    assert account.nat_gateways_but_of("mine", zone_id="usw2-az1") == Use(amount=1)
+
+
+def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
+    zone = f"{REGION}a"
+    made = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]
+    ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
+    ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
+    ec2.create_tags(Resources=[made], Tags=MINE)
+    assert account.gp3_tib_but_of("mine") == Use(amount=0.5)
+    assert account.gp3_tib_but_of("another") == Use(amount=0.75)
+
+
+def test_network_interfaces_are_counted_without_those_of_the_cluster(
+    account: AwsAccount, ec2: Any, network: dict[str, str]
+) -> None:
+    before = account.network_interfaces_but_of("mine").amount
+    made = ec2.create_network_interface(SubnetId=network["subnet"])["NetworkInterface"]["NetworkInterfaceId"]
+    assert account.network_interfaces_but_of("mine") == Use(amount=before + 1)
+    ec2.create_tags(Resources=[made], Tags=MINE)
+    assert account.network_interfaces_but_of("mine") == Use(amount=before)
+
+
+def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
+    before = account.gateway_endpoints_but_of("mine").amount
+    service = f"com.amazonaws.{REGION}."
+    ec2.create_vpc_endpoint(VpcId=network["vpc"], ServiceName=f"{service}s3", VpcEndpointType="Gateway")
+    ec2.create_vpc_endpoint(
+        VpcId=network["vpc"],
+        ServiceName=f"{service}ssm",
+        VpcEndpointType="Interface",
+        SubnetIds=[network["subnet"]],
+        PrivateDnsEnabled=False,
+    )
+    assert account.gateway_endpoints_but_of("mine") == Use(amount=before + 1)
+
+
+@pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
+def test_counting_ends_after_twenty_pages_and_says_so(pages: int, complete: bool) -> None:
+    account, stub = stubbed("ec2")
+    for number in range(min(pages, 20)):
+        more = {"NextToken": str(number)} if number + 1 < pages else {}
+        stub.add_response("describe_network_interfaces", {"NetworkInterfaces": [{}], **more})
+    assert account.network_interfaces_but_of("mine") == Use(amount=20, complete=complete)
+    stub.assert_no_pending_responses()
