@@ -79,7 +79,7 @@ def test_a_job_lists_its_prefixes_only() -> None:
 
 def test_a_job_writes_logs_under_its_own_name_only() -> None:
     (streams,) = resources_for("logs:PutLogEvents", training_template())
-    assert streams.endswith(":log-group:/aws/sagemaker/TrainingJobs:log-stream:trn-pilot-*")
+    assert streams.endswith(":log-group:/aws/sagemaker/TrainingJobs:log-stream:trn-pilot--*")
 
 
 def test_a_job_pulls_aws_own_training_images_only() -> None:
@@ -302,14 +302,14 @@ def test_step_functions_can_take_the_role_for_machines_of_this_account_only() ->
 def test_the_machine_runs_jobs_of_this_plan_only() -> None:
     for action in ("sagemaker:StopTrainingJob", "sagemaker:DescribeTrainingJob"):
         (jobs,) = resources_for(action, training_template(), RUNNER_ROLE)
-        assert jobs.endswith(":training-job/trn-pilot-*")
+        assert jobs.endswith(":training-job/trn-pilot--*")
 
 
 def test_the_machine_creates_jobs_of_this_plan_in_any_training_plan() -> None:
     named = [
         one.split(":")[-1] for one in resources_for("sagemaker:CreateTrainingJob", training_template(), RUNNER_ROLE)
     ]
-    assert sorted(named) == ["reserved-capacity/*", "training-job/trn-pilot-*", "training-plan/*"]
+    assert sorted(named) == ["reserved-capacity/*", "training-job/trn-pilot--*", "training-plan/*"]
 
 
 def test_the_machine_hands_the_jobs_role_to_sagemaker_and_no_other_role_to_anybody() -> None:

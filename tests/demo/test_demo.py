@@ -110,7 +110,7 @@ def test_it_makes_no_request_but_the_embedded_aws(demo: Demo) -> None:
 
 def test_its_steps_are_numbered_in_their_order(demo: Demo) -> None:
     steps = re.findall(r"^(\d)\. (\w+)", demo.output, re.MULTILINE)
-    verbs = ["Start", "Preflight", "Bootstrap", "Deploy", "Look", "Destroy", "Prove"]
+    verbs = ["Start", "Preflight", "Bootstrap", "Deploy", "Look", "Run", "Destroy", "Prove"]
     assert steps == [(str(number), verb) for number, verb in enumerate(verbs, start=1)]
 
 

@@ -156,7 +156,7 @@ def test_status_before_any_record_says_where_to_look(node: VerifiedNode):
 
 
 def test_collectives_over_the_node_tell_the_bandwidth(node: VerifiedNode):
-    assert node.run("collectives").output == "correct, 22.0 GB/s\n"
+    assert node.run("collectives").output == "correct, 22.0 GB/s; 91.2 GB/s at 256 MiB\n"
 
 
 def test_collectives_over_all_nodes_need_ssh_between_them(node: VerifiedNode):
