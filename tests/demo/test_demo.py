@@ -120,6 +120,7 @@ def test_its_steps_are_numbered_in_their_order(demo: Demo) -> None:
         "trn preflight",
         "cdk bootstrap aws://123456789012/us-west-2",
         "cdk deploy TrnClusterStack",
+        "trn run demo/job/job.toml",
         "cdk destroy TrnClusterStack",
         "trn audit",
     ],
