@@ -21,6 +21,7 @@ from lab.network import switch
 from lab.node import Node
 from lab.package_hosts import PackageHosts, write_package_hosts
 from lab.places import REPOSITORY, RUN
+from lab.plans import quotas
 from trainium_local import lifecycle
 from trainium_local.environment import Connection, safe_environment, tool_folders
 from trainium_local.server import Settings
@@ -73,7 +74,8 @@ def laboratory() -> Generator[Laboratory]:
     with ExitStack() as on:
         on.enter_context(switch(RUN))
         certificates = make_certificates(RUN / "certificates", HOSTS)
-        connection = lifecycle.start(RUN / "aws", Settings(region=REGION, stand_in_nodes=False)).connection
+        settings = Settings(region=REGION, stand_in_nodes=False, quotas=quotas())
+        connection = lifecycle.start(RUN / "aws", settings).connection
         on.callback(lifecycle.stop, RUN / "aws")
         safe = safe_environment(os.environ, connection, tools=tool_folders(REPOSITORY))
         os.environ.clear()

@@ -19,7 +19,7 @@ from lab.laboratory import REGION, Laboratory
 from lab.layers import FRAMEWORK_ENVIRONMENT, PLACE_ON_NODE
 from lab.node import Node
 from lab.places import REPOSITORY
-from lab.plans import lab_plan
+from lab.plans import MOST_NODES, lab_plan
 from lab.site import IMPATIENCE
 from lab.waiting import wait_for
 
@@ -181,10 +181,10 @@ def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hyper
 @pytest.mark.usefixtures("_gone_at_the_end")
 def test_the_one_node_of_three_whose_packets_get_lost_is_replaced(lab: Laboratory, hypervisor: Hypervisor) -> None:
     hypervisor.prepare(lose_efa_traffic)
-    run = deploy(nodes="3")
+    run = deploy(nodes=str(MOST_NODES))
     assert run.code == 0, run.trouble
-    assert hypervisor.started == 3 + 1
-    assert output(lab, "Fleet") == "3 of 3 nodes proven"
+    assert hypervisor.started == MOST_NODES + 1
+    assert output(lab, "Fleet") == f"{MOST_NODES} of {MOST_NODES} nodes proven"
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
