@@ -16,7 +16,7 @@ from trainium_core.capacity.option import outlook
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import search_capacity
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
 
 _EXIT_CODES = {
     "something": ExitCode.OK,
@@ -28,8 +28,9 @@ _EXIT_CODES = {
 @click.group(
     invoke_without_command=True,
     epilog=f"""
-    All regions are asked at once. AWS has {CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer; a
-    question that fails or is throttled is asked {ATTEMPTS} times in all. What has no answer then is unknown.
+    All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
+    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is made {ATTEMPTS} times in all. What has no response
+    then is unknown.
 
     Exit code 0: something could run, now or later. 1: nothing, or only what AWS gives next to no chance. 3: could not
     tell, since nothing was found and a question got no answer.

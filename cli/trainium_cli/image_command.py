@@ -16,7 +16,7 @@ from trainium_core.images.image import Image
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES = {
@@ -41,12 +41,12 @@ def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None,
         return
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     with waiting(f"Asking AWS in {plan.region} ..."):
-        found, answer = _look(plan)
+        found, result = _look(plan)
     if as_json:
-        print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(answer)})
+        print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(result)})
     else:
-        _show(plan, found, answer)
-    raise click.exceptions.Exit(_EXIT_CODES[answer.outcome])
+        _show(plan, found, result)
+    raise click.exceptions.Exit(_EXIT_CODES[result.outcome])
 
 
 @image.command()
@@ -80,14 +80,14 @@ def pin(cdk_json: Path, yes: bool) -> None:
     click.echo(f"Pinned: {current} in {plan.region}.")
 
 
-def _look(plan: Plan) -> tuple[Image | None, Answer]:
+def _look(plan: Plan) -> tuple[Image | None, CheckResult]:
     account = AwsAccount(plan.region)
     try:
         image_id = account.parameter(plan.ami) if plan.ami_is_parameter else plan.ami
         found = account.image(image_id) if image_id else None
         return found, check_image(plan, account)
     except UnavailableError as error:
-        return None, Answer(outcome="unknown", found=str(error))
+        return None, CheckResult(outcome="unknown", found=str(error))
 
 
 def _resolved(plan: Plan, parameter: str) -> str:
@@ -106,7 +106,7 @@ def _resolved(plan: Plan, parameter: str) -> str:
     return image_id
 
 
-def _show(plan: Plan, found: Image | None, answer: Answer) -> None:
+def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:
     rows = [("parameter", plan.image_parameter or "none: trn:ami is an id"), ("pinned", _pinned(plan))]
     if found:
         rows += [
@@ -117,9 +117,9 @@ def _show(plan: Plan, found: Image | None, answer: Answer) -> None:
             ("description", found.description),
             ("root", f"{found.root_device_name}, {found.root_volume_gib} GiB or more, {found.architecture}"),
         ]
-    rows += [(answer.outcome, answer.found)]
-    rows += [("needed", answer.needed)] if answer.needed else []
-    rows += [("to do", answer.fix)] if answer.fix else []
+    rows += [(result.outcome, result.found)]
+    rows += [("needed", result.needed)] if result.needed else []
+    rows += [("to do", result.fix)] if result.fix else []
     console().print(pairs(rows, label_width=11))
 
 

@@ -19,7 +19,7 @@ from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS
 from trainium_core.preflight.runner import preflight as ask_account
 from trainium_core.problems import PlanError
-from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS, Clients
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
 
 EXIT_CODES = {
     "ready": ExitCode.OK,
@@ -30,8 +30,8 @@ EXIT_CODES = {
 
 @click.command(
     epilog=f"""
-    All questions are asked at once. AWS has {CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer;
-    a question that fails or is throttled is asked {ATTEMPTS} times in all. What has no answer then is unknown.
+    All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
+    a call that fails or is throttled is made {ATTEMPTS} times in all. What has no response then is unknown.
 
     With several regions, exit code 0 says that one of them is ready.
     """

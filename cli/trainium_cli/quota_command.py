@@ -15,10 +15,10 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.quota import QuotaRequest, QuotaState
-from trainium_runtime.quota_check import SERVICE, judge_quota, look_at_quota, plain
+from trainium_runtime.quota_check import SERVICE, evaluate_quota, plain, quota_state
 
 _EXIT_CODES = {
     "pass": ExitCode.OK,
@@ -48,15 +48,15 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> 
     Exit code 0: there is room for the plan. 1: there is none. 3: could not tell.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    state, answer = _look(plan)
+    state, result = _look(plan)
     requests = state.requests if state else ()
     if as_json:
-        print_json({**asdict(answer), "requests": [asdict(request) for request in requests]})
+        print_json({**asdict(result), "requests": [asdict(request) for request in requests]})
     else:
-        _show_answer(answer)
+        _show_result(result)
         if state:
             _show_requests(requests)
-    raise click.exceptions.Exit(_EXIT_CODES[answer.outcome])
+    raise click.exceptions.Exit(_EXIT_CODES[result.outcome])
 
 
 @quota.command()
@@ -71,12 +71,12 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
     if as_json and not yes:
         raise click.UsageError("--json asks no questions: give --yes as well")
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    state, answer = _look(plan)
+    state, result = _look(plan)
     if not as_json:
-        _show_answer(replace(answer, fix=""))
+        _show_result(replace(result, fix=""))
     if state is None or state.has_room_whatever_counts:
-        message = "Nothing was asked for." if answer.outcome == "unknown" else "Nothing to ask for."
-        _end(_EXIT_CODES[answer.outcome], message, state=state, as_json=as_json)
+        message = "Nothing was asked for." if result.outcome == "unknown" else "Nothing to ask for."
+        _end(_EXIT_CODES[result.outcome], message, state=state, as_json=as_json)
     if state.open_request:
         _end_with_open(state, as_json=as_json)
     if not as_json:
@@ -100,19 +100,19 @@ def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
     _end(ExitCode.OK, message, state=state, as_json=as_json)
 
 
-def _look(plan: Plan) -> tuple[QuotaState | None, Answer]:
+def _look(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     """The state of the plan's quota with the requests for more, and what preflight makes of it."""
     if "cluster" not in plan.stacks:
         found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota: `trn quota sagemaker` shows SageMaker's"
-        return None, Answer(outcome="warn", found=found)
+        return None, CheckResult(outcome="warn", found=found)
     account, need = AwsAccount(plan.region), quota_need(plan)
     if need is None:
         return None, check_quota(plan, account)
     try:
-        state = replace(look_at_quota(need, account), requests=tuple(account.quota_requests(SERVICE, need.code)))
+        state = replace(quota_state(need, account), requests=tuple(account.quota_requests(SERVICE, need.code)))
     except UnavailableError as error:
-        return None, Answer(outcome="unknown", found=str(error))
-    return state, judge_quota(state)
+        return None, CheckResult(outcome="unknown", found=str(error))
+    return state, evaluate_quota(state)
 
 
 def _look_again(state: QuotaState) -> QuotaState:
@@ -123,8 +123,8 @@ def _look_again(state: QuotaState) -> QuotaState:
     return replace(state, requests=tuple(requests))
 
 
-def _show_answer(answer: Answer) -> None:
-    rows = [("found", answer.found), ("needed", answer.needed), ("outcome", answer.outcome), ("to do", answer.fix)]
+def _show_result(result: CheckResult) -> None:
+    rows = [("found", result.found), ("needed", result.needed), ("outcome", result.outcome), ("to do", result.fix)]
     console().print(pairs([(label, value) for label, value in rows if value], label_width=8))
 
 

@@ -113,7 +113,7 @@ class PilotClock(Construct):
             conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
         )
         role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
-        minutes = facts()["pilot"]["minutes_between_looks"]
+        minutes = facts()["pilot"]["minutes_between_runs"]
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",

@@ -18,7 +18,7 @@ from botocore.parsers import ResponseParserError
 from trainium_runtime.errors import NotSignedInError, RequestRefusedError, UnavailableError
 
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
-"""403 is the answer to a HEAD request, which has no text."""
+"""403: of a HEAD request, whose response has no body."""
 
 WITHOUT_CREDENTIALS = (
     CredentialRetrievalError,
@@ -29,13 +29,13 @@ WITHOUT_CREDENTIALS = (
     TokenRetrievalError,
 )
 
-_NOT_ADMITTED = (
+_REJECTED = (
     "AuthFailure",
     "InvalidClientTokenId",
     "OptInRequired",
     "UnrecognizedClientException",
 )
-"""What services answer alike to keys that are not valid and to a region that the account has not enabled."""
+"""Error codes both of keys that are not valid and of a region that the account has not enabled."""
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 
@@ -44,53 +44,55 @@ _FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 
 @contextmanager
 def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn what can go wrong into UnavailableError, and an error that says `absent` into an end of the block."""
+    """Turn errors of boto3 into UnavailableError; one with a text of `absent` ends the block silently."""
     try:
         yield
     except WITHOUT_CREDENTIALS as error:
         raise NotSignedInError(str(error)) from error
     except _FAILURES as error:
-        if not _says(error, absent):
-            raise UnavailableError(_explanation(error, permission, denied="not allowed to look")) from error
+        if not _matches(error, absent):
+            raise UnavailableError(_message(error, permission, denied="not allowed to read")) from error
     except LookupError as error:
         raise UnavailableError(f"the answer to {permission} lacks {error}") from error
 
 
 @contextmanager
 def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[None]:
-    """Turn what can go wrong into RequestRefusedError, and an error that says `absent` into an end of the block."""
+    """Turn errors of boto3 into RequestRefusedError; one with a text of `absent` ends the block silently."""
     try:
         yield
     except _FAILURES as error:
-        if not _says(error, absent):
-            raise RequestRefusedError(_explanation(error, permission, denied="not allowed")) from error
+        if not _matches(error, absent):
+            raise RequestRefusedError(_message(error, permission, denied="not allowed")) from error
     except UnavailableError as error:
         raise RequestRefusedError(str(error)) from error
 
 
 def error_code(error: BaseException | None) -> str:
-    """AWS's code for an error, such as AccessDenied; empty when AWS did not answer."""
+    """AWS's code for an error, such as AccessDenied; empty when there was no response."""
     return error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
 
 
-def _says(error: Exception, signs: tuple[str, ...]) -> bool:
+def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:
     if not isinstance(error, ClientError):
         return False
-    return any(sign in f"{error_code(error)} {error.response['Error'].get('Message', '')}" for sign in signs)
+    return any(
+        fragment in f"{error_code(error)} {error.response['Error'].get('Message', '')}" for fragment in fragments
+    )
 
 
-def _explanation(error: Exception, permission: str, *, denied: str) -> str:
-    """What an error means to whoever is signed in."""
+def _message(error: Exception, permission: str, *, denied: str) -> str:
+    """What an error means to the user who is signed in."""
     if isinstance(error, ResponseParserError):  # such as a proxy's page in place of an answer
         return f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}"
     if not isinstance(error, ClientError):
         return str(error)
-    code, answer = error_code(error), error.response["Error"]
+    code, details = error_code(error), error.response["Error"]
     if code in DENIED:
         return f"{denied}: the permission {permission} is missing"
-    text = f"AWS answered {code}: {answer.get('Message', '')}"
+    text = f"AWS answered {code}: {details.get('Message', '')}"
     if code in _EXPIRED:
         return f"{text}; sign in again"
-    if code in _NOT_ADMITTED:
+    if code in _REJECTED:
         return f"{text}; either the credentials are not valid, or the account has not enabled this region"
     return text

@@ -1,4 +1,4 @@
-"""Asks Service Quotas for limits, and EC2 and CloudWatch for what is used of them."""
+"""Quotas from Service Quotas, and their use from EC2 and CloudWatch."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,11 +22,11 @@ _METRIC_AGE = 3 * _METRIC_PERIOD  # older points say nothing about now
 
 class AwsQuotas(AwsService):
     def quota(self, service: str, code: str) -> Quota | None:
-        client, asked = self.client("service-quotas"), {"ServiceCode": service, "QuotaCode": code}
+        client, key = self.client("service-quotas"), {"ServiceCode": service, "QuotaCode": code}
         with read_errors("servicequotas:GetServiceQuota", absent=("NoSuchResourceException",)):
-            return _quota(client.get_service_quota(**asked)["Quota"])
+            return _quota(client.get_service_quota(**key)["Quota"])
         with read_errors("servicequotas:GetAWSDefaultServiceQuota", absent=("NoSuchResourceException",)):
-            return _quota(client.get_aws_default_service_quota(**asked)["Quota"], is_default=True)
+            return _quota(client.get_aws_default_service_quota(**key)["Quota"], is_default=True)
         return None
 
     def quota_named(self, service: str, name: str) -> Quota | None:
@@ -45,15 +45,15 @@ class AwsQuotas(AwsService):
         """Newest first: those that are open, and closed ones for as long as AWS keeps them (90 days)."""
         with read_errors("servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"):
             pages = self.client("service-quotas").get_paginator("list_requested_service_quota_change_history_by_quota")
-            asked = [
+            requests = [
                 quota_request(entry)
                 for page in pages.paginate(ServiceCode=service, QuotaCode=code)
                 for entry in page["RequestedQuotas"]
             ]
-        return sorted(asked, key=lambda request: request.created, reverse=True)
+        return sorted(requests, key=lambda request: request.created, reverse=True)
 
     def metered_use(self, metric: UsageMetric) -> float | None:
-        """The latest point of the metric; None when there is none of late, as where nothing has been used."""
+        """The latest point of the metric; None when there is no recent one, as where nothing has been used."""
         now = datetime.now(UTC)
         with read_errors("cloudwatch:GetMetricStatistics"):
             points = self.client("cloudwatch").get_metric_statistics(
@@ -119,13 +119,13 @@ class AwsQuotas(AwsService):
         if not instance_types:
             return {}
         with read_errors("ec2:DescribeInstanceTypes"):
-            answer = self.client("ec2").describe_instance_types(InstanceTypes=sorted(instance_types))
-        return {entry["InstanceType"]: entry["VCpuInfo"]["DefaultVCpus"] for entry in answer["InstanceTypes"]}
+            response = self.client("ec2").describe_instance_types(InstanceTypes=sorted(instance_types))
+        return {entry["InstanceType"]: entry["VCpuInfo"]["DefaultVCpus"] for entry in response["InstanceTypes"]}
 
     def _account_id(self) -> str:
         with read_errors("sts:GetCallerIdentity"):
-            answer = self.client("sts").get_caller_identity()
-        return answer["Account"]
+            response = self.client("sts").get_caller_identity()
+        return response["Account"]
 
 
 def quota_request(entry: Mapping[str, Any]) -> QuotaRequest:
@@ -143,8 +143,8 @@ def quota_request(entry: Mapping[str, Any]) -> QuotaRequest:
 def _quota(entry: Mapping[str, Any], *, is_default: bool = False) -> Quota:
     if "Value" not in entry:
         reason = entry.get("ErrorReason", {})
-        told = ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it gives no value"
-        raise UnavailableError(f"Service Quotas cannot tell {entry['QuotaCode']}: {told}")
+        message = ": ".join(filter(None, (reason.get("ErrorCode"), reason.get("ErrorMessage")))) or "it gives no value"
+        raise UnavailableError(f"Service Quotas has no value for {entry['QuotaCode']}: {message}")
     metric = entry.get("UsageMetric")
     return Quota(
         code=entry["QuotaCode"],

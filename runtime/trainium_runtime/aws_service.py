@@ -1,4 +1,4 @@
-"""How AWS is asked: with which clients, for how long and how often."""
+"""boto3 clients with the timeouts and retries of this project."""
 
 import gc
 from collections.abc import Generator
@@ -14,15 +14,15 @@ from botocore.exceptions import BotoCoreError
 from trainium_runtime.aws_errors import WITHOUT_CREDENTIALS
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
-CONNECT_SECONDS = 3
-ANSWER_SECONDS = 10
+CONNECT_TIMEOUT_SECONDS = 3
+READ_TIMEOUT_SECONDS = 10
 ATTEMPTS = 3
 CLIENT_CONFIG = Config(
-    connect_timeout=CONNECT_SECONDS,
-    read_timeout=ANSWER_SECONDS,
+    connect_timeout=CONNECT_TIMEOUT_SECONDS,
+    read_timeout=READ_TIMEOUT_SECONDS,
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
 )
-"""How long each attempt of any question may take, and how many there are; throttled ones are repeated too."""
+"""Timeouts of each attempt of a call, and the number of attempts; throttled ones are repeated too."""
 
 
 class Clients:
@@ -34,18 +34,18 @@ class Clients:
 
     def __init__(self, session: boto3.Session | None = None) -> None:
         self._session = session
-        self._made: dict[tuple[str, str], Any] = {}
+        self._clients_by_key: dict[tuple[str, str], Any] = {}
         self._lock = Lock()
 
     def client(self, service: str, region: str) -> Any:
         """Raises UnavailableError, such as for a profile that does not exist."""
         with self._lock:  # a session makes one client at a time
-            if (service, region) not in self._made:
+            if (service, region) not in self._clients_by_key:
                 with _no_garbage_collection():
-                    self._made[service, region] = self._make(service, region)
-            return self._made[service, region]
+                    self._clients_by_key[service, region] = self._create(service, region)
+            return self._clients_by_key[service, region]
 
-    def _make(self, service: str, region: str) -> Any:
+    def _create(self, service: str, region: str) -> Any:
         try:
             self._session = self._session or boto3.Session()
             return self._session.client(service, region_name=region, config=CLIENT_CONFIG)

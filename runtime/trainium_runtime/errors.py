@@ -1,13 +1,13 @@
-"""When a question gets no answer, or a request is not taken."""
+"""Errors of calls to AWS: one that reads fails as unavailable, one that changes as refused."""
 
 
 class UnavailableError(Exception):
-    """A question that got no answer; the message says why, and names the permission if one is missing."""
+    """A read that failed; the message says why, and names the permission if one is missing."""
 
 
 class NotSignedInError(UnavailableError):
-    """A question that was not even asked, since there are no credentials to ask with: every other fails alike."""
+    """There are no credentials, so that every read fails alike."""
 
 
 class RequestRefusedError(Exception):
-    """AWS did not take a request; the message says why, and names the permission if one is missing."""
+    """AWS refused a change; the message says why, and names the permission if one is missing."""

@@ -1,4 +1,4 @@
-"""Whether a fleet is what was asked for: decided from what Auto Scaling says and what the nodes wrote."""
+"""Whether a fleet is as its plan has it: decided from what Auto Scaling says and what the nodes wrote."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from trainium_runtime.roster import Roster
 # Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
 # instance profile takes a while to be known everywhere: those are waited out. Client.InternalError is what an instance
 # ends with whose volume's key may not be used (AWS re:Post, "kms-iam-ec2-permission", read 2026-11-22).
-_LASTING = re.compile(
+_PERMANENT = re.compile(
     r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
     r"InvalidCapacityReservation|capacity reservation ID .* does not exist|"
@@ -21,7 +21,7 @@ _LASTING = re.compile(
     re.IGNORECASE,
 )
 # The same codes come with these words when waiting does help.
-_PASSING = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
+_TRANSIENT = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
 
 _QUOTA = re.compile(r"vCPU ?Limit|Spot ?Instance ?Count", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ class FleetView:
 
     nodes: how many are wanted. instances: ids of the group's instances now. leaving: those of them that Auto Scaling
     replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
-    roster: the one the nodes were given last. console: what silent nodes said on their console before they gave up.
+    roster: the one the nodes were given last. console: the last error on the console of nodes without a record.
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
     still_counted: whether instances left the group so lately that quotas may still count them.
     suspended: processes of the Auto Scaling group that do not run.
@@ -77,17 +77,17 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
     """Judge a fleet."""
     launched = len(set(view.instances))
     if view.nodes == 0:
-        going = f"no nodes wanted, {launched} still there"
-        return FleetVerdict(state="waiting", reason=going) if launched else FleetVerdict(state="ready", reason=_NONE)
-    if lost := _lost(view):
-        return FleetVerdict(state="failed", reason=_told(lost))
-    lasting = next((message for message in view.failed_launches if _is_lasting(message, view)), None)
-    if lasting and launched < view.nodes:
-        return FleetVerdict(state="failed", reason=f"an instance could not be launched: {lasting}")
+        summary = f"no nodes wanted, {launched} still there"
+        return FleetVerdict(state="waiting", reason=summary) if launched else FleetVerdict(state="ready", reason=_NONE)
+    if failed := _failed_for_good(view):
+        return FleetVerdict(state="failed", reason=_grouped(failed))
+    permanent = next((message for message in view.failed_launches if _is_permanent(message, view)), None)
+    if permanent and launched < view.nodes:
+        return FleetVerdict(state="failed", reason=f"an instance could not be launched: {permanent}")
     proven = [record for record in view.in_state("proven") if record.instance_id not in view.leaving]
-    if len(proven) == launched == view.nodes and not _strangers(view):
+    if len(proven) == launched == view.nodes and not _unconnected(view):
         return FleetVerdict(state="ready", reason=f"{view.nodes} of {view.nodes} {_PROVEN}")
-    progress = [f"{len(proven)} of {view.nodes} nodes proven, {launched} launched", *_obstacles(view)]
+    progress = [f"{len(proven)} of {view.nodes} nodes proven, {launched} launched", *_pending(view)]
     return FleetVerdict(state="waiting", reason="; ".join(progress))
 
 
@@ -96,38 +96,38 @@ def is_ready_with_nodes(reason: str) -> bool:
     return reason.endswith(_PROVEN)
 
 
-def _lost(view: FleetView) -> dict[str, str]:
+def _failed_for_good(view: FleetView) -> dict[str, str]:
     """Sentence of each node that failed and is not replaced."""
-    failed = {record.instance_id: record.reason for record in view.in_state("failed")}
-    lost = {i: _and(reason, view.recovery.sentence(i)) for i, reason in failed.items() if not view.recovery.replaces(i)}
-    said = {
+    reasons = {record.instance_id: record.reason for record in view.in_state("failed")}
+    failed = {i: _joined(why, view.recovery.sentence(i)) for i, why in reasons.items() if not view.recovery.replaces(i)}
+    from_console = {
         i: f"{view.console[i]} (read from its console: it could not report)" for i in view.silent if i in view.console
     }
-    return lost | said
+    return failed | from_console
 
 
-def _obstacles(view: FleetView) -> Iterator[str]:
+def _pending(view: FleetView) -> Iterator[str]:
     failed = {record.instance_id: record.reason for record in view.in_state("failed")}
-    if replaced := {i: _and(reason, view.recovery.sentence(i)) for i, reason in failed.items()}:
-        yield _told(replaced)
+    if replaced := {i: _joined(reason, view.recovery.sentence(i)) for i, reason in failed.items()}:
+        yield _grouped(replaced)
     if ending := {record.instance_id: f"draining: {record.reason}" for record in view.in_state("draining")}:
-        yield _told(ending)
+        yield _grouped(ending)
     if unhealthy := [i for i in view.leaving if i not in failed]:
-        yield f"being replaced by Auto Scaling: {_some(unhealthy)}"
+        yield f"being replaced by Auto Scaling: {_listed(unhealthy)}"
     if stopped := [process for process in view.suspended if process in _NEEDED_PROCESSES]:
         yield f"suspended in Auto Scaling, as during an update of the stack: {', '.join(stopped)}"
     if view.silent:
-        yield f"no word from {_some(view.silent)}"
+        yield f"no record yet from {_listed(view.silent)}"
     launched = len(set(view.instances))
     if launched > view.nodes:
         yield f"{launched - view.nodes} more than wanted are still there"
-    if launched == view.nodes == len(view.in_state("proven")) and (strangers := _strangers(view)):
-        yield f"not yet known to have reached the others: {_some(strangers)}"
+    if launched == view.nodes == len(view.in_state("proven")) and (unconnected := _unconnected(view)):
+        yield f"not yet known to have reached the others: {_listed(unconnected)}"
     if view.failed_launches and launched < view.nodes:
         yield f"last failed launch: {view.failed_launches[0]}"
 
 
-def _strangers(view: FleetView) -> list[str]:
+def _unconnected(view: FleetView) -> list[str]:
     """The nodes that have not reached all others yet, or not those that are there now."""
     if view.nodes == 1:
         return []
@@ -135,26 +135,26 @@ def _strangers(view: FleetView) -> list[str]:
     return [r.instance_id for r in view.in_state("proven") if r.roster != current]
 
 
-def _told(sentences: Mapping[str, str]) -> str:
+def _grouped(sentences: Mapping[str, str]) -> str:
     """Every sentence once, with the nodes it is about."""
     nodes: dict[str, list[str]] = {}
     for instance, sentence in sentences.items():
         nodes.setdefault(sentence, []).append(instance)
-    told = [f"node{'s' if len(ids) > 1 else ''} {_some(ids)}: {sentence}" for sentence, ids in nodes.items()]
+    groups = [f"node{'s' if len(ids) > 1 else ''} {_listed(ids)}: {sentence}" for sentence, ids in nodes.items()]
     rest = sum(len(ids) for ids in list(nodes.values())[_NAMED:])
-    return "; ".join([*told[:_NAMED], *([f"and {rest} more nodes, each for its own reason"] if rest else [])])
+    return "; ".join([*groups[:_NAMED], *([f"and {rest} more nodes, each for its own reason"] if rest else [])])
 
 
-def _some(instances: Sequence[str]) -> str:
+def _listed(instances: Sequence[str]) -> str:
     return f"{', '.join(instances[:_NAMED])}{' and others' if len(instances) > _NAMED else ''}"
 
 
-def _and(reason: str, what_happens: str) -> str:
-    return f"{reason}; {what_happens}" if what_happens else reason
+def _joined(reason: str, consequence: str) -> str:
+    return f"{reason}; {consequence}" if consequence else reason
 
 
-def _is_lasting(message: str, view: FleetView) -> bool:
-    if _LASTING.search(message) is None or _PASSING.search(message):
+def _is_permanent(message: str, view: FleetView) -> bool:
+    if _PERMANENT.search(message) is None or _TRANSIENT.search(message):
         return False
     # The quota had room for the nodes that went, and has it again once EC2 no longer counts them.
     replacing = any(r.state == "failed" for i, r in view.records.items() if i not in view.instances)

@@ -1,6 +1,6 @@
 """Which version of a launch template the nodes are launched from: the one that they have, until it has to be another.
 
-A pure function of what the template offers and of what was chosen before. CloudFormation keeps the choice, as the
+A pure function of the newest version and of what was chosen before. CloudFormation keeps the choice, as the
 physical id of the resource, so that a rollback comes to the version that ran before.
 """
 
@@ -34,7 +34,7 @@ class Choice:
 
     @classmethod
     def latest(cls, offered: Mapping[str, Any]) -> "Choice":
-        """The newest version that the properties of the resource offer."""
+        """The newest version by the properties of the resource."""
         return cls(
             version=offered["LatestVersion"],
             kind=_digest({name: offered[name] for name in REPLACING}),
@@ -43,7 +43,7 @@ class Choice:
             script=offered["NodeScript"],
         )
 
-    def serves(self, latest: "Choice") -> bool:
+    def is_compatible_with(self, latest: "Choice") -> bool:
         """Whether nodes of this version may stay. An image parameter that moved on by itself replaces none."""
         return self.kind == latest.kind and (self.image == latest.image or self.named == latest.named)
 
@@ -72,10 +72,10 @@ def choose(offered: Mapping[str, Any], physical_id: str | None) -> tuple[Choice,
     latest = Choice.latest(offered)
     current = Choice.remembered(physical_id)
     earlier = Choice.from_text((physical_id or "").partition(_BEFORE)[2])
-    if current and current.serves(latest):
+    if current and current.is_compatible_with(latest):
         kept = _renamed(current, latest)
         return kept, f"{kept}{_BEFORE}{earlier}" if earlier else str(kept)
-    if earlier and earlier.serves(latest):
+    if earlier and earlier.is_compatible_with(latest):
         # A rollback. What it comes from may be wrong, and is forgotten.
         return earlier, str(earlier)
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)

@@ -22,4 +22,4 @@ SPENT_TAG = "trn:spent"
 """Tag on the topic of a pilot: the budget that is spent, and since when."""
 
 NOTIFIED_TAG = "trn:told"
-"""Tag on the topic of a pilot: what was last told of its end."""
+"""Tag on the topic of a pilot: the last notice about its end."""

@@ -1,4 +1,4 @@
-"""What a node writes about itself once it has checked what the plan says it has, and what everybody else reads.
+"""The record of a node: written by the node once it has verified itself, read by functions and the command line.
 
 A record is one JSON object at `<report URL>/<instance id>.json` in S3: reachable through the free gateway endpoint even
 from a network without any other way out.
@@ -12,12 +12,12 @@ REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
 
 State = Literal["proven", "failed", "draining"]
-"""`draining`: proven, and told that it ends soon; `reason` says why and when."""
+"""`draining`: proven, and ends soon; `reason` says why and when."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing the node looked at: what the catalogue expects and what was found.
+    """One check of a node: what the catalogue expects and what was found.
 
     warning: what is wrong with it although it does not fail the node; empty when nothing is.
     """

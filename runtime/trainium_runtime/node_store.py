@@ -1,6 +1,6 @@
 """The bucket of node records and the Auto Scaling group they are about, as three programs read them.
 
-The clients are given: the functions in Lambda and the command line make theirs, and tell errors, differently.
+The clients are given: the functions in Lambda and the command line make theirs, and handle errors, differently.
 """
 
 import re
@@ -44,7 +44,7 @@ class StoredRoster:
     etag: str | None
 
 
-def look_at_group(autoscaling: Any, name: str) -> Group:
+def describe_group(autoscaling: Any, name: str) -> Group:
     """Raises NoGroupError when there is no such group."""
     groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     if not groups:
@@ -59,7 +59,7 @@ def look_at_group(autoscaling: Any, name: str) -> Group:
 
 
 def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:
-    """What EC2 says of the instances of a group, by id. By their tag: a filter takes no more than 200 ids."""
+    """EC2's description of the instances of a group, by id. By their tag: a filter takes no more than 200 ids."""
     filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group_name]}]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
     return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
@@ -94,27 +94,27 @@ class NodeStore:
         from botocore.exceptions import ClientError
 
         try:
-            answer = self._s3.get_object(Bucket=self._bucket, Key=ROSTER_KEY)
+            response = self._s3.get_object(Bucket=self._bucket, Key=ROSTER_KEY)
         except ClientError as error:
             if error.response["Error"]["Code"] in _ABSENT:
                 return StoredRoster(roster=Roster(), etag=None)
             raise
         try:
-            roster = Roster.from_json(answer["Body"].read().decode())
+            roster = Roster.from_json(response["Body"].read().decode())
         except ValueError as error:
-            # Standard output may be somebody's JSON.
+            # Standard output may be JSON of a command.
             print(f"{ROSTER_KEY}: {error}", file=sys.stderr)
             roster = Roster()
-        return StoredRoster(roster=roster, etag=answer["ETag"])
+        return StoredRoster(roster=roster, etag=response["ETag"])
 
-    def write_roster(self, roster: Roster, *, over: StoredRoster) -> bool:
+    def write_roster(self, roster: Roster, *, replacing: StoredRoster) -> bool:
         """Replace the roster that was read. False, with nothing written, when another one is there by now."""
         from botocore.exceptions import ClientError
 
-        unchanged = {"IfMatch": over.etag} if over.etag else {"IfNoneMatch": "*"}
-        body, kind = roster.to_json().encode(), "application/json"
+        unchanged = {"IfMatch": replacing.etag} if replacing.etag else {"IfNoneMatch": "*"}
+        body, content_type = roster.to_json().encode(), "application/json"
         try:
-            self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=kind, **unchanged)
+            self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=content_type, **unchanged)
         except ClientError as error:
             if error.response["Error"]["Code"] in _CHANGED:
                 return False

@@ -1,6 +1,6 @@
-"""What the clock of a pilot says at a moment: how many nodes there are to be, why, and what is done besides.
+"""The decision of a pilot's clock at a moment: how many nodes there are to be, why, and what is done besides.
 
-A pure function of what is known now: whoever asks twice, late or out of order gets what is right then.
+A pure function of the present state: called twice, late or out of order, it gives what is right then.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class PilotTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityBlock:
-    """A Capacity Block as EC2 describes it now. `state` is EC2's word: `active` once instances can be launched."""
+    """A Capacity Block as EC2 describes it now. `state` as EC2 names it: `active` once instances can be launched."""
 
     block_id: str
     begins: datetime
@@ -51,12 +51,12 @@ class SpentBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What earlier looks left behind.
+    """What earlier runs remembered.
 
-    told: the last that was told of the end. stopped: why there are no nodes. spent: the budget that was spent.
+    notified: the last notice about the end. stopped: why there are no nodes. spent: the budget that was spent.
     """
 
-    told: str | None = None
+    notified: str | None = None
     stopped: str | None = None
     spent: SpentBudget | None = None
 
@@ -65,7 +65,7 @@ class Memory:
 class ClockDecision:
     """nodes: how many are right now. why: a sentence. stopped: what to remember of why there are none.
 
-    warn_of: the end that somebody is to be told of now. notice: what jobs are to be told of now. ended: when the pilot
+    warn_of: the end that people are to be warned of now. notice: for jobs, now. ended: when the pilot
     did. delete: whether the stack is to go, once the nodes are gone. spent: the budget to remember as spent.
     """
 
@@ -123,19 +123,19 @@ def _decide(
     if ends and ends <= now:
         why, stopped = f"the pilot ended at {utc_text(ends)}", f"end {utc_text(ends)}"
         return ClockDecision(nodes=0, why=why, stopped=stopped, ended=ends, delete=terms.destroys)
-    warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.told != warning_of(ends) else None
+    warned_of = ends if ends and now >= warning_time(terms, deployed) and memory.notified != warning_of(ends) else None
     if spent and (now >= _stop_of(spent).at or memory.stopped == _stopped_by(spent) or not wanted):
-        return _stop(_why_spent(spent), _stopped_by(spent), warn_of=warned_of)
+        return _stop(_spent_reason(spent), _stopped_by(spent), warn_of=warned_of)
     if asleep:
         return ClockDecision(nodes=0, why="the cluster is asleep", warn_of=warned_of)
-    if terms.in_capacity_block and (reason := _outside(block, now)):
+    if terms.in_capacity_block and (reason := _unusable_block(block, now)):
         return _stop(reason, "capacity block", warn_of=warned_of)
     notice = _notice(ends, block if terms.in_capacity_block else None, spent, now)
     return ClockDecision(nodes=terms.nodes, why="the pilot runs", warn_of=warned_of, notice=notice)
 
 
 def warning_of(ends: datetime) -> str:
-    """What is remembered once somebody was warned of an end."""
+    """What is remembered once people were warned of an end."""
     return f"warned of {utc_text(ends)}"
 
 
@@ -158,7 +158,7 @@ def stops_before_block_end() -> timedelta:
 
 
 def minutes_of_notice() -> timedelta:
-    """How long before their nodes stop jobs are told."""
+    """How long before their nodes stop jobs have notice."""
     return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
 
 
@@ -172,7 +172,7 @@ def _spent(terms: PilotTerms, memory: Memory, now: datetime, *, reached: bool) -
     return spent if reached or memory.stopped == _stopped_by(spent) else None
 
 
-def _why_spent(spent: SpentBudget) -> str:
+def _spent_reason(spent: SpentBudget) -> str:
     return f"the budget of ${spent.usd:,} is spent"
 
 
@@ -181,7 +181,7 @@ def _stopped_by(spent: SpentBudget) -> str:
 
 
 def _stop_of(spent: SpentBudget) -> StopNotice:
-    return StopNotice(at=spent.since + minutes_of_notice(), reason=_why_spent(spent))
+    return StopNotice(at=spent.since + minutes_of_notice(), reason=_spent_reason(spent))
 
 
 def _notice(
@@ -198,7 +198,7 @@ def _notice(
     return first if first and now >= first.at - minutes_of_notice() else None
 
 
-def _outside(block: CapacityBlock | None, now: datetime) -> str | None:
+def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     """Why no node can run in the Capacity Block now; None while nodes can."""
     if block is None:
         return "EC2 does not know the Capacity Block (any more)"

@@ -30,7 +30,7 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaRequest:
-    """A request for a higher quota. `status` is AWS's word for where it stands; `case_id` of AWS Support, if any."""
+    """A request for a higher quota. `status` as Service Quotas names it; `case_id` of AWS Support, if any."""
 
     request_id: str
     desired: float
@@ -171,7 +171,7 @@ def quota_use(
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaState:
-    """A need beside the quota it counts against. `requests`: what is asked for already, if that was looked up."""
+    """A need beside the quota it counts against. `requests`: open requests for more, if they were read."""
 
     need: QuotaNeed
     quota: Quota

@@ -4,29 +4,29 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaNeed, Quotas, QuotaState, quota_use
 
 SERVICE = "ec2"
 
 
-def check_need(need: QuotaNeed, account: Quotas) -> Answer:
+def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     """Whether the account has room for the need. Raises UnavailableError."""
-    state = look_at_quota(need, account)
+    state = quota_state(need, account)
     if state.has_room_whatever_counts:
-        return judge_quota(state)
+        return evaluate_quota(state)
     try:
         requests = tuple(account.quota_requests(SERVICE, need.code))
     except UnavailableError as error:
         # That there is no room is certain whether more is asked for or not.
-        answer = judge_quota(state)
-        return replace(answer, found=f"{answer.found}; whether an increase is asked for already: {error}")
-    return judge_quota(replace(state, requests=requests))
+        result = evaluate_quota(state)
+        return replace(result, found=f"{result.found}; whether an increase is requested already: {error}")
+    return evaluate_quota(replace(state, requests=requests))
 
 
-def look_at_quota(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, what runs and what is reserved, asked at once. Raises UnavailableError."""
+def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
+    """The limit, what runs and what is reserved, read in parallel. Raises UnavailableError."""
     on_demand = need.capacity == "on-demand"
     with ThreadPoolExecutor() as threads:
         running = threads.submit(account.running_instances, need.family)
@@ -43,13 +43,13 @@ def look_at_quota(need: QuotaNeed, account: Quotas) -> QuotaState:
     return QuotaState(need=need, quota=quota, use=use)
 
 
-def judge_quota(state: QuotaState) -> Answer:
+def evaluate_quota(state: QuotaState) -> CheckResult:
     """Pass only with room whatever counts; fail without room; unknown where Capacity Blocks decide."""
     found, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
     if state.has_room_whatever_counts:
-        return Answer(outcome="pass", found=found, needed=needed)
+        return CheckResult(outcome="pass", found=found, needed=needed)
     outcome = "unknown" if state.has_room else "fail"
-    return Answer(outcome=outcome, found=found, needed=needed, fix=_fix(state))
+    return CheckResult(outcome=outcome, found=found, needed=needed, fix=_fix(state))
 
 
 def plain(vcpus: float) -> str:
@@ -72,7 +72,7 @@ def _found(state: QuotaState) -> Iterator[str]:
         yield f"{use.in_blocks} more run in Capacity Blocks, which may count as well"
     if state.open_request:
         request = state.open_request
-        yield f"an increase to {plain(request.desired)} is asked for: {request.status} since {request.created:%Y-%m-%d}"
+        yield f"an increase to {plain(request.desired)} is requested: {request.status} since {request.created:%Y-%m-%d}"
 
 
 def _users(state: QuotaState) -> Iterator[str]:
@@ -86,13 +86,13 @@ def _users(state: QuotaState) -> Iterator[str]:
 
 
 def _fix(state: QuotaState) -> str:
-    wanted, request = state.sufficient_limit, state.open_request
+    limit, request = state.sufficient_limit, state.open_request
     if request is None:
-        ways = [f"run `trn quota request`: it asks for {plain(wanted)} vCPUs"]
-    elif request.desired >= wanted:
+        ways = [f"run `trn quota request`: it asks for {plain(limit)} vCPUs"]
+    elif request.desired >= limit:
         ways = ["wait for the increase: `trn quota status` follows it"]
     else:
-        ways = [f"ask AWS Support to make it {plain(wanted)}: there can be one request at a time"]
+        ways = [f"ask AWS Support to make it {plain(limit)}: there can be one request at a time"]
     if state.nodes_that_fit:
         ways.append(f"set trn:nodes to {state.nodes_that_fit}")
     if state.use.reserved:

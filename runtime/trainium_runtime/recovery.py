@@ -1,4 +1,4 @@
-"""Which failed nodes are replaced: one decision, for those who replace them and those who wait for it."""
+"""Which failed nodes are replaced: one decision, for the keeper that replaces them and the gate that waits."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ WINDOW = timedelta(hours=24)
 class Recovery:
     """What becomes of the failed instances of a group.
 
-    limit: how many are replaced within WINDOW. numbers: the instances that are replaced, or on their way out already,
+    limit: how many are replaced within WINDOW. numbers: the instances that are replaced, or being terminated already,
     each with how many there were within the window, itself included.
     """
 
@@ -37,10 +37,10 @@ def plan_recovery(
 ) -> Recovery:
     """Decide about every failed instance of a group.
 
-    failures: when each instance, past or present, told that it failed. instances: the group's. leaving: those of them
+    failures: when each instance, past or present, wrote that it failed. instances: the group's. leaving: those of them
     that Auto Scaling replaces already. limit: replacements within WINDOW; 0 for none.
 
-    An instance is decided by what came before it and not by when one looks: who looks later, or twice, finds the same.
+    An instance is decided by what came before it and not by the time of the call: a second call decides the same.
     What left the group is taken to have been replaced, also when somebody ended it by hand.
     """
     gone = {instance for instance in failures if instance not in instances or instance in leaving}

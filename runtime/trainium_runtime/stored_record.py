@@ -1,4 +1,4 @@
-"""A node record as it is found in S3. Every process of a node can write there, so nothing about it is believed."""
+"""A node record as it is found in S3. Every process of a node can write there, so nothing in it is trusted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ def stored_record(instance_id: str, text: str | None, written: datetime) -> Stor
 
 
 def failures(records: Mapping[str, StoredRecord]) -> dict[str, datetime]:
-    """When each failed instance told that it failed."""
+    """When each failed instance wrote that it failed."""
     return {instance: stored.written for instance, stored in records.items() if stored.record.state == "failed"}
 
 

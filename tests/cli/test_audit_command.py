@@ -84,7 +84,7 @@ def test_what_is_kept_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = ask(monkeypatch, DENIED).stdout
-    assert "EBS volume: not allowed to look: the permission ec2:DescribeVolumes is missing" in shown
+    assert "EBS volume: not allowed to read: the permission ec2:DescribeVolumes is missing" in shown
 
 
 def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

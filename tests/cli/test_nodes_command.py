@@ -178,7 +178,7 @@ def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeN
 
 
 def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
-    account.answers = [UnavailableError("not allowed to look: the permission ec2:DescribeInstances is missing")]
+    account.answers = [UnavailableError("not allowed to read: the permission ec2:DescribeInstances is missing")]
     ended = run("nodes", *GOOD, "--json")
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert "ec2:DescribeInstances" in json.loads(ended.stdout)["error"]

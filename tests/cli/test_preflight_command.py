@@ -13,7 +13,7 @@ from tests.core.fake_account import FakeAccount
 from trainium_cli import preflight_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_runtime.aws_service import ANSWER_SECONDS, ATTEMPTS, CONNECT_SECONDS
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
 
 READY = FakeAccount()
 NOT_READY = FakeAccount(limit=0)
@@ -168,7 +168,7 @@ def test_regions_that_cannot_be_queried_are_refused(arguments: tuple[str, ...], 
 
 def test_the_help_says_how_long_and_how_often_aws_is_queried() -> None:
     message = " ".join(run("preflight", "--help").output.split())
-    assert f"{CONNECT_SECONDS} s to take a connection and {ANSWER_SECONDS} s to answer" in message
+    assert f"{CONNECT_TIMEOUT_SECONDS} s to take a connection and {READ_TIMEOUT_SECONDS} s to answer" in message
     assert f"asked {ATTEMPTS} times in all" in message
 
 

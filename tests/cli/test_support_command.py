@@ -37,7 +37,7 @@ class FakeSupport:
 
     def _answer(self, name: str, answer: Any) -> Any:
         if name in self.refused:
-            raise UnavailableError(f"not allowed to look: the permission {name} is missing for {ACCOUNT}")
+            raise UnavailableError(f"not allowed to read: the permission {name} is missing for {ACCOUNT}")
         return answer
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:

@@ -63,7 +63,7 @@ def test_the_clock_is_read_every_few_minutes(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     schedule = template.properties("AWS::Scheduler::Schedule")
     function, _ = the(template, FUNCTION, "PilotClock")
-    assert schedule["ScheduleExpression"] == f"rate({facts()['pilot']['minutes_between_looks']} minutes)"
+    assert schedule["ScheduleExpression"] == f"rate({facts()['pilot']['minutes_between_runs']} minutes)"
     assert as_text(schedule["Target"]["Arn"]) == f"${{{function}.Arn}}"
     assert "State" not in schedule
 

@@ -66,12 +66,12 @@ class FakeLister:
 
     def resources(self) -> Sequence[Resource]:
         if self.found is None:
-            raise UnavailableError("not allowed to look: the permission ec2:DescribeVolumes is missing")
+            raise UnavailableError("not allowed to read: the permission ec2:DescribeVolumes is missing")
         return self.found
 
     def measured(self, resource: Resource) -> Resource | None:
         if resource.name in self.denied:
-            raise UnavailableError("not allowed to look: the permission ec2:Measure is missing")
+            raise UnavailableError("not allowed to read: the permission ec2:Measure is missing")
         return None if resource.name in self.gone else resource
 
 
@@ -95,13 +95,13 @@ class FakeAuditedAccount:
 
     def tagged(self) -> Mapping[str, str]:
         if self.tags is None:
-            raise UnavailableError("not allowed to look: the permission tag:GetResources is missing")
+            raise UnavailableError("not allowed to read: the permission tag:GetResources is missing")
         return self.tags
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
         assert "CDKToolkit" in names
         if self.stacks is None:
-            raise UnavailableError("not allowed to look: the permission cloudformation:DescribeStacks is missing")
+            raise UnavailableError("not allowed to read: the permission cloudformation:DescribeStacks is missing")
         return self.stacks
 
     def calls(self) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_core.preflight.cost_check import check_cost
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 CHEAP: dict[str, Decimal | None] = {
     "on-demand": Decimal("21.5"),
@@ -19,7 +19,7 @@ CHEAP: dict[str, Decimal | None] = {
 }
 
 
-def check(account: FakePrices, **settings: Any) -> Answer:
+def check(account: FakePrices, **settings: Any) -> CheckResult:
     return check_cost(from_settings(nodes=2, **settings), account)
 
 

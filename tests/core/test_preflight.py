@@ -11,7 +11,7 @@ from tests.core.findings import found
 from tests.core.plans import OWN_VPC, from_settings
 from trainium_core.preflight.finding import Finding, verdict, worst_of
 from trainium_core.preflight.runner import CHECKS, preflight
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 PLAN = from_settings(nodes=2)
 
@@ -95,7 +95,7 @@ def test_ready_needs_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
 
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
 def test_several_answers_are_as_bad_as_their_worst_and_hide_none_that_did_not_pass(kinds: list[Any]) -> None:
-    answers = [Answer(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
+    answers = [CheckResult(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
     results = worst_of(answers)
     assert verdict([Finding(check="x", outcome=results.outcome, found="")]) == verdict(
         [Finding(check="x", outcome=kind, found="") for kind in kinds]

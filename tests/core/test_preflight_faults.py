@@ -238,7 +238,7 @@ def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
     assert changed == set(checks.split())
     for check in changed:
         assert findings[check].outcome == "unknown"
-        assert findings[check].found == f"not allowed to look: the permission {permission} is missing"
+        assert findings[check].found == f"not allowed to read: the permission {permission} is missing"
 
 
 def test_denied_everything_nothing_passes(plans: Mapping[str, Plan]) -> None:

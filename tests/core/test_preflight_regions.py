@@ -14,7 +14,7 @@ from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.regions import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 PLAN = from_settings(nodes=2, availability_zone_id="usw2-az1")
 ZONES = {"us-west-2": ["usw2-az1"], "us-east-2": ["use2-az3"]}
@@ -34,9 +34,9 @@ def test_each_region_is_queried_by_its_own_account() -> None:
 def test_every_check_of_every_region_is_queried_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     all_at_once = Barrier(3 * len(ZONES))
 
-    def check(_plan: Plan, _account: Account) -> Answer:
+    def check(_plan: Plan, _account: Account) -> CheckResult:
         all_at_once.wait(timeout=60)
-        return Answer(outcome="pass", found="")
+        return CheckResult(outcome="pass", found="")
 
     monkeypatch.setattr(runner, "CHECKS", dict.fromkeys(runner._BEGUN_FIRST, check))
     results = preflight_in_regions(PLAN, ZONES, lambda _: FakeAccount())

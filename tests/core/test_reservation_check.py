@@ -15,7 +15,7 @@ from trainium_core.capacity.offerings import Reservation
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
 from trainium_core.network.vpc import Subnet
 from trainium_core.preflight.runner import preflight
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 RESERVED = {"capacity": "reservation", "reservation_id": RESERVATION}
@@ -23,13 +23,13 @@ IN_A_BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
 OWN_SUBNET = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
 
-def judge(reservation: Reservation, *, own_nodes: int = 0, zone_id: str = "usw2-az1", **settings: Any) -> Answer:
+def judge(reservation: Reservation, *, own_nodes: int = 0, zone_id: str = "usw2-az1", **settings: Any) -> CheckResult:
     plan = from_settings(**{**RESERVED, "nodes": 4, **settings})
     return judge_reservation(plan, reservation, zone_id=zone_id, own_nodes=own_nodes, now=NOW)
 
 
 def test_one_that_is_active_fits_and_has_room_passes() -> None:
-    assert judge(ACTIVE) == Answer(
+    assert judge(ACTIVE) == CheckResult(
         outcome="pass", found=f"{RESERVATION}: active; 4 of 4 instances are left", needed="4 instances"
     )
 

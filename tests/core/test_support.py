@@ -91,7 +91,7 @@ def files_of(archive: bytes) -> dict[str, str]:
 
 
 def denied() -> str:
-    raise UnavailableError("not allowed to look: the permission s3:GetObject is missing")
+    raise UnavailableError("not allowed to read: the permission s3:GetObject is missing")
 
 
 def broken() -> str:
@@ -110,6 +110,6 @@ def test_an_archive_has_what_could_be_had_and_names_the_rest() -> None:
     manifest = json.loads(files.pop(f"bundle/{MANIFEST}"))
     assert files == {"bundle/versions.txt": "Python 3.11\n", "bundle/logs/i-1.log": f"export TOKEN={MASK}\n"}
     assert manifest["unavailable"] == {
-        "records.json": "not allowed to look: the permission s3:GetObject is missing",
+        "records.json": "not allowed to read: the permission s3:GetObject is missing",
         "events.json": "KeyError: 'Events of <account 1>'",
     }

@@ -112,7 +112,7 @@ def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(share
     run = shared.destroy("--yes", "--grace", "0")
     assert run.code == 3, run.said
     said = " ".join(run.said.split())
-    assert "snapshots: unknown: not allowed to look: the permission ec2:DescribeSnapshots is missing" in said
+    assert "snapshots: unknown: not allowed to read: the permission ec2:DescribeSnapshots is missing" in said
     shared.proxy.arm(fatal=0)
     assert shared.destroy("--yes", "--grace", "0").code == 0
     assert shared.proxy.orders == ["DeleteSnapshot"]

@@ -53,11 +53,11 @@ def test_a_fleet_is_ready_when_every_node_is_proven() -> None:
 def test_a_silent_node_is_waited_for_by_name() -> None:
     verdict = judge(2, ["a", "b"], [record("a")])
     assert verdict.state == "waiting"
-    assert verdict.reason == "1 of 2 nodes proven, 2 launched; no word from b"
+    assert verdict.reason == "1 of 2 nodes proven, 2 launched; no record yet from b"
 
 
 def test_of_many_silent_nodes_five_are_named() -> None:
-    assert judge(7, list("abcdefg"), []).reason.endswith("no word from a, b, c, d, e and others")
+    assert judge(7, list("abcdefg"), []).reason.endswith("no record yet from a, b, c, d, e and others")
 
 
 def test_a_node_that_is_not_launched_is_waited_for() -> None:

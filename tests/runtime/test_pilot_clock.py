@@ -70,12 +70,12 @@ def test_an_end_is_warned_of_once() -> None:
     end = DEPLOYED + timedelta(hours=100)
     assert decision(75, terms(100)).warn_of is None
     assert decision(76, terms(100)).warn_of == end
-    assert decision(77, terms(100), memory=Memory(told=warning_of(end))).warn_of is None
+    assert decision(77, terms(100), memory=Memory(notified=warning_of(end))).warn_of is None
     assert decision(100, terms(100)).warn_of is None
 
 
 def test_another_end_is_warned_of_again() -> None:
-    earlier = Memory(told=warning_of(DEPLOYED + timedelta(hours=92)))
+    earlier = Memory(notified=warning_of(DEPLOYED + timedelta(hours=92)))
     assert decision(76, terms(100), memory=earlier).warn_of == DEPLOYED + timedelta(hours=100)
 
 
@@ -95,7 +95,7 @@ def test_nodes_are_there_from_the_beginning_of_a_block_until_before_its_end(afte
 
 
 def test_a_block_is_left_before_ec2_terminates_what_is_in_it() -> None:
-    late = timedelta(minutes=facts()["pilot"]["minutes_between_looks"])
+    late = timedelta(minutes=facts()["pilot"]["minutes_between_runs"])
     assert stops_before_block_end() - late > timedelta(minutes=facts()["capacity_blocks"]["minutes_of_termination"])
 
 
@@ -121,8 +121,8 @@ def test_a_pilot_in_a_block_can_end_before_it() -> None:
 
 
 @pytest.mark.parametrize(("after", "told"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
-def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, told: bool) -> None:
-    assert (decision(after, terms(100)).notice is not None) is told
+def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, notified: bool) -> None:
+    assert (decision(after, terms(100)).notice is not None) is notified
 
 
 def test_jobs_are_reported_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
@@ -140,7 +140,7 @@ def test_jobs_are_told_of_the_first_moment_at_which_nodes_stop() -> None:
 
 def test_there_is_time_for_several_looks_between_word_to_the_jobs_and_the_end() -> None:
     known = facts()["pilot"]
-    assert known["minutes_of_notice"] >= 3 * known["minutes_between_looks"]
+    assert known["minutes_of_notice"] >= 3 * known["minutes_between_runs"]
 
 
 def test_a_spent_budget_gives_notice_first_and_then_stops_the_nodes() -> None:
@@ -188,7 +188,7 @@ known_things = st.fixed_dictionaries(
         "nodes_wanted": st.booleans(),
         "memory": st.builds(
             Memory,
-            told=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
+            notified=st.sampled_from([None, "warned of 2026-11-25T16:00Z"]),
             stopped=st.sampled_from([None, "budget 500", "capacity block", "end 2026-11-21T12:00Z"]),
             spent=st.sampled_from([None, *(SpentBudget(usd=usd, since=DEPLOYED) for usd in (400, 500))]),
         ),

@@ -12,14 +12,14 @@ from tests.core.fake_quotas import FakeQuotas
 from tests.core.plans import RESERVATION, from_settings
 from tests.core.test_catalog_overlay import TOMORROW
 from trainium_core.engines.ec2.checks.quota_check import check_quota
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.quota import QuotaRequest, RunningInstance
 
 FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
-def checked(account: FakeQuotas, **settings: Any) -> Answer:
+def checked(account: FakeQuotas, **settings: Any) -> CheckResult:
     """The answer for a plan of two nodes, 256 vCPUs."""
     return check_quota(from_settings(nodes=2, **settings), account)
 
@@ -34,7 +34,7 @@ def request(desired: float, status: str = "PENDING") -> QuotaRequest:
 
 def test_just_enough_room_passes_with_the_numbers() -> None:
     answer = checked(FakeQuotas(limit=384, running=[running(128)]))
-    assert answer == Answer(
+    assert answer == CheckResult(
         outcome="pass",
         found="256 of 384 vCPUs are free of L-2C3B7624, Running On-Demand Trn instances, in us-west-2 (128 run)",
         needed="256 vCPUs",
@@ -129,7 +129,7 @@ def test_a_limit_that_is_only_aws_default_says_so() -> None:
 )
 def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
     answer = checked(FakeQuotas(limit=0, requests=[open_request]))
-    assert f"an increase to {open_request.desired} is asked for: PENDING since 2026-11-20" in answer.found
+    assert f"an increase to {open_request.desired} is requested: PENDING since 2026-11-20" in answer.found
     assert answer.fix == fix
 
 
@@ -145,7 +145,7 @@ def test_a_closed_request_is_nothing_to_wait_for() -> None:
 def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:
     answer = checked(FakeQuotas(limit=0, unavailable={"requests"}))
     assert answer.outcome == "fail"
-    assert answer.found.endswith("whether an increase is asked for already: no answer about requests")
+    assert answer.found.endswith("whether an increase is requested already: no answer about requests")
 
 
 def test_with_room_nobody_asks_about_requests() -> None:

@@ -136,7 +136,7 @@ def test_a_node_on_which_the_test_does_not_work_is_not_blamed_for_its_pairs():
 
 def test_without_all_nodes_nothing_is_tested():
     found = play(names(3), lambda node, _group, _step: Outcome(READY) if node != "i-1" else None)
-    assert found == Judgement("not tested: no word from i-1")
+    assert found == Judgement("not tested: no record yet from i-1")
 
 
 def test_a_node_that_computes_already_is_left_alone():

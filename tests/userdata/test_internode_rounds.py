@@ -107,12 +107,12 @@ def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsSta
 
 def test_without_its_leader_a_node_waits_no_longer_than_it_should():
     meeting = Meeting(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert meeting.follow().found == "not tested: no word from i-0, which leads the test"
+    assert meeting.follow().found == "not tested: no record yet from i-0, which leads the test"
 
 
 def test_a_leader_names_who_did_not_come():
     meeting = Meeting(S3(), task("i-0"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert meeting.lead().found == f"not tested: no word from i-1, {INSTANCE_ID}"
+    assert meeting.lead().found == f"not tested: no record yet from i-1, {INSTANCE_ID}"
 
 
 @pytest.fixture
@@ -191,8 +191,8 @@ def test_a_node_says_at_first_what_its_cores_exchange(node: VerifiedNode, monkey
 
 
 def test_what_could_not_be_tested_is_a_warning():
-    found = check(Judgement("not tested: no word from i-1"), task("i-0"))
-    assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no word from i-1")
+    found = check(Judgement("not tested: no record yet from i-1"), task("i-0"))
+    assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no record yet from i-1")
 
 
 @pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])

@@ -81,7 +81,7 @@ def test_peers_that_listen_are_reached(node: WatchNode):
 
 
 def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_SECONDS", 0.2)
     # A listener whose queue is full drops what comes then, as a security group does.
     with socket.create_server(("127.0.0.2", 0), backlog=0) as full, contextlib.ExitStack() as queue:
         for _ in range(4):

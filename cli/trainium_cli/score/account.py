@@ -25,7 +25,7 @@ from trainium_local.server import Settings
 from trainium_local.signatures import Credentials
 
 START_SECONDS = 60
-ANSWER_SECONDS = 120
+READ_TIMEOUT_SECONDS = 120
 INTERNAL_ERROR = re.compile(r"\b500 (-|\d+)$", re.MULTILINE)
 KEY_PAIR = "score"
 ANY_CREDENTIALS = Credentials(access_key_id="PLAINMOTO", secret_access_key="takes-any")
@@ -128,7 +128,7 @@ class Account:
                     region_name=region,
                     aws_access_key_id=connection.credentials.access_key_id,
                     aws_secret_access_key=connection.credentials.secret_access_key,
-                    config=Config(retries={"total_max_attempts": 1}, read_timeout=ANSWER_SECONDS),
+                    config=Config(retries={"total_max_attempts": 1}, read_timeout=READ_TIMEOUT_SECONDS),
                 )
         return self._clients[service, region]
 

@@ -1,4 +1,4 @@
-"""What an engine answers about a plan: its costs, and what is to be asked of the account."""
+"""What an engine derives from a plan: its costs, and its checks of the account."""
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
@@ -10,10 +10,10 @@ from trainium_core.engines.engine import Engine
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
-Check = Callable[[Plan, Account], Answer | None]
-"""What a check answers about a plan; None when the plan gives it nothing to ask."""
+Check = Callable[[Plan, Account], CheckResult | None]
+"""The result of a check; None when the plan has nothing for it to check."""
 
 
 def _no_notes(_plan: Plan) -> Iterable[str]:

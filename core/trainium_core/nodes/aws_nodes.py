@@ -8,7 +8,7 @@ from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_instances, look_at_group
+from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
 
 
 class AwsNodes(AwsStacks):
@@ -42,7 +42,7 @@ class AwsNodes(AwsStacks):
     def _group(self, name: str) -> Group:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             try:
-                return look_at_group(self.client("autoscaling"), name)
+                return describe_group(self.client("autoscaling"), name)
             except NoGroupError as error:
                 raise UnavailableError(f"{error}, though the stack has one: somebody deleted it") from error
 

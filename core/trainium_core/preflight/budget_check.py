@@ -7,10 +7,10 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.spending.budgets import BudgetsDeniedError
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
-def check_budget(plan: Plan, account: Account) -> Answer | None:
+def check_budget(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan without a budget."""
     if plan.pilot.budget_usd is None:
         return None
@@ -22,13 +22,13 @@ def check_budget(plan: Plan, account: Account) -> Answer | None:
             "ask for that permission; if you have it, the root user must activate IAM access to billing, once for the "
             f"account: {facts()['budgets']['activate_iam_access']}"
         )
-        return Answer(outcome="unknown", found=str(error), fix=fix)
+        return CheckResult(outcome="unknown", found=str(error), fix=fix)
     if not enabled:
         found = f"AWS lets account {number} have no budgets: whoever pays for it has not enabled them"
         fix = (
             "have the management account enable AWS Budgets, such as by a first budget of its own, and wait for up to "
             "a day; or remove trn:budget_usd"
         )
-        return Answer(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="fail", found=found, fix=fix)
     found = "AWS Budgets can be read, which is no promise that the role that deploys may make one"
-    return Answer(outcome="pass", found=found)
+    return CheckResult(outcome="pass", found=found)

@@ -2,10 +2,10 @@
 
 from trainium_core.plan import Plan
 from trainium_core.storage.buckets import Buckets
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
-def check_cache(plan: Plan, account: Buckets) -> Answer | None:
+def check_cache(plan: Plan, account: Buckets) -> CheckResult | None:
     """None where the bucket is new."""
     bucket = plan.cache.bucket
     if bucket is None:
@@ -13,8 +13,8 @@ def check_cache(plan: Plan, account: Buckets) -> Answer | None:
     region = account.bucket_region(bucket)
     if region is None:
         fix = "set trn:cache_bucket to one that is there, or leave it out for a new one"
-        return Answer(outcome="fail", found=f"there is no bucket {bucket}", fix=fix)
+        return CheckResult(outcome="fail", found=f"there is no bucket {bucket}", fix=fix)
     if region not in (plan.region, ""):
         found = f"{bucket} is in {region}; the S3 endpoint of the nodes leads to buckets in {plan.region} alone"
-        return Answer(outcome="fail", found=found, fix=f"set trn:cache_bucket to a bucket in {plan.region}")
-    return Answer(outcome="pass", found=f"{bucket} is there")
+        return CheckResult(outcome="fail", found=found, fix=f"set trn:cache_bucket to a bucket in {plan.region}")
+    return CheckResult(outcome="pass", found=f"{bucket} is there")

@@ -4,12 +4,12 @@ from trainium_core.costs.estimate import Estimate, estimate, sales_warning
 from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Prices
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 _OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"
 
 
-def check_cost(plan: Plan, aws: Prices) -> Answer:
+def check_cost(plan: Plan, aws: Prices) -> CheckResult:
     estimated = estimate(plan, aws=aws, items=stack_cost_items)
     found = (
         f"per hour with nodes running: {estimated.running_hour}; "
@@ -20,10 +20,10 @@ def check_cost(plan: Plan, aws: Prices) -> Answer:
     if warning is not None:
         others = [capacity for capacity in plan.type.usage_classes if capacity != plan.capacity]
         fix = f"set trn:capacity to {' or '.join(others)}" if others else _OWN_PRICES
-        return Answer(outcome="warn", found=f"{warning}; {found}", fix=fix)
+        return CheckResult(outcome="warn", found=f"{warning}; {found}", fix=fix)
     if estimated.running_hour.unknown:
-        return Answer(outcome="warn", found=found, fix=_OWN_PRICES)
-    return Answer(outcome="pass", found=found)
+        return CheckResult(outcome="warn", found=found, fix=_OWN_PRICES)
+    return CheckResult(outcome="pass", found=found)
 
 
 def _where_from(estimated: Estimate) -> str:

@@ -6,13 +6,13 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.preflight.account import Account
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.pilot_end import utc_text
 
 _LATER = "run `trn extend 8h`, or set trn:ends to a later time"
 
 
-def check_end(plan: Plan, account: Account) -> Answer | None:
+def check_end(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
     stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
@@ -23,15 +23,15 @@ def check_end(plan: Plan, account: Account) -> Answer | None:
     return judge_end(plan, deployed=min(created, default=None), now=datetime.now(UTC))
 
 
-def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> Answer:
+def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckResult:
     """deployed: when the first stack was; None before that, and where it does not matter."""
     ends = read_pilot_end(plan.pilot.ends or "").instant(deployed or now)
     left = ends - now
     if left <= timedelta():
         what = "the stack would be deleted" if plan.pilot.ends_action == "destroy" else "no nodes would come"
-        return Answer(outcome="fail", found=f"the pilot ended at {utc_text(ends)}: {what}", fix=_LATER)
+        return CheckResult(outcome="fail", found=f"the pilot ended at {utc_text(ends)}: {what}", fix=_LATER)
     found = f"the pilot ends at {utc_text(ends.replace(microsecond=0))}, {left / timedelta(hours=1):.1f} h from now"
     if left < timedelta(minutes=plan.node.timeout_minutes):
         needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
-        return Answer(outcome="warn", found=found, needed=needed, fix=_LATER)
-    return Answer(outcome="pass", found=found)
+        return CheckResult(outcome="warn", found=found, needed=needed, fix=_LATER)
+    return CheckResult(outcome="pass", found=found)

@@ -14,7 +14,7 @@ from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 Statement = Mapping[str, Any]
 
@@ -48,24 +48,24 @@ _SESSION_NEEDS = {
 }
 
 
-def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> Answer:
+def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """endpoints: those on the nodes' way to S3."""
     return worst_of([_judge(one, s3_needs(plan)) for one in endpoints] or [_NO_POLICY])
 
 
-def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> Answer:
+def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """Sessions are a convenience: without them there is a warning."""
     found = [_judge(one, _SESSION_NEEDS[one.service]) for one in endpoints if one.service in SESSION_SERVICES]
     worst = worst_of(found or [_NO_POLICY])
     if worst.outcome == "pass":
         return worst
-    return Answer(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
+    return CheckResult(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
 
 
-_NO_POLICY = Answer(outcome="pass", found="no endpoint of one's own is in the way")
+_NO_POLICY = CheckResult(outcome="pass", found="no endpoint of one's own is in the way")
 
 
-def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> Answer:
+def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     name = f"the policy of the {endpoint.kind} endpoint of {endpoint.service}"
     fix = "let it allow " + " and ".join(
         f"{', '.join(sorted({n.action for n in needs if n.resource == resource}))} on {resource}"
@@ -73,15 +73,15 @@ def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> Answer:
     )
     statements = _statements(endpoint.policy)
     if statements is None:
-        return Answer(outcome="unknown", found=f"{name} is not to be read", fix=fix)
+        return CheckResult(outcome="unknown", found=f"{name} is not to be read", fix=fix)
     verdicts = {need: _verdict(statements, need) for need in needs}
     if refused := [need for need in needs if verdicts[need] == "refused"]:
-        return Answer(outcome="fail", found=f"{name} does not allow {_told(refused)}", fix=fix)
+        return CheckResult(outcome="fail", found=f"{name} does not allow {_told(refused)}", fix=fix)
     if unclear := [need for need in needs if verdicts[need] == "unknown"]:
         found = f"whether {name} allows {_told(unclear)} depends on what is not known here: its conditions, "
         found += "its principals or names"
-        return Answer(outcome="unknown", found=found, fix=fix)
-    return Answer(outcome="pass", found=f"{name} allows what nodes ask")
+        return CheckResult(outcome="unknown", found=found, fix=fix)
+    return CheckResult(outcome="pass", found=f"{name} allows what nodes ask")
 
 
 def _told(needs: Sequence[Need]) -> str:

@@ -1,31 +1,31 @@
-"""What a check finds, and what all findings together come to."""
+"""Findings of checks, and the verdict of all of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from trainium_runtime.answer import Answer, Outcome
+from trainium_runtime.check_result import CheckResult, Outcome
 
 Verdict = Literal["ready", "not ready", "could not tell"]
 
 _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 
-def worst_of(answers: Iterable[Answer]) -> Answer:
-    """One answer for several: the worst outcome there is, and all that is to be said about what did not pass."""
-    given = list(answers)
-    shown = [answer for answer in given if answer.outcome != "pass"] or given
-    return Answer(
-        outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(answer.outcome) for answer in shown)],
-        found="; ".join(answer.found for answer in shown),
-        needed="; ".join(dict.fromkeys(answer.needed for answer in shown if answer.needed)),
-        fix="; ".join(answer.fix for answer in shown if answer.fix),
+def worst_of(results: Iterable[CheckResult]) -> CheckResult:
+    """Several results as one: the worst outcome there is, and everything about those that did not pass."""
+    given = list(results)
+    shown = [result for result in given if result.outcome != "pass"] or given
+    return CheckResult(
+        outcome=_FROM_GOOD_TO_BAD[max(_FROM_GOOD_TO_BAD.index(result.outcome) for result in shown)],
+        found="; ".join(result.found for result in shown),
+        needed="; ".join(dict.fromkeys(result.needed for result in shown if result.needed)),
+        fix="; ".join(result.fix for result in shown if result.fix),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding(Answer):
-    """The answer of the check of that name. A suppressed one is shown, and does not count."""
+class Finding(CheckResult):
+    """The result of the check of that name. A suppressed one is shown, and does not count."""
 
     check: str
     suppressed: bool = False

@@ -2,12 +2,12 @@
 
 from trainium_core.identity.caller import Identities
 from trainium_core.plan import Plan
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
-def check_identity(plan: Plan, account: Identities) -> Answer:
+def check_identity(plan: Plan, account: Identities) -> CheckResult:
     identity = account.identity()
     elsewhere = f", answered by {identity.endpoint} and not by AWS" if identity.endpoint else ""
-    return Answer(
+    return CheckResult(
         outcome="pass", found=f"account {identity.account}, region {plan.region}, as {identity.arn}{elsewhere}"
     )

@@ -18,7 +18,7 @@ from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.network_check import stacks_in_a_vpc
 from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 from trainium_runtime.quota import Quota
 
@@ -34,7 +34,7 @@ class Limit:
     by_nodes: bool = False
 
 
-def check_limits(plan: Plan, account: Account) -> Answer | None:
+def check_limits(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan that makes nothing of the kind."""
     needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
     if not needs:
@@ -47,22 +47,22 @@ def check_limits(plan: Plan, account: Account) -> Answer | None:
             )
             for key in needs
         }
-    judged: list[Answer] = []
-    unanswered: list[Answer] = []
+    judged: list[CheckResult] = []
+    unanswered: list[CheckResult] = []
     for key, (quota, use) in asked.items():
         try:
             judged.append(judge_limit(key, plan, quota=quota.result(), use=use.result()))
         except NotSignedInError:
             raise
         except UnavailableError as error:
-            unanswered.append(Answer(outcome="unknown", found=str(error)))
+            unanswered.append(CheckResult(outcome="unknown", found=str(error)))
     if judged:
         of_all = worst_of(judged)
         judged = [replace(of_all, found=f"used by others: {of_all.found}")]
     return worst_of([*judged, *dict.fromkeys(unanswered)])
 
 
-def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Answer:
+def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> CheckResult:
     """Whether there is room beside what others use for what the plan needs. Raises UnavailableError without a quota."""
     limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
     if quota is None:
@@ -72,8 +72,8 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Answe
     if use.amount + need > quota.limit:
         wanted = f"{math.ceil(use.amount + need)} of {fact['code']}, {fact['name']}"
         ways = [f"ask Service Quotas for {wanted} (service {fact['service']})", *_ways(limit, plan, quota, use)]
-        return Answer(outcome="fail", found=found, needed=needed, fix="; or ".join(ways))
-    return Answer(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
+        return CheckResult(outcome="fail", found=found, needed=needed, fix="; or ".join(ways))
+    return CheckResult(outcome="pass" if use.complete else "unknown", found=found, needed=needed)
 
 
 def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:

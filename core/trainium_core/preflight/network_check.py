@@ -14,7 +14,7 @@ from trainium_core.preflight.account import Account
 from trainium_core.preflight.dns_check import check_dns
 from trainium_core.preflight.endpoint_policy_check import check_s3_policies, check_session_policies
 from trainium_core.preflight.finding import worst_of
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class _OwnNetwork:
         ]
 
 
-def check_network(plan: Plan, account: Account) -> Answer | None:
+def check_network(plan: Plan, account: Account) -> CheckResult | None:
     vpcs = stacks_in_a_vpc(plan)
     if not vpcs:
         return None
@@ -80,7 +80,7 @@ def stacks_in_a_vpc(plan: Plan) -> int:
     return sum(engine.needs_vpc(plan) for engine in projections_for(plan).values())
 
 
-def _room_for_vpcs(count: int, plan: Plan, account: Account) -> Answer:
+def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
     needed = f"{count} VPC{'s' if count > 1 else ''}"
     code = facts()["vpcs"]["quota_code"]
     with ThreadPoolExecutor() as threads:
@@ -88,12 +88,12 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> Answer:
         others = threads.submit(account.vpcs_but_of, plan.cluster_name)
     quota, used = limit.result(), others.result()
     if quota is None:
-        return Answer(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed=needed)
+        return CheckResult(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed=needed)
     found = f"{used} of {quota.limit:g} VPCs are there, without the plan's own"
     if used + count <= quota.limit:
-        return Answer(outcome="pass", found=found, needed=needed)
+        return CheckResult(outcome="pass", found=found, needed=needed)
     fix = f"ask Service Quotas for more of {code}, or use a VPC of your own: trn:vpc_id"
-    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 def _judge(
@@ -103,19 +103,19 @@ def _judge(
     table: RouteTable | None,
     endpoints: Sequence[VpcEndpoint],
     held: int,
-) -> Answer:
+) -> CheckResult:
     if vpc is None:
         found = f"no {plan.network.vpc_id} in {plan.region}"
-        return Answer(outcome="fail", found=found, fix="set trn:vpc_id to another")
+        return CheckResult(outcome="fail", found=found, fix="set trn:vpc_id to another")
     if subnet is None:
         found = f"no {plan.network.subnet_id} in {plan.region}"
-        return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {vpc.vpc_id}")
+        return CheckResult(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {vpc.vpc_id}")
     if subnet.vpc_id != vpc.vpc_id:
         found = f"{subnet.subnet_id} is in {subnet.vpc_id}, not in {vpc.vpc_id}"
         fix = f"set trn:vpc_id to {subnet.vpc_id}, or trn:subnet_id to a subnet of {vpc.vpc_id}"
-        return Answer(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="fail", found=found, fix=fix)
     if table is None:
-        return Answer(outcome="unknown", found=f"EC2 shows no route table of {subnet.subnet_id}")
+        return CheckResult(outcome="unknown", found=f"EC2 shows no route table of {subnet.subnet_id}")
     network = _OwnNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
     return worst_of(
         [
@@ -129,7 +129,7 @@ def _judge(
     )
 
 
-def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
+def _addresses(plan: Plan, network: _OwnNetwork) -> CheckResult:
     need, subnet = addresses_needed(plan), network.subnet
     free = subnet.free_addresses + network.addresses_held
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
@@ -137,45 +137,45 @@ def _addresses(plan: Plan, network: _OwnNetwork) -> Answer:
         found += f", and {network.addresses_held} more that the cluster's own nodes hold"
     needed = f"{need} addresses"
     if need <= free:
-        return Answer(outcome="pass", found=found, needed=needed)
+        return CheckResult(outcome="pass", found=found, needed=needed)
     fix = "choose a larger subnet, or fewer nodes"
     if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
         fix += ", or set trn:secondary_interface_type to efa-only"
-    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def _way_to_s3(plan: Plan, network: _OwnNetwork) -> Answer:
+def _way_to_s3(plan: Plan, network: _OwnNetwork) -> CheckResult:
     table = network.table.route_table_id
     if plan.network.route_table_id is not None:
         return _room_for_s3_gateway(plan, network)
     if network.s3_gateways:
-        return Answer(outcome="pass", found=f"{table} leads to S3 by a gateway endpoint")
+        return CheckResult(outcome="pass", found=f"{table} leads to S3 by a gateway endpoint")
     if network.has_nat:
-        return Answer(outcome="pass", found=f"{table} leads to S3 by {network.table.default_target}")
+        return CheckResult(outcome="pass", found=f"{table} leads to S3 by {network.table.default_target}")
     if network.has_interface("s3"):
-        return Answer(outcome="pass", found="S3 has an interface endpoint")
+        return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
     needed = "a way to S3, where nodes report"
     if network.leads_somewhere_else:
         found = f"{table} leads to {network.table.default_target}; whether that leads to S3 is not to be seen from here"
-        return Answer(outcome="unknown", found=found, needed=needed, fix=fix)
-    return Answer(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
+        return CheckResult(outcome="unknown", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
 
 
-def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> Answer:
+def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> CheckResult:
     table = network.table.route_table_id
     if plan.network.route_table_id != table:
         found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.network.route_table_id}"
-        return Answer(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
+        return CheckResult(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
     if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
         found = f"{table} leads to S3 by a gateway endpoint already, and takes no second"
-        return Answer(outcome="fail", found=found, fix="leave trn:route_table_id out")
-    return Answer(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
+        return CheckResult(outcome="fail", found=found, fix="leave trn:route_table_id out")
+    return CheckResult(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
 
 
-def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> Answer:
+def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> CheckResult:
     if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
-        return Answer(outcome="pass", found="Session Manager is reached")
+        return CheckResult(outcome="pass", found="Session Manager is reached")
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
     vpc_id = plan.network.vpc_id
     if network.leads_somewhere_else:
@@ -184,4 +184,4 @@ def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> Answer:
         found = f"no sessions: {target} serves public addresses only, and nodes have none"
     else:
         found = f"no sessions: {vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
-    return Answer(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")
+    return CheckResult(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")

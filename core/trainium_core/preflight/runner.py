@@ -16,7 +16,7 @@ from trainium_core.preflight.identity_check import check_identity
 from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 _ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in checks(engine)}
@@ -38,7 +38,7 @@ CHECKS: Mapping[str, Check] = {
 _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
 
-_SUPPRESSED = Answer(outcome="unknown", found="not asked: suppressed")
+_SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 
 _SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
 
@@ -66,30 +66,32 @@ def preflight_each(
     )
 
 
-def _run_check(name: str, plan: Plan, account: Account) -> Answer | None:
+def _run_check(name: str, plan: Plan, account: Account) -> CheckResult | None:
     if name in _ENGINE_OF and _ENGINE_OF[name] not in plan.stacks:
         return None
     try:
         return CHECKS[name](plan, account)
     except NotSignedInError as error:
-        return Answer(outcome="unknown", found=str(error), fix=_SIGN_IN)
+        return CheckResult(outcome="unknown", found=str(error), fix=_SIGN_IN)
     except UnavailableError as error:
-        return Answer(outcome="unknown", found=str(error))
+        return CheckResult(outcome="unknown", found=str(error))
 
 
-def _findings(answers: Mapping[str, Answer | None]) -> Iterator[Finding]:
+def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
     signed_out: str | None = None
-    for name, given in answers.items():
-        answer = given
-        if answer is not None and answer.fix == _SIGN_IN:  # the same for all: it is told once
-            answer = answer if signed_out is None else Answer(outcome="unknown", found=f"not asked: see {signed_out}")
+    for name, given in results.items():
+        result = given
+        if result is not None and result.fix == _SIGN_IN:  # the same for all: shown once
+            result = (
+                result if signed_out is None else CheckResult(outcome="unknown", found=f"not asked: see {signed_out}")
+            )
             signed_out = signed_out or name
-        if answer is not None:
+        if result is not None:
             yield Finding(
                 check=name,
-                outcome=answer.outcome,
-                found=answer.found,
-                needed=answer.needed,
-                fix=answer.fix,
-                suppressed=answer is _SUPPRESSED,
+                outcome=result.outcome,
+                found=result.found,
+                needed=result.needed,
+                fix=result.fix,
+                suppressed=result is _SUPPRESSED,
             )

@@ -10,7 +10,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_core.stacks.deployed_stack import StackNetwork
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
@@ -29,16 +29,16 @@ _WAYS_OUT: Mapping[str, str] = {
 """What leads out of a state in which a stack takes no update."""
 
 
-def check_bootstrap(plan: Plan, account: Account) -> Answer:
+def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
     """Asks for what `cdk deploy` asks for: the version that the bootstrap left, whatever its stack is called."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
     needed = f"version {bootstrap['version']} or newer"
     if version is not None and not version.isdecimal():
         found = f"{bootstrap['version_parameter']} is {version!r}, which is no version"
-        return Answer(outcome="unknown", found=found, needed=needed)
+        return CheckResult(outcome="unknown", found=found, needed=needed)
     if version is not None and int(version) >= bootstrap["version"]:
-        return Answer(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
+        return CheckResult(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
     with ThreadPoolExecutor() as threads:
         identity = threads.submit(account.identity)
         others = threads.submit(_other_qualifiers, account) if version is None else None
@@ -47,46 +47,46 @@ def check_bootstrap(plan: Plan, account: Account) -> Answer:
     if others is not None and others.result():
         found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
         fix += "; or, if cdk.json says @aws-cdk/core:bootstrapQualifier, give --suppress bootstrap"
-    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def check_stack(plan: Plan, account: Account) -> Answer:
+def check_stack(plan: Plan, account: Account) -> CheckResult:
     """Every stack of trn:stacks."""
     return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
-def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Answer:
+def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:
     deployed = account.deployed_stack(stack)
     if deployed is None:
         older = account.deployed_stack(construct_id) if stack != construct_id else None
         if older is not None and account.stack_contents(older).cluster == plan.cluster_name:
             found = f"an older version deployed cluster {plan.cluster_name} as {construct_id}, which {stack} would join"
             fix = "run: trn destroy, which deletes the old stack; then deploy again"
-            return Answer(outcome="fail", found=found, fix=fix)
-        return Answer(outcome="pass", found=f"{stack} is not there yet")
+            return CheckResult(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="pass", found=f"{stack} is not there yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
-        return Answer(outcome="pass", found=f"{stack} has change sets and nothing else ({status})")
+        return CheckResult(outcome="pass", found=f"{stack} has change sets and nothing else ({status})")
     contents = account.stack_contents(deployed)
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
         fix = f"set trn:cluster_name to {cluster} to change that one, or to a name of your own"
-        return Answer(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
         if contents.network and (refusal := _network_that_cannot_change(stack, construct_id, plan, contents.network)):
             return refusal
-        return Answer(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
+        return CheckResult(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
         found = f"{stack} failed to be made before ({status}): cdk deploy deletes the rest first"
-        return Answer(outcome="warn", found=found)
+        return CheckResult(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
-        return Answer(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
+        return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
     fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=construct_id)
-    return Answer(outcome="fail", found=f"{stack} is in {status}", fix=fix)
+    return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
-def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> Answer | None:
+def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> CheckResult | None:
     """Why CloudFormation could not put the plan's network in the place of the one that is there, or must not."""
     destroy = f"destroy the cluster first: trn destroy, or cdk destroy {construct_id}"
     own = plan.network.vpc_id is not None
@@ -97,14 +97,14 @@ def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there
         )
         stays = there.zone_id in plan.type.zones[plan.region]
         fix = f"set trn:availability_zone_id to {there.zone_id}, or {destroy}" if stays else destroy
-        return Answer(outcome="fail", found=found, needed=f"a subnet in {plan.zone_id}", fix=fix)
+        return CheckResult(outcome="fail", found=found, needed=f"a subnet in {plan.zone_id}", fix=fix)
     if there.has_lustre and (own or there.cidr != plan.network.vpc_cidr):
         wanted = f"the VPC {plan.network.vpc_id}" if own else f"trn:vpc_cidr {plan.network.vpc_cidr}"
         found = (
             f"{stack} has its VPC at {there.cidr}: {wanted} replaces its FSx for Lustre file system with an empty one"
         )
         fix = f"set trn:vpc_cidr to {there.cidr} and no trn:vpc_id; or copy what matters to S3, and {destroy}"
-        return Answer(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="fail", found=found, fix=fix)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .custom_resource import answer
+from .custom_resource import respond
 from .permissions import retry_until_permitted
 
 
@@ -17,9 +17,9 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
             retry_until_permitted(lambda: write(bucket, prefix, wanted["Files"]))
             # What went from the template, in the same place: another place is another resource, with a delete to come.
             remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
-    except Exception as error:  # CloudFormation must hear of it, whatever it is
+    except Exception as error:  # CloudFormation must be told, whatever it is
         failure = f"the files of s3://{bucket}/{prefix} could not be kept: {error}"
-    answer(event, failure=failure, physical_id=f"{bucket}/{prefix}")
+    respond(event, failure=failure, physical_id=f"{bucket}/{prefix}")
 
 
 def keys(properties: dict[str, Any]) -> set[str]:

@@ -13,7 +13,7 @@ DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation
 KIND = "capacity-block-end"
 
 
-def end_of_capacity_block(event: Mapping[str, Any]) -> Notice | None:
+def capacity_block_notice(event: Mapping[str, Any]) -> Notice | None:
     """The notice that an event comes to; None for any other event. Raises ValueError when it names no end."""
     if event.get("detail-type") not in DETAIL_TYPES:
         return None

@@ -1,4 +1,4 @@
-"""What the clock of a pilot sees when it looks."""
+"""What the clock of a pilot reads of its stack at one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from .pilot_notices import PilotNotices
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSnapshot:
-    """What is there at one look. stack, group: as AWS describes them; group: None where nodes are of no such group.
+    """The cluster at one run of the clock. stack, group: as AWS describes them; group: None without one.
 
-    by_gate: whether the fleet gate asked, and a deployment waits for nodes.
+    by_gate: whether the fleet gate called, so that a deployment waits for nodes.
     """
 
     now: datetime
@@ -29,7 +29,7 @@ class ClusterSnapshot:
         return not self.stack["StackStatus"].endswith("_IN_PROGRESS")
 
     @property
-    def wanted(self) -> int:
+    def desired(self) -> int:
         return self.group["DesiredCapacity"] if self.group else 0
 
     @property

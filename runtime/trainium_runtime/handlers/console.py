@@ -1,4 +1,4 @@
-"""What a node that cannot report said on its console, where EC2 keeps it."""
+"""Errors that nodes without a record wrote to their EC2 console."""
 
 import re
 from collections.abc import Sequence
@@ -8,34 +8,38 @@ from trainium_runtime.stored_record import one_line
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
 _LONGEST = 300
-_AT_ONCE = 5  # nodes asked per look: the call is throttled strictly, and a few sentences say it all
-_EVERY_S = 60.0
+_PER_POLL = 5  # nodes per poll: the call is throttled strictly, and a few sentences are enough
+_INTERVAL_S = 60.0
 
 
 class Consoles:
-    """Asks for the consoles of silent nodes, a few at a time and not all the time; what was said stays said."""
+    """Reads the consoles of nodes without a record: a few at each poll, each once a minute until it has an error."""
 
     def __init__(self, ec2: Any) -> None:
         self._ec2 = ec2
-        self._said: dict[str, str] = {}
-        self._asked: dict[str, float] = {}
+        self._failures: dict[str, str] = {}
+        self._last_request: dict[str, float] = {}
 
     def failures(self, silent: Sequence[str], *, now: float) -> dict[str, str]:
-        """Why silent nodes gave up, as far as they said so. Never raises: it is a second source."""
-        due = [i for i in silent if i not in self._said and now - self._asked.get(i, -_EVERY_S) >= _EVERY_S]
-        for instance in sorted(due, key=lambda i: self._asked.get(i, 0.0))[:_AT_ONCE]:
-            self._asked[instance] = now
-            if said := self._ask(instance):
-                self._said[instance] = said
-        return {instance: self._said[instance] for instance in silent if instance in self._said}
+        """The last error of each node whose console has one. Never raises: it is a second source."""
+        due = [
+            i
+            for i in silent
+            if i not in self._failures and now - self._last_request.get(i, -_INTERVAL_S) >= _INTERVAL_S
+        ]
+        for instance in sorted(due, key=lambda i: self._last_request.get(i, 0.0))[:_PER_POLL]:
+            self._last_request[instance] = now
+            if failure := self._fetch(instance):
+                self._failures[instance] = failure
+        return {instance: self._failures[instance] for instance in silent if instance in self._failures}
 
-    def _ask(self, instance: str) -> str | None:
+    def _fetch(self, instance: str) -> str | None:
         from botocore.exceptions import ClientError
 
         try:
             # Latest: else EC2 shows what it kept after the boot, which may be minutes old. Nitro instances have it.
-            answer = self._ec2.get_console_output(InstanceId=instance, Latest=True)
-            text = str(answer.get("Output") or "")  # botocore has decoded it
+            respond = self._ec2.get_console_output(InstanceId=instance, Latest=True)
+            text = str(respond.get("Output") or "")  # botocore has decoded it
         except ClientError as error:
             print(f"console of {instance}: {error}")
             return None

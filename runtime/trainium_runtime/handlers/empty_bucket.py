@@ -4,7 +4,7 @@ from typing import Any
 
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
-from .custom_resource import answer
+from .custom_resource import respond
 from .permissions import retry_until_permitted
 
 
@@ -14,9 +14,9 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     if event["RequestType"] == "Delete":
         try:
             print(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
-        except Exception as error:  # CloudFormation must hear of it, whatever it is
+        except Exception as error:  # CloudFormation needs a response, whatever it is
             failure = f"bucket {bucket} could not be emptied: {error}"
-    answer(event, failure=failure, physical_id=f"{bucket}/content")
+    respond(event, failure=failure, physical_id=f"{bucket}/content")
 
 
 def empty(bucket: str) -> int:

@@ -12,20 +12,20 @@ from itertools import takewhile
 from typing import Any
 
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_runtime.node_store import Group, NodeStore, describe_instances, look_at_group
+from trainium_runtime.node_store import Group, NodeStore, describe_group, describe_instances
 from trainium_runtime.recovery import plan_recovery
 from trainium_runtime.stored_record import failures
 
 from .cluster_snapshot import find_group
 from .console import Consoles
-from .custom_resource import answer
+from .custom_resource import respond
 from .pilot_clock import GATE_EVENT
 from .rollback import is_rolling_back
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
-_REFUSALS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
-_LOOKS_THAT_AGREE = 3  # Auto Scaling may show for a moment what was before
+_ERRORS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
+_POLLS_THAT_AGREE = 3  # Auto Scaling may show for a moment what was before
 _COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
 _SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
 
@@ -33,23 +33,23 @@ _SETTLING = timedelta(minutes=5)  # how long before this resource's update the g
 def handle(event: dict[str, Any], context: Any) -> None:
     if event["RequestType"] == "Delete":
         end_nodes(event["ResourceProperties"], until=_end_of_invocation(context))
-        answer(event, physical_id=event["PhysicalResourceId"])
+        respond(event, physical_id=event["PhysicalResourceId"])
         return
     physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
     if event["RequestType"] == "Update" and is_rolling_back(event["StackId"]):
-        summary = f"after a rollback: {look_once(event['ResourceProperties'])}"
+        summary = f"after a rollback: {check_once(event['ResourceProperties'])}"
         print(summary)
-        answer(event, physical_id=physical_id, data={"Summary": summary})
+        respond(event, physical_id=physical_id, data={"Summary": summary})
         return
     try:
         verdict = decide(event, context)
-    except Exception as error:  # CloudFormation must hear of it, whatever it is
-        answer(event, failure=f"the fleet could not be watched: {error}", physical_id=physical_id)
+    except Exception as error:  # CloudFormation needs a response, whatever it is
+        respond(event, failure=f"the fleet could not be watched: {error}", physical_id=physical_id)
         return
     if verdict.state == "ready":
-        answer(event, physical_id=physical_id, data={"Summary": verdict.reason})
+        respond(event, physical_id=physical_id, data={"Summary": verdict.reason})
     elif verdict.state == "failed":
-        answer(event, failure=verdict.reason, physical_id=physical_id)
+        respond(event, failure=verdict.reason, physical_id=physical_id)
 
 
 def end_nodes(properties: dict[str, Any], *, until: float) -> None:
@@ -57,7 +57,7 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> None:
 
     An Auto Scaling group lets go of an instance before EC2 has terminated it, and EC2 deletes no placement group that
     such an instance is in (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460).
-    Whatever goes wrong is printed: what is deleted after this says so better.
+    Whatever goes wrong is printed: what is deleted after this fails with the better message.
     """
     import boto3
 
@@ -68,8 +68,8 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> None:
         if find_group(autoscaling, name) is None:
             return
         autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
-        while there := _not_terminated(ec2, name):
-            print(f"{there} nodes are being terminated")
+        while remaining := _not_terminated(ec2, name):
+            print(f"{remaining} nodes are being terminated")
             if time.time() + _LONGEST_PAUSE_S > until:
                 return
             time.sleep(_LONGEST_PAUSE_S)
@@ -81,12 +81,12 @@ def _not_terminated(ec2: Any, group_name: str) -> int:
     return sum(i["State"]["Name"] != "terminated" for i in describe_instances(ec2, group_name).values())
 
 
-def look_once(properties: dict[str, Any]) -> str:
-    """Give the group its size, and say how its nodes are. Waits for none of them."""
+def check_once(properties: dict[str, Any]) -> str:
+    """Give the group its size, and return a summary of its nodes. Waits for none of them."""
     try:
-        return _Watch(properties, None, None).look().reason
+        return _FleetMonitor(properties, None, None).poll().reason
     except Exception as error:  # a rollback goes on, whatever it is
-        return f"the fleet could not be looked at: {error}"
+        return f"the state of the fleet could not be read: {error}"
 
 
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
@@ -96,9 +96,9 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     deadline = started + 60 * float(properties["TimeoutMinutes"])
     end_of_invocation = _end_of_invocation(context)
     since = datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None
-    watch = _Watch(properties, since, event.get("SizedTo"))
-    verdict = wait(watch, until=min(deadline, end_of_invocation))
-    event["SizedTo"] = watch.sized_to
+    monitor = _FleetMonitor(properties, since, event.get("SizedTo"))
+    verdict = wait(monitor, until=min(deadline, end_of_invocation))
+    event["SizedTo"] = monitor.sized_to
     if verdict.state != "waiting":
         return verdict
     if end_of_invocation < deadline:
@@ -111,18 +111,18 @@ def _end_of_invocation(context: Any) -> float:
     return time.time() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S
 
 
-def wait(watch: "_Watch", *, until: float) -> FleetVerdict:
+def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
     """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch)."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    pause, refusals = 0.5, 0
+    pause, errors = 0.5, 0
     while True:
         try:
-            verdict = watch.look()
-            refusals = 0
+            verdict = monitor.poll()
+            errors = 0
         except (BotoCoreError, ClientError, ClockError) as error:
-            refusals += 1
-            if refusals > _REFUSALS_IN_A_ROW:
+            errors += 1
+            if errors > _ERRORS_IN_A_ROW:
                 raise
             verdict = FleetVerdict(state="waiting", reason=f"AWS did not answer: {error}")
         print(f"{verdict.state}: {verdict.reason}")
@@ -136,8 +136,8 @@ class ClockError(Exception):
     """The clock of the pilot did not say how many nodes there are to be."""
 
 
-class _Watch:
-    """The fleet as it is seen each time somebody looks.
+class _FleetMonitor:
+    """Polls the fleet.
 
     since: launches that failed before are of an earlier deployment. sized_to: the size that the group was seen to have
     after this deployment gave it. From then on, another size was set by somebody else.
@@ -154,32 +154,32 @@ class _Watch:
         self.sized_to = sized_to
         self._resized_by_others = 0
 
-    def look(self) -> FleetVerdict:
-        nodes, why = self._wanted()
-        group = look_at_group(self._autoscaling, self._properties["GroupName"])
+    def poll(self) -> FleetVerdict:
+        nodes, why = self._nodes_now()
+        group = describe_group(self._autoscaling, self._properties["GroupName"])
         if self._is_resized_by_others(group.desired, nodes):
             summary = f"the group was set to {group.desired} nodes while the deployment waited for {nodes}"
             return FleetVerdict(state="ready", reason=summary)
-        verdict = self._judge(group, nodes)
+        verdict = self._evaluate(group, nodes)
         if verdict.state == "waiting":
-            # It is told of every record, but not of a group that shrank or of a limit that this deployment raised.
+            # Records are events for it, but not a group that shrank or of a limit that this deployment raised.
             self._lambda.invoke(FunctionName=self._properties["Keeper"], InvocationType="Event", Payload=b"{}")
         return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
-        """Give the group its size once. Whether somebody has given it another since, as several looks agree."""
+        """Give the group its size once. Whether somebody has given it another since, as several polls in a row show."""
         if desired == nodes:
             self.sized_to, self._resized_by_others = nodes, 0
             return False
         if self.sized_to == nodes:
             self._resized_by_others += 1
-            return self._resized_by_others >= _LOOKS_THAT_AGREE
+            return self._resized_by_others >= _POLLS_THAT_AGREE
         name = self._properties["GroupName"]
         self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=nodes, HonorCooldown=False)
         print(f"the group is to have {nodes} nodes; it had {desired}")
         return False
 
-    def _judge(self, group: Group, nodes: int) -> FleetVerdict:
+    def _evaluate(self, group: Group, nodes: int) -> FleetVerdict:
         name = self._properties["GroupName"]
         stored = self._store.records()
         activities = self._autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
@@ -198,28 +198,28 @@ class _Watch:
                 roster=self._store.roster().roster,
                 console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
                 failed_launches=failed_launches(activities, self._since),
-                still_counted=ended_lately(activities, datetime.fromtimestamp(time.time(), UTC)),
+                still_counted=ended_recently(activities, datetime.fromtimestamp(time.time(), UTC)),
                 suspended=group.suspended,
             )
         )
 
-    def _wanted(self) -> tuple[int, str]:
+    def _nodes_now(self) -> tuple[int, str]:
         """How many nodes there are to be now, and why none."""
         nodes, clock = int(self._properties["Nodes"]), self._properties.get("Clock")
         if nodes == 0 or clock is None:
             return nodes, "the cluster is asleep"
-        answer = self._lambda.invoke(FunctionName=clock, Payload=json.dumps(GATE_EVENT).encode())
-        said = json.loads(answer["Payload"].read())
-        if answer.get("FunctionError"):
-            raise ClockError(said.get("errorMessage"))
+        response = self._lambda.invoke(FunctionName=clock, Payload=json.dumps(GATE_EVENT).encode())
+        result = json.loads(response["Payload"].read())
+        if response.get("FunctionError"):
+            raise ClockError(result.get("errorMessage"))
         # In a rollback the clock may know the other number still.
-        return min(nodes, said["nodes"]), said["why"]
+        return min(nodes, result["nodes"]), result["why"]
 
 
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
     """What the launches that failed since the last one that did not say, newest first, as the activities are.
 
-    Once a launch goes well again, such as after a rollback, those that failed before tell nothing any more. A launch
+    Once a launch succeeds again, such as after a rollback, those that failed before do not count any more. A launch
     whose instance ended before it was in service is cancelled, with the reason in its message.
     """
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
@@ -231,7 +231,7 @@ def _has_failed(launch: dict[str, Any]) -> bool:
     return launch["StatusCode"] == "Failed" or (launch["StatusCode"] == "Cancelled" and "StatusMessage" in launch)
 
 
-def ended_lately(activities: list[dict[str, Any]], now: datetime) -> bool:
+def ended_recently(activities: list[dict[str, Any]], now: datetime) -> bool:
     """Whether an instance of the group is ending, or has ended so lately that EC2 may count it in quotas."""
     ends = [
         activity.get("EndTime", now) for activity in activities if activity["Description"].startswith("Terminating")

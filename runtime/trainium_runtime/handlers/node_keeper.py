@@ -1,8 +1,9 @@
-"""Keeps the nodes of one Auto Scaling group: logs and tags what they report, has failed ones replaced, tells who is in.
+"""Looks after the nodes of one Auto Scaling group: logs and tags what they report, has failed ones replaced, writes the
+roster.
 
 Called for every record, for every change of the group, for the end of a Capacity Block, by the pilot's clock, and by
-the fleet gate. Events come late, twice and out of order, so an event is a reason to look and nothing more: each look
-puts right all it finds.
+the fleet gate. Events come late, twice and out of order, so an event only starts a run: each run
+reconciles all that it finds.
 """
 
 import json
@@ -14,13 +15,13 @@ from functools import cache
 from typing import Any
 
 from trainium_runtime.naming import NODE_REASON_TAG, NODE_STATE_TAG
-from trainium_runtime.node_store import Group, NodeStore, StoredRoster, describe_instances, look_at_group
+from trainium_runtime.node_store import Group, NodeStore, StoredRoster, describe_group, describe_instances
 from trainium_runtime.recovery import Recovery, plan_recovery
 from trainium_runtime.roster import Notice, Roster, notice_time
 from trainium_runtime.stored_record import StoredRecord, failures, one_line
 
-from .capacity_block_end import end_of_capacity_block
-from .pilot_stop import after_a_look
+from .capacity_block_end import capacity_block_notice
+from .pilot_stop import updated_notices
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
 _TAGGED_AT_ONCE = 200  # instances; EC2 takes 1,000 resources (API reference, CreateTags)
@@ -30,11 +31,11 @@ _ATTEMPTS = 5  # at a roster that another invocation changes at the same time
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     """Raises ExceptionGroup with everything that could not be done; Lambda tries twice more."""
-    the_keeper().keep(event, now=datetime.now(UTC))
+    environment_keeper().reconcile(event, now=datetime.now(UTC))
 
 
 @cache
-def the_keeper() -> "Keeper":
+def environment_keeper() -> "Keeper":
     """One for all calls that Lambda makes of one environment: it reads again only the records that changed."""
     import boto3
 
@@ -48,22 +49,24 @@ def the_keeper() -> "Keeper":
 
 
 class Keeper:
-    """One look at a group, and what follows from it. `limit`: failed nodes that are replaced within 24 hours."""
+    """Reconciles a group with the records of its nodes. `limit`: failed nodes that are replaced within 24 hours."""
 
     def __init__(self, *, group_name: str, limit: int, store: NodeStore, autoscaling: Any, ec2: Any) -> None:
         self._group_name, self._limit, self._store = group_name, limit, store
         self._autoscaling, self._ec2 = autoscaling, ec2
 
-    def keep(self, event: Mapping[str, Any], *, now: datetime) -> None:
+    def reconcile(self, event: Mapping[str, Any], *, now: datetime) -> None:
         for attempt in range(_ATTEMPTS):
-            if self._keep(event, now, first=attempt == 0):
+            if self._reconcile_once(event, now, first=attempt == 0):
                 return
         raise RuntimeError(f"the roster was changed by others {_ATTEMPTS} times in a row")
 
-    def _keep(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
-        """Whether nobody else changed the roster meanwhile: who does may have seen more of the group."""
-        there = self._store.roster()  # before the group, so that what is written is never older than what it replaces
-        group = look_at_group(self._autoscaling, self._group_name)
+    def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
+        """False when another invocation wrote the roster meanwhile: that one may have seen more of the group."""
+        stored_roster = (
+            self._store.roster()
+        )  # before the group, so that what is written is never older than what it replaces
+        group = describe_group(self._autoscaling, self._group_name)
         records = self._store.records()
         described = describe_instances(self._ec2, self._group_name)
         instances = {instance: described[instance] for instance in group.instances if instance in described}
@@ -72,42 +75,42 @@ class Keeper:
         recovery = plan_recovery(
             failures=failures(records), instances=group.instances, leaving=group.leaving, limit=self._limit
         )
-        undisturbed = True
-        troubles: list[Exception] = []
-        # One thing that cannot be done keeps none of the others from being done.
+        roster_written = True
+        errors: list[Exception] = []
+        # A step that fails does not keep the others from being done.
         for step in (
             lambda: self._replace(group, recovery, records),
-            lambda: self._tell(_members(group, instances, records), there, event, now),
+            lambda: self._update_roster(_members(group, instances, records), stored_roster, event, now),
             # Last: EC2 throttles it, and nobody waits for it.
             lambda: self._tag(instances, records, recovery),
         ):
             try:
                 step()
-            except _ChangedMeanwhileError:
-                undisturbed = False
+            except _RosterChangedError:
+                roster_written = False
             except Exception as error:
-                troubles.append(error)
-        if troubles:
-            raise ExceptionGroup("not all could be done", troubles)
-        return undisturbed
+                errors.append(error)
+        if errors:
+            raise ExceptionGroup("not all could be done", errors)
+        return roster_written
 
     def _log(
         self, event: Mapping[str, Any], group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]
     ) -> None:
         """The record that the event is about goes to the function's log group, and stays when the instance is gone.
 
-        So do those of instances whose tags tell that their event got lost.
+        So do those of instances whose tags show that their event was lost.
         """
-        about: str | None = None
+        event_instance: str | None = None
         detail = event.get("detail")
         found = detail.get("object") if isinstance(detail, dict) else None
         if isinstance(found, dict):
-            about = self._store.instance_of(str(found.get("key")))
-            if about is None or about not in records:
+            event_instance = self._store.instance_of(str(found.get("key")))
+            if event_instance is None or event_instance not in records:
                 _print(ignored=str(found.get("key")), why="no record, or deleted since")
         for instance, stored in records.items():
-            unheard = instance in instances and _tags(instances[instance]).get(NODE_STATE_TAG) != stored.record.state
-            if instance == about or unheard:
+            not_logged = instance in instances and _tags(instances[instance]).get(NODE_STATE_TAG) != stored.record.state
+            if instance == event_instance or not_logged:
                 of_group = {} if instance in group.instances else {"why": "not of the group"}
                 _print(record=json.loads(stored.record.to_json()), **of_group)
 
@@ -128,17 +131,17 @@ class Keeper:
                 _print(ignored=instance, why=str(error))
 
     def _tag(self, instances: Mapping[str, Any], records: Mapping[str, StoredRecord], recovery: Recovery) -> None:
-        alike: dict[tuple[str, str], list[str]] = {}
+        by_tags: dict[tuple[str, str], list[str]] = {}
         for instance, described in instances.items():
             if instance not in records:
                 continue
             record = records[instance].record
-            told = "; ".join(part for part in (record.reason, recovery.sentence(instance)) if part)
-            reason = one_line(told if record.state == "failed" else record.reason, _LONGEST_TAG)
-            wanted = {NODE_STATE_TAG: record.state, NODE_REASON_TAG: reason}
-            if not wanted.items() <= _tags(described).items():
-                alike.setdefault((record.state, reason), []).append(instance)
-        for (state, reason), tagged in alike.items():
+            sentence = "; ".join(part for part in (record.reason, recovery.sentence(instance)) if part)
+            reason = one_line(sentence if record.state == "failed" else record.reason, _LONGEST_TAG)
+            tags_now = {NODE_STATE_TAG: record.state, NODE_REASON_TAG: reason}
+            if not tags_now.items() <= _tags(described).items():
+                by_tags.setdefault((record.state, reason), []).append(instance)
+        for (state, reason), tagged in by_tags.items():
             tags = [{"Key": NODE_STATE_TAG, "Value": state}, {"Key": NODE_REASON_TAG, "Value": reason}]
             for start in range(0, len(tagged), _TAGGED_AT_ONCE):
                 self._create_tags(tagged[start : start + _TAGGED_AT_ONCE], tags)
@@ -151,31 +154,31 @@ class Keeper:
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
                 raise
-            # One that EC2 does not know any more, or not yet, keeps none of the others from being tagged.
+            # One that EC2 does not know any more, or not yet, does not keep the others from being tagged.
             for instance in instances if len(instances) > 1 else ():
                 self._create_tags([instance], tags)
 
-    def _tell(
-        self, members: Mapping[str, str] | None, there: StoredRoster, event: Mapping[str, Any], now: datetime
+    def _update_roster(
+        self, members: Mapping[str, str] | None, stored_roster: StoredRoster, event: Mapping[str, Any], now: datetime
     ) -> None:
-        """Write the roster if it is another one than is there; members: None while they are not to be changed."""
-        notices = _notices(after_a_look(there.roster.notices, event), end_of_capacity_block(event), now)
-        roster = replace(there.roster, notices=notices) if members is None else Roster.of(members, notices)
-        if roster == there.roster:
+        """Write the roster if it changed. members: None while they are not to be changed."""
+        notices = _notices(updated_notices(stored_roster.roster.notices, event), capacity_block_notice(event), now)
+        roster = replace(stored_roster.roster, notices=notices) if members is None else Roster.of(members, notices)
+        if roster == stored_roster.roster:
             return
-        if not self._store.write_roster(roster, over=there):
-            raise _ChangedMeanwhileError
+        if not self._store.write_roster(roster, over=stored_roster):
+            raise _RosterChangedError
         _print(roster=json.loads(roster.to_json()))
 
 
-class _ChangedMeanwhileError(Exception):
+class _RosterChangedError(Exception):
     """Another invocation wrote the roster."""
 
 
 def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]) -> dict[str, str] | None:
-    """Addresses of the nodes once all that are wanted are there and proven, or were until told that they end soon.
+    """Addresses of the nodes once all that are wanted are there and proven, or draining.
 
-    The addresses are EC2's: a node's own word would end up in commands on every other node.
+    The addresses are EC2's: those in the records are written by the nodes, and would end up in commands on all others.
     """
     addresses = {
         instance: instances.get(instance, {}).get("PrivateIpAddress")
@@ -192,9 +195,9 @@ def _tags(described: Mapping[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in described.get("Tags", [])}
 
 
-def _notices(there: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
+def _notices(stored_roster: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
     """One notice of each kind, the newest, and none that is long past."""
-    by_kind = {notice.kind: notice for notice in (*there, *([new] if new else ()))}
+    by_kind = {notice.kind: notice for notice in (*stored_roster, *([new] if new else ()))}
     oldest = notice_time(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)
 

@@ -1,6 +1,6 @@
-"""The clock of a pilot: every few minutes, does what is right at the time, whatever was or was not done before.
+"""The clock of a pilot: every few minutes, brings the cluster to what is right at the time.
 
-Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, which is answered how
+Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, to which it returns how
 many nodes there are to be. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete
 its stack; without a group it does the latter alone.
 """
@@ -25,7 +25,7 @@ GATE_EVENT = {"kind": "gate"}
 
 
 def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
-    """Answers with `nodes` and `why`. Raises ExceptionGroup with everything that could not be done."""
+    """Returns `nodes` and `why`. Raises ExceptionGroup with everything that could not be done."""
     import boto3
 
     clock = Clock(
@@ -36,12 +36,12 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
         functions=boto3.client("lambda"),
         sns=boto3.client("sns"),
     )
-    decision = clock.look(event, now=datetime.fromtimestamp(time.time(), UTC))
+    decision = clock.reconcile(event, now=datetime.fromtimestamp(time.time(), UTC))
     return {"nodes": decision.nodes, "why": decision.why}
 
 
 class Clock:
-    """One look at the time, and what follows from it. `settings`: the variables that the construct gives."""
+    """Reconciles a pilot with the time. `settings`: the variables that the construct gives."""
 
     def __init__(
         self, settings: Mapping[str, str], *, autoscaling: Any, cloudformation: Any, ec2: Any, functions: Any, sns: Any
@@ -52,7 +52,7 @@ class Clock:
         self._functions, self._sns = functions, sns
         self._terms = _terms(settings)
 
-    def look(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
+    def reconcile(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
         name = self._settings.get("GROUP")
         group = find_group(self._autoscaling, name) if name else None
         if name and group is None:
@@ -65,17 +65,17 @@ class Clock:
             notices=notices,
             by_gate=event.get("kind") == GATE_EVENT["kind"],
         )
-        decision = self._decide(snapshot, budget_reached=self._says_spent(event))
-        _print(nodes=decision.nodes, why=decision.why, there=snapshot.wanted)
-        troubles = [notices.trouble] if notices.trouble else []
+        decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event))
+        _print(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
+        errors = [notices.error] if notices.error else []
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
-        for step in (*steps, self._tell_of_nodes_left, self._tell_of_deletion, self._delete):
+        for step in (*steps, self._notify_nodes_left, self._notify_deletion, self._delete):
             try:
                 step(decision, snapshot)
-            except Exception as error:  # one thing that cannot be done keeps none of the others from being done
-                troubles.append(error)
-        if troubles:
-            raise ExceptionGroup("not all could be done", troubles)
+            except Exception as error:  # a step that fails does not keep the others from being done
+                errors.append(error)
+        if errors:
+            raise ExceptionGroup("not all could be done", errors)
         return decision
 
     def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool) -> ClockDecision:
@@ -90,10 +90,10 @@ class Clock:
             asleep=self._settings["ASLEEP"] == "true",
             memory=snapshot.notices.memory,
             budget_reached=budget_reached,
-            nodes_wanted=snapshot.wanted > 0,
+            nodes_wanted=snapshot.desired > 0,
         )
 
-    def _says_spent(self, event: Mapping[str, Any]) -> bool:
+    def _reports_spent_budget(self, event: Mapping[str, Any]) -> bool:
         """Whether the event is the message of AWS Budgets about the budget of this pilot, which its topic is for."""
         name = self._settings.get("BUDGET")
         messages = [record.get("Sns", {}).get("Message", "") for record in event.get("Records", [])]
@@ -105,10 +105,10 @@ class Clock:
 
     def _stop(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         # A sleeping cluster has no nodes by its stack, which may be about to wake.
-        if decision.stopped and snapshot.wanted:
+        if decision.stopped and snapshot.desired:
             self._resize(0)
             snapshot.notices.publish(
-                "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_go_on()
+                "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_continue()
             )
 
     def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
@@ -116,7 +116,7 @@ class Clock:
         try:
             snapshot.notices.remember_spent(decision.spent)
         except Exception:
-            if decision.spent and snapshot.wanted:  # or no later look would stop the nodes
+            if decision.spent and snapshot.desired:  # or no later run would stop the nodes
                 self._resize(0)
             raise
         if decision.spent and decision.spent != before and decision.notice:
@@ -124,21 +124,21 @@ class Clock:
             soon = (
                 f"The nodes are terminated at {at}: {decision.notice.reason}. Until then jobs can save what they have."
             )
-            snapshot.notices.publish("nodes stop soon", soon, self._how_to_go_on())
+            snapshot.notices.publish("nodes stop soon", soon, self._how_to_continue())
 
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         if not decision.nodes or not snapshot.group:
             return
         # The gate gives the group the size that it is answered.
-        there = snapshot.wanted > 0 or snapshot.by_gate
+        running = snapshot.desired > 0 or snapshot.by_gate
         stopped = snapshot.notices.memory.stopped is not None
         # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock turns on.
         # While CloudFormation works on the stack, that is its gate's affair.
-        if not there and snapshot.settled and (self._terms.in_capacity_block or stopped):
+        if not running and snapshot.settled and (self._terms.in_capacity_block or stopped):
             self._resize(decision.nodes)
             snapshot.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
-            there = True
-        if there:
+            running = True
+        if running:
             snapshot.notices.forget_stop()
 
     def _warn(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
@@ -151,15 +151,20 @@ class Clock:
         snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
     def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """By the nodes' keeper. A deployment may have moved the end: then what was told is taken back."""
+        """By the nodes' keeper. A deployment may have moved the end: then the notice is withdrawn."""
         keeper = self._settings.get("KEEPER")
         if keeper and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
             self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
 
-    def _tell_of_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+    def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
-        if decision.ended and not decision.delete and snapshot.nodes_left and snapshot.now >= _patience(decision.ended):
+        if (
+            decision.ended
+            and not decision.delete
+            and snapshot.nodes_left
+            and snapshot.now >= _nodes_deadline(decision.ended)
+        ):
             snapshot.notices.publish_once(
                 f"nodes left: {decision.stopped}",
                 "nodes are left",
@@ -168,35 +173,35 @@ class Clock:
                 "Terminate is suspended.",
             )
 
-    def _tell_of_deletion(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+    def _notify_deletion(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         # Before it begins: the subscriptions of the topic are among the first to go.
-        if not _goes_now(decision, snapshot):
+        if not _is_deletable(decision, snapshot):
             return
         if snapshot.stack["StackStatus"] == "DELETE_FAILED":
-            self._tell_not_deleted(decision, snapshot, snapshot.stack.get("StackStatusReason", "no reason given"))
-        elif snapshot.notices.memory.told != _not_deleted(decision):
-            told = f"The stack is being deleted: {decision.why}."
-            snapshot.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", told)
+            self._notify_deletion_failed(decision, snapshot, snapshot.stack.get("StackStatusReason", "no reason given"))
+        elif snapshot.notices.memory.notified != _not_deleted(decision):
+            message = f"The stack is being deleted: {decision.why}."
+            snapshot.notices.publish_once(f"deleting: {decision.stopped}", "is being deleted", message)
 
     def _delete(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         from botocore.exceptions import ClientError
 
-        if not _goes_now(decision, snapshot):
+        if not _is_deletable(decision, snapshot):
             return
         try:
             self._cloudformation.delete_stack(StackName=self._settings["STACK_ID"])
         except ClientError as error:
-            self._tell_not_deleted(decision, snapshot, error.response["Error"].get("Message", str(error)))
+            self._notify_deletion_failed(decision, snapshot, error.response["Error"].get("Message", str(error)))
             raise
         _print(deleting=self._settings["STACK_ID"])
 
-    def _tell_not_deleted(self, decision: ClockDecision, snapshot: ClusterSnapshot, reason: str) -> None:
-        minutes = facts()["pilot"]["minutes_between_looks"]
+    def _notify_deletion_failed(self, decision: ClockDecision, snapshot: ClusterSnapshot, reason: str) -> None:
+        minutes = facts()["pilot"]["minutes_between_runs"]
         snapshot.notices.publish_once(
             _not_deleted(decision),
             "could not be deleted",
             f"The stack is still there, and what is in it may be billed: {reason}",
-            f"It is tried again every {minutes} minutes, without another message. `trn destroy` tells more.",
+            f"It is tried again every {minutes} minutes, without another message. `trn destroy` shows more.",
         )
 
     def _resize(self, nodes: int) -> None:
@@ -205,7 +210,7 @@ class Clock:
         )
         _print(resized_to=nodes)
 
-    def _how_to_go_on(self) -> str:
+    def _how_to_continue(self) -> str:
         return "" if self._terms.in_capacity_block else _EXTEND
 
 
@@ -224,19 +229,19 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
     )
 
 
-def _goes_now(decision: ClockDecision, snapshot: ClusterSnapshot) -> bool:
+def _is_deletable(decision: ClockDecision, snapshot: ClusterSnapshot) -> bool:
     """Whether the stack is to go, and can: without its nodes, or CloudFormation would give up on a placement group."""
     if not decision.delete or decision.ended is None or not snapshot.settled:
         return False
-    return not (snapshot.nodes_left or snapshot.wanted) or snapshot.now >= _patience(decision.ended)
+    return not (snapshot.nodes_left or snapshot.desired) or snapshot.now >= _nodes_deadline(decision.ended)
 
 
 def _not_deleted(decision: ClockDecision) -> str:
-    """What is remembered once somebody was told that the stack of an ended pilot is still there."""
+    """What is remembered once people were notified that the stack of an ended pilot is still there."""
     return f"not deleted: {decision.stopped}"
 
 
-def _patience(ended: datetime) -> datetime:
+def _nodes_deadline(ended: datetime) -> datetime:
     """Until when the nodes of an ended pilot may take to go."""
     return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
 

@@ -1,4 +1,4 @@
-"""What the clock of a pilot tells people, and what it remembers: both by the topic of the pilot."""
+"""Notices of the clock of a pilot to people, and its memory: both in the SNS topic of the pilot."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,24 +10,24 @@ _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
 
 class PilotNotices:
-    """The topic of a pilot. `memory` is what its tags said when it was looked at.
+    """The topic of a pilot. `memory`: what its tags held when it was made.
 
-    `trouble`: why they could not be read. Then nothing is known to have been told before, and nothing is told once.
+    `error`: why they could not be read. Then what was published before is unknown, and `publish_once` does nothing.
     """
 
     def __init__(self, sns: Any, settings: Mapping[str, str]) -> None:
         self._sns, self._topic = sns, settings["TOPIC"]
         self._cluster, self._stack_id = settings["CLUSTER"], settings["STACK_ID"]
-        self.memory, self.trouble = self._recall()
+        self.memory, self.error = self._recall()
 
     def _recall(self) -> tuple[Memory, Exception | None]:
         try:
-            tags = self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"]
-            said = {tag["Key"]: tag["Value"] for tag in tags}
-            spent = SpentBudget.from_text(said[SPENT_TAG]) if SPENT_TAG in said else None
+            entries = self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"]
+            tags = {tag["Key"]: tag["Value"] for tag in entries}
+            spent = SpentBudget.from_text(tags[SPENT_TAG]) if SPENT_TAG in tags else None
         except Exception as error:  # nodes stop at the end, whatever is remembered
             return Memory(), error
-        return Memory(told=said.get(NOTIFIED_TAG), stopped=said.get(STOPPED_TAG), spent=spent), None
+        return Memory(notified=tags.get(NOTIFIED_TAG), stopped=tags.get(STOPPED_TAG), spent=spent), None
 
     def publish(self, subject: str, *sentences: str) -> None:
         self._sns.publish(
@@ -36,11 +36,11 @@ class PilotNotices:
             Message="\n".join([*sentences, "", f"Cluster {self._cluster}, stack {self._stack_id}"]),
         )
 
-    def publish_once(self, what: str, subject: str, *sentences: str) -> None:
-        """Unless `what` is the last that was told so."""
-        if self.memory.told != what and not self.trouble:
+    def publish_once(self, event: str, subject: str, *sentences: str) -> None:
+        """Publish, unless `event` is the last that was published in this way."""
+        if self.memory.notified != event and not self.error:
             self.publish(subject, *sentences)
-            self._remember(NOTIFIED_TAG, what)
+            self._remember(NOTIFIED_TAG, event)
 
     def remember_stop(self, stopped: str) -> None:
         if self.memory.stopped != stopped:

@@ -1,4 +1,4 @@
-"""The clock's word that nodes stop soon, as a notice to every node."""
+"""The clock's notice to every node that nodes stop soon."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +14,9 @@ def event_of(notice: StopNotice | None) -> dict[str, Any]:
     return {KIND: {"at": notice_time(notice.at), "reason": notice.reason} if notice else None}
 
 
-def after_a_look(there: tuple[Notice, ...], event: Mapping[str, Any]) -> tuple[Notice, ...]:
+def updated_notices(current: tuple[Notice, ...], event: Mapping[str, Any]) -> tuple[Notice, ...]:
     """The notices of a roster, as the clock wants them; another event leaves them as they are."""
     if KIND not in event:
-        return there
-    others, told = without(there, KIND), event[KIND]
-    return (*others, Notice(kind=KIND, at=told["at"], reason=told["reason"])) if told else others
+        return current
+    others, stop = without(current, KIND), event[KIND]
+    return (*others, Notice(kind=KIND, at=stop["at"], reason=stop["reason"])) if stop else others

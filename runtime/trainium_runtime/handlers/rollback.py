@@ -1,8 +1,8 @@
-"""Whether CloudFormation is taking back what it did: then whatever a custom resource refuses wedges the stack."""
+"""Whether CloudFormation rolls a stack back: then a custom resource that fails leaves it in UPDATE_ROLLBACK_FAILED."""
 
 
 def is_rolling_back(stack_id: str) -> bool:
-    """Whether the stack is being rolled back. False, with the reason in the log, when nobody can tell."""
+    """Whether the stack is being rolled back. False, with the reason in the log, when it cannot be read."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

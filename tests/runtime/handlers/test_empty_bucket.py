@@ -110,7 +110,7 @@ def test_an_object_that_s3_keeps_is_named(
 def test_a_refused_look_fails_the_delete_with_aws_words(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(permissions, "_PATIENCE_S", 0)
+    monkeypatch.setattr(permissions, "_TIMEOUT_S", 0)
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}, "GetBucketTagging")
     monkeypatch.setattr(boto3, "client", lambda _service: Partly(s3, get_bucket_tagging=denied))
     answer = run(cloudformation, "Delete")

@@ -186,7 +186,7 @@ def test_launches_that_failed_before_one_went_well_say_nothing(
     fleet.tell_launch("Failed", OVER_QUOTA)
     fleet.tell_launch("InProgress")
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
-    assert "no word from" in cloudformation.answer["Reason"]
+    assert "no record yet from" in cloudformation.answer["Reason"]
     assert OVER_QUOTA not in cloudformation.answer["Reason"]
 
 
@@ -207,7 +207,7 @@ def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
 
 @pytest.mark.parametrize(("description", "counted"), [("Terminating", True), ("Launching", False)])
 def test_an_instance_that_is_still_ending_is_counted(description: str, counted: bool) -> None:
-    assert fleet_gate.ended_lately([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
+    assert fleet_gate.ended_recently([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
 
 
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
@@ -273,7 +273,7 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
     assert len(functions.events) == 2
     assert cloudformation.answer["Status"] == "FAILED"
     assert cloudformation.answer["Reason"] == (
-        f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no word from {second}"
+        f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no record yet from {second}"
     )
     assert 29.5 < (clock.now - NOON.timestamp()) / 60 <= 30
 
@@ -311,14 +311,14 @@ def test_a_network_that_stumbles_is_waited_out(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
-    look, stumbles = fleet_gate.look_at_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+    look, stumbles = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
 
     def stumble_once(*arguments: Any) -> Any:
         if error := next(stumbles, None):
             raise error
         return look(*arguments)
 
-    monkeypatch.setattr(fleet_gate, "look_at_group", stumble_once)
+    monkeypatch.setattr(fleet_gate, "describe_group", stumble_once)
     gate()
     assert cloudformation.answer["Status"] == "SUCCESS"
 

@@ -394,6 +394,6 @@ def test_the_function_reads_its_settings_from_its_environment(fleet: Fleet, monk
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("boto3.client", client)
-    node_keeper.the_keeper.cache_clear()
+    node_keeper.environment_keeper.cache_clear()
     node_keeper.handle({}, None)
     assert unhealthy() == {fleet.instances[0]}

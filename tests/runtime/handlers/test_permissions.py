@@ -11,19 +11,19 @@ from trainium_runtime.handlers import permissions
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permissions, "_PAUSE_S", 0.01)
-    monkeypatch.setattr(permissions, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(permissions, "_TIMEOUT_S", 0.5)
 
 
 def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
     """What is refused so many times, and then done."""
     answers = [ClientError({"Error": {"Code": code}}, "PutObject")] * times
 
-    def do() -> str:
+    def action() -> str:
         if answers:
             raise answers.pop()
         return "done"
 
-    return do
+    return action
 
 
 def test_what_is_denied_at_first_is_done_once_it_is_permitted() -> None:

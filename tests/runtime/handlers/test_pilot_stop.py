@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from trainium_runtime.handlers.pilot_stop import after_a_look, event_of
+from trainium_runtime.handlers.pilot_stop import event_of, updated_notices
 from trainium_runtime.pilot_clock import StopNotice
 from trainium_runtime.roster import Notice
 
@@ -12,12 +12,12 @@ TOLD = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot en
 
 
 def test_nodes_are_reported_once_when_and_why_they_stop() -> None:
-    assert after_a_look(after_a_look((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, TOLD)
+    assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, TOLD)
 
 
 def test_what_the_clock_takes_back_is_taken_back_and_nothing_else() -> None:
-    assert after_a_look((BLOCK, TOLD), event_of(None)) == (BLOCK,)
+    assert updated_notices((BLOCK, TOLD), event_of(None)) == (BLOCK,)
 
 
 def test_an_event_that_is_not_the_clocks_changes_nothing() -> None:
-    assert after_a_look((BLOCK, TOLD), {"detail-type": "Object Created"}) == (BLOCK, TOLD)
+    assert updated_notices((BLOCK, TOLD), {"detail-type": "Object Created"}) == (BLOCK, TOLD)

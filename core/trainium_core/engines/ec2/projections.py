@@ -1,4 +1,4 @@
-"""What EC2 clusters answer about a plan."""
+"""What EC2 clusters derive from a plan."""
 
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.engines.projections import Projections

@@ -1,4 +1,4 @@
-"""What HyperPod clusters answer about a plan."""
+"""What HyperPod clusters derive from a plan."""
 
 from trainium_core.engines.hyperpod.costs import cost_items, cost_notes
 from trainium_core.engines.projections import Projections

@@ -9,17 +9,17 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.sagemaker import quota_of_sagemaker
 from trainium_core.quotas.sagemaker_check import check_instance_quota
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.quota import Quotas
 
 _USAGE = "cluster"
 
 
-def check_hyperpod(plan: Plan, account: Quotas) -> Answer:
+def check_hyperpod(plan: Plan, account: Quotas) -> CheckResult:
     return worst_of(_answers(plan, account))
 
 
-def _answers(plan: Plan, account: Quotas) -> Iterator[Answer]:
+def _answers(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
     hyperpod = plan.section(HyperPodSettings)
     if hyperpod.training_plan is None:
         yield check_instance_quota(plan, plan.instance_type, _USAGE, plan.nodes, account)
@@ -32,16 +32,16 @@ def _answers(plan: Plan, account: Quotas) -> Iterator[Answer]:
         yield _all_instances(plan.nodes + controllers, quotas[key], quotas[f"{key}_code"], account)
 
 
-def _all_instances(count: int, name: str, code: str, account: Quotas) -> Answer:
+def _all_instances(count: int, name: str, code: str, account: Quotas) -> CheckResult:
     quota = quota_of_sagemaker(name, code, account)
     needed = f"{count} instances"
     if quota is None:
-        return Answer(outcome="unknown", found=f"SageMaker lists no quota {name}", needed=needed)
+        return CheckResult(outcome="unknown", found=f"SageMaker lists no quota {name}", needed=needed)
     found = f"{quota.limit:g} by {quota.code}, {name}"
     if count <= quota.limit:
-        return Answer(outcome="pass", found=found, needed=needed)
+        return CheckResult(outcome="pass", found=found, needed=needed)
     fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
-    return Answer(outcome="fail", found=found, needed=needed, fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
 CHECKS: Mapping[str, Check] = {"hyperpod": check_hyperpod}

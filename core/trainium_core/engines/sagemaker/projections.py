@@ -1,4 +1,4 @@
-"""What training jobs of SageMaker answer about a plan."""
+"""What training jobs of SageMaker derive from a plan."""
 
 from trainium_core.engines.projections import Projections
 from trainium_core.engines.sagemaker.costs import cost_items, cost_notes

@@ -8,7 +8,7 @@ import threading
 from .launch import Launch
 from .store import Store
 
-CONNECT_SECONDS = 3
+CONNECT_TIMEOUT_SECONDS = 3
 SSH_PORT = 22
 NEIGHBOURS = 2
 
@@ -16,7 +16,7 @@ NEIGHBOURS = 2
 def answers(address: str, port: int, *, refused: bool = True) -> bool:
     """refused: whether a refused connection is an answer."""
     try:
-        socket.create_connection((address, port), CONNECT_SECONDS).close()
+        socket.create_connection((address, port), CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:
         return refused and isinstance(error, ConnectionRefusedError)
     return True

@@ -20,7 +20,7 @@ from .s3 import S3, S3Error
 VARIABLES = "etc/trn/cluster"
 HOSTS = "etc/trn/hostfile"
 
-CONNECT_SECONDS = 3
+CONNECT_TIMEOUT_SECONDS = 3
 """An answer within one subnet takes less than a millisecond; the rest is for packets that are sent again."""
 
 TRIAL_SECONDS = 60
@@ -203,7 +203,7 @@ def _all_silent(targets: list[tuple[str, int]]) -> set[str]:
 def _silent(target: tuple[str, int]) -> str:
     """The address if nothing is heard from it; a refused connection is an answer."""
     try:
-        socket.create_connection(target, CONNECT_SECONDS).close()
+        socket.create_connection(target, CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:
         if not isinstance(error, ConnectionRefusedError):
             return target[0]

@@ -85,7 +85,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
         return None
     assembled = history[ASSEMBLY]
     if absent := [node for node in nodes if node not in assembled]:
-        return _untested(f"no word from {_some(absent)}")
+        return _untested(f"no record yet from {_some(absent)}")
     if unable := [node for node in nodes if assembled[node].state != READY]:
         return _untested(f"{assembled[unable[0]].detail} on {_some(unable)}")
     if len(history) == TOGETHER:

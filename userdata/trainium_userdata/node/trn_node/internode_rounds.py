@@ -86,7 +86,7 @@ class Meeting:
                 done, heard = step, time.monotonic()
                 patience = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
             time.sleep(PAUSE_SECONDS)
-        return Judgement(f"not tested: no word from {self._names[0]}, which leads the test")
+        return Judgement(f"not tested: no record yet from {self._names[0]}, which leads the test")
 
     def _outcome(self, step: int) -> Outcome:
         """This node's; a step that it has taken part in already is not repeated."""

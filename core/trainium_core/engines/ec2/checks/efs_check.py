@@ -10,34 +10,34 @@ from trainium_core.plan.sections.file_systems import NEW_EFS
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_core.storage.file_systems import EfsFileSystem, MountTarget
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 _USABLE = "available"
 
 
-def check_efs(plan: Plan, account: Account) -> Answer | None:
+def check_efs(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan without one."""
     if plan.file_systems.efs is None:
         return None
-    answers = [*names_of_file_systems(plan, account)]
+    results = [*names_of_file_systems(plan, account)]
     if plan.file_systems.efs == NEW_EFS:
-        answers.append(region_has("EFS", facts()["efs"]["service"], plan, account, setting="efs"))
+        results.append(region_has("EFS", facts()["efs"]["service"], plan, account, setting="efs"))
     else:
-        answers += _judge(plan, plan.file_systems.efs, account)
-    return worst_of(answers)
+        results += _judge(plan, plan.file_systems.efs, account)
+    return worst_of(results)
 
 
-def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[Answer]:
+def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.efs_file_system(file_system_id)
     if found is None:
         said = f"no {file_system_id} in {plan.region} that this account may see"
-        yield Answer(outcome="fail", found=said, fix=f"set trn:efs to another, or to {NEW_EFS}")
+        yield CheckResult(outcome="fail", found=said, fix=f"set trn:efs to another, or to {NEW_EFS}")
         return
     said = f"{file_system_id} is {found.state}"
     if found.state != _USABLE:
-        yield Answer(outcome="fail", found=said, needed=_USABLE, fix="wait, or look at it in the console of EFS")
+        yield CheckResult(outcome="fail", found=said, needed=_USABLE, fix="wait, or look at it in the console of EFS")
         return
-    yield Answer(outcome="pass", found=said)
+    yield CheckResult(outcome="pass", found=said)
     zone = zone_of_the_nodes(plan, account)
     own = [one for one in found.mount_targets if plan.cluster_name not in one.clusters]
     if plan.file_systems.efs_security_group is None:
@@ -46,34 +46,36 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[Answer
         yield _mount_target_to_use(plan, found, zone)
 
 
-def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> Answer:
+def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckResult:
     here = [one for one in found.mount_targets if (one.zone_id, one.vpc_id) == (zone, plan.network.vpc_id)]
     if not here:
         said = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, and no name there"
-        return Answer(outcome="fail", found=said, fix="leave trn:efs_security_group out: one is made then")
+        return CheckResult(outcome="fail", found=said, fix="leave trn:efs_security_group out: one is made then")
     (target,) = here
     if target.state != _USABLE:
         said = f"the mount target of {found.file_system_id} in {zone} is {target.state}"
-        return Answer(outcome="fail", found=said, needed=_USABLE, fix="wait until it is available")
+        return CheckResult(outcome="fail", found=said, needed=_USABLE, fix="wait until it is available")
     if plan.file_systems.efs_security_group not in target.security_group_ids:
         groups = " or ".join(sorted(target.security_group_ids))
         said = f"the mount target of {found.file_system_id} in {zone} is not in {plan.file_systems.efs_security_group}"
-        return Answer(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")
-    return Answer(outcome="pass", found=f"its mount target in {zone} is available")
+        return CheckResult(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")
+    return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
 
-def _room_for_a_mount_target(plan: Plan, found: EfsFileSystem, own: list[MountTarget], zone: str) -> Iterator[Answer]:
+def _room_for_a_mount_target(
+    plan: Plan, found: EfsFileSystem, own: list[MountTarget], zone: str
+) -> Iterator[CheckResult]:
     """`own` are the mount targets that were not made by the cluster itself."""
     if found.only_zone_id not in (None, zone):
         said = f"{found.file_system_id} is in {found.only_zone_id} alone, the nodes in {zone}"
-        yield Answer(outcome="fail", found=said, fix="set trn:efs to another, or use a zone that has both")
+        yield CheckResult(outcome="fail", found=said, fix="set trn:efs to another, or use a zone that has both")
     elsewhere = {one.vpc_id for one in own if one.vpc_id != plan.network.vpc_id}
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
         said = f"{found.file_system_id} has mount targets in {vpc}, and EFS takes them in one VPC at a time"
-        yield Answer(outcome="fail", found=said, fix=f"set trn:vpc_id to {vpc}, or delete them")
+        yield CheckResult(outcome="fail", found=said, fix=f"set trn:vpc_id to {vpc}, or delete them")
     for target in own:
         if target.zone_id == zone and target.vpc_id == plan.network.vpc_id:
             groups = " or ".join(sorted(target.security_group_ids))
             said = f"{found.file_system_id} has a mount target in {zone} already, and takes no second"
-            yield Answer(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")
+            yield CheckResult(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")

@@ -11,29 +11,29 @@ from trainium_core.images.image import Image
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
-def check_image(plan: Plan, account: Account) -> Answer:
+def check_image(plan: Plan, account: Account) -> CheckResult:
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
         found = f"no SSM parameter {plan.ami} in {plan.region}"
-        return Answer(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI id")
+        return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI id")
     image_id = current if plan.ami_is_parameter and current else plan.ami
     image = account.image(image_id)
     if image is None:
         found = f"no image {image_id} in {plan.region} that this account may see"
-        return Answer(outcome="fail", found=found, fix="set trn:ami to another one")
-    answers = [*_what_keeps_it_from_booting(plan, image), _framework(plan, image), *_doubts(image)]
+        return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
+    results = [*_what_keeps_it_from_booting(plan, image), _framework(plan, image), *_doubts(image)]
     if plan.ami_parameter is not None and current != image_id:
-        answers.append(_pin_is_behind(plan.ami_parameter, image, current, account))
-    answer = worst_of(answers)
-    if answer.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
-        return answer
+        results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
+    result = worst_of(results)
+    if result.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
+        return result
     suggestion = (
         "for a first deployment, trn:verification=observe keeps a check that is wrong about it from failing nodes"
     )
-    return replace(answer, fix="; ".join(part for part in (answer.fix, suggestion) if part))
+    return replace(result, fix="; ".join(part for part in (result.fix, suggestion) if part))
 
 
 def _is_known(plan: Plan, image: Image) -> bool:
@@ -47,46 +47,46 @@ def described(image: Image) -> str:
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
 
-def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[Answer]:
+def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[CheckResult]:
     architecture = facts()["neuron_images"]["architecture"]
     if image.state != "available":
         found = f"{image.image_id} is {image.state}"
-        yield Answer(outcome="fail", found=found, fix="wait, or set trn:ami to another image")
+        yield CheckResult(outcome="fail", found=found, fix="wait, or set trn:ami to another image")
     if image.architecture != architecture:
         found, needed = f"{image.image_id} is for {image.architecture}", architecture
-        yield Answer(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image for {architecture}")
+        yield CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image for {architecture}")
     if image.root_device_name != plan.root_device_name:
         found = f"the root device of {image.image_id} is {image.root_device_name}, not {plan.root_device_name}"
-        yield Answer(outcome="fail", found=found, fix=f"set trn:root_device_name to {image.root_device_name}")
+        yield CheckResult(outcome="fail", found=found, fix=f"set trn:root_device_name to {image.root_device_name}")
     if image.root_volume_gib > plan.root_volume_gib:
         found = f"{image.image_id} takes {image.root_volume_gib} GiB, more than {plan.root_volume_gib}"
         fix = f"set trn:root_volume_gib to {image.root_volume_gib} or more"
-        yield Answer(outcome="fail", found=found, needed=f"{image.root_volume_gib} GiB", fix=fix)
+        yield CheckResult(outcome="fail", found=found, needed=f"{image.root_volume_gib} GiB", fix=fix)
 
 
-def _framework(plan: Plan, image: Image) -> Answer:
+def _framework(plan: Plan, image: Image) -> CheckResult:
     """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is told."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
     if wanted and not wanted.runs_on(plan.type.accelerator):
         found = f"{image.image_id} holds {wanted.title}, which does not run on {plan.type.accelerator}"
-        return Answer(outcome="fail", found=found, fix=f"set trn:ami to an image with {_for(plan).title}")
+        return CheckResult(outcome="fail", found=found, fix=f"set trn:ami to an image with {_for(plan).title}")
     if release is None:
         found = f"the description of {image.image_id} names no Neuron SDK release"
         fix = "make sure that the image holds what training needs"
-        return Answer(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
+        return CheckResult(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
     if wanted and not release.may_hold(wanted):
         found = f"{image.image_id} has Neuron SDK {release}, which holds no {wanted.title}"
-        return Answer(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
+        return CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
     if not wanted and not release.may_hold(frameworks()["xla"]):
         found = f"nothing says that {image.image_id}, with Neuron SDK {release}, holds PyTorch for Trainium"
         fix = f"if training needs PyTorch, set trn:ami to an image with {_for(plan).title}"
-        return Answer(outcome="warn", found=found, fix=fix)
+        return CheckResult(outcome="warn", found=found, fix=fix)
     content = other_content(plan.image_parameter)
     if content is not None:
-        return Answer(outcome="warn", found=f"images of {plan.image_parameter} hold {content}")
-    return Answer(outcome="pass", found=f"{described(image)} is available", needed=needed)
+        return CheckResult(outcome="warn", found=f"images of {plan.image_parameter} hold {content}")
+    return CheckResult(outcome="pass", found=f"{described(image)} is available", needed=needed)
 
 
 def _releases(framework: Framework) -> str:
@@ -99,24 +99,24 @@ def _for(plan: Plan) -> Framework:
     return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(plan.type.accelerator))
 
 
-def _doubts(image: Image) -> Iterator[Answer]:
+def _doubts(image: Image) -> Iterator[CheckResult]:
     neuron = facts()["neuron_images"]
     if image.owner != neuron["owner"]:
         found = f"{image.image_id} belongs to account {image.owner}, not to Amazon"
-        yield Answer(outcome="warn", found=found, fix="make sure that you trust it")
+        yield CheckResult(outcome="warn", found=found, fix="make sure that you trust it")
     if not image.name.startswith(neuron["name_prefix"]):
         found = f"{image.image_id} is called {image.name or 'nothing'}, not {neuron['name_prefix']}..."
         fix = "make sure that it brings the Neuron driver, EFA and the framework"
-        yield Answer(outcome="warn", found=found, fix=fix)
+        yield CheckResult(outcome="warn", found=found, fix=fix)
     if image.deprecated is not None and image.deprecated <= datetime.now(UTC):
         found = f"{image.image_id} is deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"
-        yield Answer(outcome="warn", found=found, fix="move to a newer image when you can")
+        yield CheckResult(outcome="warn", found=found, fix="move to a newer image when you can")
 
 
-def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Account) -> Answer:
+def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Account) -> CheckResult:
     if current is None:
         found = f"{parameter}, which {pinned.image_id} was taken from, is gone"
-        return Answer(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
+        return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
-    return Answer(outcome="warn", found=found, fix="run: trn image pin, if you want what it names now")
+    return CheckResult(outcome="warn", found=found, fix="run: trn image pin, if you want what it names now")

@@ -9,68 +9,76 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_core.storage.file_systems import FsxFileSystem
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 _LUSTRE = "LUSTRE"
 _USABLE = ("AVAILABLE", "UPDATING")
 
 
-def check_lustre(plan: Plan, account: Account) -> Answer | None:
+def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan without one."""
     if plan.file_systems.fsx_lustre is None:
         return None
-    answers = [*names_of_file_systems(plan, account)]
+    results = [*names_of_file_systems(plan, account)]
     if isinstance(plan.file_systems.fsx_lustre, int):
         service = facts()["fsx_lustre"]["service"]
-        answers.append(region_has("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
+        results.append(region_has("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
     else:
-        answers += _judge(plan, plan.file_systems.fsx_lustre, account)
-    return worst_of(answers)
+        results += _judge(plan, plan.file_systems.fsx_lustre, account)
+    return worst_of(results)
 
 
-def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[Answer]:
+def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.fsx_file_system(file_system_id)
     if found is None:
         said = f"no {file_system_id} in {plan.region} that this account may see"
-        yield Answer(outcome="fail", found=said, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
+        yield CheckResult(outcome="fail", found=said, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
         return
     if found.kind != _LUSTRE:
-        yield Answer(outcome="fail", found=f"{file_system_id} is of {found.kind}", fix="set trn:fsx_lustre to another")
+        yield CheckResult(
+            outcome="fail", found=f"{file_system_id} is of {found.kind}", fix="set trn:fsx_lustre to another"
+        )
         return
     yield from _state(found)
     yield from _place(plan, found, account)
     yield from _settings(plan, found)
 
 
-def _state(found: FsxFileSystem) -> Iterator[Answer]:
+def _state(found: FsxFileSystem) -> Iterator[CheckResult]:
     said = f"{found.file_system_id} is {found.state}"
     if found.state in _USABLE:
-        yield Answer(outcome="pass", found=said)
+        yield CheckResult(outcome="pass", found=said)
     else:
-        yield Answer(outcome="fail", found=said, needed=_USABLE[0], fix="wait, or look at it in the console of FSx")
+        yield CheckResult(
+            outcome="fail", found=said, needed=_USABLE[0], fix="wait, or look at it in the console of FSx"
+        )
 
 
-def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Answer]:
+def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
     if found.vpc_id != plan.network.vpc_id:
         said = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
-        yield Answer(outcome="fail", found=said, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it")
+        yield CheckResult(
+            outcome="fail", found=said, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it"
+        )
         return
     if found.subnet_id == plan.network.subnet_id:
         return
     nodes, subnet = zone_of_the_nodes(plan, account), account.subnet(found.subnet_id)
     if subnet is None:
-        yield Answer(outcome="unknown", found=f"the zone of {found.subnet_id}, where the file system is, is not seen")
+        yield CheckResult(
+            outcome="unknown", found=f"the zone of {found.subnet_id}, where the file system is, is not seen"
+        )
     elif subnet.zone_id != nodes:
         said = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
-        yield Answer(outcome="warn", found=said, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
+        yield CheckResult(outcome="warn", found=said, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
 
 
-def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[Answer]:
+def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[CheckResult]:
     given = plan.file_systems
     if found.mount_name != given.fsx_lustre_mount_name:
         said = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
-        yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
+        yield CheckResult(outcome="fail", found=said, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
     if given.fsx_lustre_security_group not in found.security_group_ids:
         groups = " or ".join(sorted(found.security_group_ids)) or "a group that you add"
         said = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
-        yield Answer(outcome="fail", found=said, fix=f"set trn:fsx_lustre_security_group to {groups}")
+        yield CheckResult(outcome="fail", found=said, fix=f"set trn:fsx_lustre_security_group to {groups}")

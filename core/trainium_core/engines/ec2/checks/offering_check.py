@@ -2,26 +2,28 @@
 
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 
-def check_offering(plan: Plan, account: Account) -> Answer:
+def check_offering(plan: Plan, account: Account) -> CheckResult:
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
         subnet = account.subnet(plan.network.subnet_id)
         if subnet is None:
             found = f"no {plan.network.subnet_id} in {plan.region}"
-            return Answer(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.network.vpc_id}")
+            return CheckResult(
+                outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.network.vpc_id}"
+            )
         zone_id = subnet.zone_id
         if plan.availability_zone_id not in (None, zone_id):
             found = f"{plan.network.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
-            return Answer(
+            return CheckResult(
                 outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or leave it out"
             )
     offering = account.zones_offering(plan.instance_type)
     if zone_id in offering:
         found = f"{zone_id} offers {plan.instance_type}, which is no promise that one is free"
-        return Answer(outcome="pass", found=found)
+        return CheckResult(outcome="pass", found=found)
     elsewhere = f"in {plan.region} these zones do: {', '.join(sorted(offering)) or 'none'}"
     found = f"{zone_id} does not offer {plan.instance_type}; {elsewhere}"
-    return Answer(outcome="fail", found=found, fix="choose another zone, or another type")
+    return CheckResult(outcome="fail", found=found, fix="choose another zone, or another type")

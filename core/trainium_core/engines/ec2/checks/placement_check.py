@@ -2,13 +2,13 @@
 
 from trainium_core.network.placement_groups import PlacementGroups
 from trainium_core.plan import Plan
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 _NEEDED = "a cluster placement group that is available"
 _ANOTHER = "set trn:placement_group to another, or leave it out for a new one"
 
 
-def check_placement(plan: Plan, account: PlacementGroups) -> Answer | None:
+def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
     """None for a plan that names no placement group."""
     name = plan.network.placement_group
     if name is None:
@@ -16,11 +16,11 @@ def check_placement(plan: Plan, account: PlacementGroups) -> Answer | None:
     group = account.placement_group(name)
     if group is None:
         found = f"there is no placement group {name} in {plan.region}"
-        return Answer(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
+        return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
     if group.strategy != "cluster":
         found = f"{name} is a {group.strategy} placement group"
-        return Answer(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
+        return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
     if group.state != "available":
         fix = "wait until it is available" if group.state == "pending" else _ANOTHER
-        return Answer(outcome="fail", found=f"{name} is {group.state}", needed=_NEEDED, fix=fix)
-    return Answer(outcome="pass", found=f"{name} is a cluster placement group, and available")
+        return CheckResult(outcome="fail", found=f"{name} is {group.state}", needed=_NEEDED, fix=fix)
+    return CheckResult(outcome="pass", found=f"{name} is a cluster placement group, and available")

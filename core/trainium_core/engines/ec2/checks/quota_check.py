@@ -2,19 +2,19 @@
 
 from trainium_core.plan import Plan
 from trainium_core.quotas.ec2 import quota_need
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.quota import Quotas
 from trainium_runtime.quota_check import check_need
 
 
-def check_quota(plan: Plan, account: Quotas) -> Answer:
+def check_quota(plan: Plan, account: Quotas) -> CheckResult:
     if plan.capacity == "reservation":
-        return Answer(outcome="pass", found="reserved capacity counted against the quota when it was reserved")
+        return CheckResult(outcome="pass", found="reserved capacity counted against the quota when it was reserved")
     if plan.capacity == "capacity-block":
-        return Answer(
+        return CheckResult(
             outcome="warn", found="no source says whether a Capacity Block counts against the on-demand quota"
         )
     need = quota_need(plan)
     if need is None:
-        return Answer(outcome="unknown", found=f"no source says which quota {plan.instance_type} counts against")
+        return CheckResult(outcome="unknown", found=f"no source says which quota {plan.instance_type} counts against")
     return check_need(need, account)

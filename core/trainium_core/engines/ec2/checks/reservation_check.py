@@ -11,14 +11,14 @@ from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 TENANCY = "default"
 USABLE = ("active", "scheduled")
 _BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
 
 
-def check_reservation(plan: Plan, account: Account) -> Answer | None:
+def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
     """None for a plan that launches into no reservation."""
     if plan.reservation_id is None:
         return None
@@ -29,20 +29,22 @@ def check_reservation(plan: Plan, account: Account) -> Answer | None:
     if reservation is None:
         found = f"no {plan.reservation_id} in {plan.region} that this account may see"
         fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists what there is"
-        return Answer(outcome="fail", found=found, fix=fix)
+        return CheckResult(outcome="fail", found=found, fix=fix)
     return judge_reservation(plan, reservation, zone_id=zone.result(), own_nodes=own.result(), now=datetime.now(UTC))
 
 
-def judge_reservation(plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime) -> Answer:
-    """The answer about a reservation that exists. `own_nodes` of the plan's cluster run in it already."""
-    answers = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
+def judge_reservation(
+    plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime
+) -> CheckResult:
+    """The result for a reservation that exists. `own_nodes` of the plan's cluster run in it already."""
+    results = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
     if reservation.state in USABLE:
-        answers.append(_room(plan, reservation, own_nodes))
-    answer = worst_of(answers)
-    return replace(answer, found=f"{reservation.reservation_id}: {answer.found}")
+        results.append(_room(plan, reservation, own_nodes))
+    result = worst_of(results)
+    return replace(result, found=f"{reservation.reservation_id}: {result.found}")
 
 
-def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[Answer]:
+def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[CheckResult]:
     """What never changes about a reservation, where the plan asks for something else."""
     for what, got, wanted, fix in (
         ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
@@ -54,7 +56,7 @@ def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[
     ):
         if got != wanted:
             found = f"its {what} is {got or 'none'}, not {wanted or 'none'}"
-            yield Answer(outcome="fail", found=found, fix=fix)
+            yield CheckResult(outcome="fail", found=found, fix=fix)
 
 
 def _setting(name: str, value: str) -> str:
@@ -73,39 +75,39 @@ def _group_fix(reservation: Reservation) -> str:
     return _setting("placement_group", reservation.placement_group)
 
 
-def _state(plan: Plan, reservation: Reservation, now: datetime) -> Answer:
+def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
     last = last_moment(reservation)
     if reservation.state not in USABLE:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
-        return Answer(outcome="fail", found=f"it is {reservation.state}", fix=fix)
+        return CheckResult(outcome="fail", found=f"it is {reservation.state}", fix=fix)
     start = max(reservation.start or now, now)
     timeout = timedelta(minutes=plan.node.timeout_minutes)
     if last is not None and last - start < timeout:
         found = f"nodes can run until {_time(last)}"
         needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
-        return Answer(outcome="fail", found=found, needed=needed, fix="use another reservation")
+        return CheckResult(outcome="fail", found=found, needed=needed, fix="use another reservation")
     until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":
         found = f"scheduled: no node can launch before {_time(start)}{until}"
         by_itself = plan.capacity == "capacity-block"
         fix = "deploy when you like: the nodes come up by themselves then" if by_itself else "deploy after that"
-        return Answer(outcome="warn", found=found, fix=fix)
-    return Answer(outcome="pass", found=f"active{until}")
+        return CheckResult(outcome="warn", found=found, fix=fix)
+    return CheckResult(outcome="pass", found=f"active{until}")
 
 
-def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> Answer:
+def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> CheckResult:
     needed = max(0, plan.nodes - own_nodes)
     if not reservation.total and reservation.state == "scheduled":
         found = "how many instances it will have is not shown before it starts"
-        return Answer(outcome="unknown", found=found, needed=f"{needed} instances")
+        return CheckResult(outcome="unknown", found=found, needed=f"{needed} instances")
     found = f"{reservation.launchable} of {reservation.total} instances are left"
     if own_nodes:
         found += f", and {own_nodes} are the cluster's own nodes"
     if needed <= reservation.launchable:
-        return Answer(outcome="pass", found=found, needed=f"{needed} instances")
+        return CheckResult(outcome="pass", found=found, needed=f"{needed} instances")
     launchable = reservation.launchable + own_nodes
     fix = f"set trn:nodes to {launchable}, or use another reservation" if launchable else "use another reservation"
-    return Answer(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
+    return CheckResult(outcome="fail", found=found, needed=f"{needed} instances", fix=fix)
 
 
 def _time(moment: datetime) -> str:

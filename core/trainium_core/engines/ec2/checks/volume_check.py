@@ -2,12 +2,12 @@
 
 from trainium_core.plan import Plan
 from trainium_core.storage.volumes import Volumes
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 
 _ROLE = "AWSServiceRoleForAutoScaling"
 
 
-def check_volumes(plan: Plan, account: Volumes) -> Answer | None:
+def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
     """None where volumes are encrypted with AWS's own key, which everybody of the account may use.
 
     With a key of the customer's whose policy does not know Auto Scaling's role, instances end as they start, and EC2
@@ -22,4 +22,4 @@ def check_volumes(plan: Plan, account: Volumes) -> Answer | None:
         f"make sure that the key's policy lets {_ROLE} use it and create grants: EC2 Auto Scaling user guide, "
         '"Required AWS KMS key policy for use with encrypted volumes"'
     )
-    return Answer(outcome="warn", found=found, fix=fix)
+    return CheckResult(outcome="warn", found=found, fix=fix)

@@ -7,11 +7,11 @@ from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.storage.buckets import Buckets
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 
-def check_job_buckets(plan: Plan, job: TrainingJob, account: Buckets) -> Answer:
+def check_job_buckets(plan: Plan, job: TrainingJob, account: Buckets) -> CheckResult:
     return worst_of(_of_bucket(name, plan, account) for name in _buckets(job))
 
 
@@ -20,14 +20,14 @@ def _buckets(job: TrainingJob) -> Iterator[str]:
     yield from dict.fromkeys(urlsplit(url).netloc for url in urls if url is not None)
 
 
-def _of_bucket(name: str, plan: Plan, account: Buckets) -> Answer:
+def _of_bucket(name: str, plan: Plan, account: Buckets) -> CheckResult:
     try:
         region = account.bucket_region(name)
     except UnavailableError as error:
-        return Answer(outcome="unknown", found=f"{name}: {error}")
+        return CheckResult(outcome="unknown", found=f"{name}: {error}")
     if region is None:
-        return Answer(outcome="fail", found=f"there is no bucket {name}", fix="give one that is there")
+        return CheckResult(outcome="fail", found=f"there is no bucket {name}", fix="give one that is there")
     if region not in (plan.region, ""):
         found = f"{name} is in {region}, and the job in {plan.region}"
-        return Answer(outcome="fail", found=found, fix=f"give a bucket in {plan.region}")
-    return Answer(outcome="pass", found=f"{name} is there")
+        return CheckResult(outcome="fail", found=found, fix=f"give a bucket in {plan.region}")
+    return CheckResult(outcome="pass", found=f"{name} is there")

@@ -14,24 +14,24 @@ from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.identity_check import check_identity
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
-JobCheck = Callable[[Plan, TrainingJob, SageMakerAccount], Answer]
+JobCheck = Callable[[Plan, TrainingJob, SageMakerAccount], CheckResult]
 
 
-def _check_identity(plan: Plan, _: TrainingJob, account: SageMakerAccount) -> Answer:
+def _check_identity(plan: Plan, _: TrainingJob, account: SageMakerAccount) -> CheckResult:
     return check_identity(plan, account)
 
 
-def _check_cost(plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
+def _check_cost(plan: Plan, job: TrainingJob, account: SageMakerAccount) -> CheckResult:
     estimated = job_estimate(plan, job, aws=account)
     found = cost_words(job, estimated)
     if estimated.running_hour.unknown:
         fix = "give your own price in a file: trn:prices"
-        return Answer(outcome="warn", found=found, fix=fix)
+        return CheckResult(outcome="warn", found=found, fix=fix)
     days = sorted(line.price.date for line in estimated.lines if line.price and line.price.origin == "snapshot")
-    return Answer(outcome="pass", found=found + (f"; by a snapshot of {days[0]}" if days else ""))
+    return CheckResult(outcome="pass", found=found + (f"; by a snapshot of {days[0]}" if days else ""))
 
 
 JOB_CHECKS: Mapping[str, JobCheck] = {
@@ -55,7 +55,7 @@ def job_preflight(
             for name, check in JOB_CHECKS.items()
             if name not in suppressed
         }
-    skipped = Answer(outcome="unknown", found="not asked: suppressed")
+    skipped = CheckResult(outcome="unknown", found="not asked: suppressed")
     return tuple(
         Finding(
             check=name, suppressed=name in suppressed, **asdict(running[name].result() if name in running else skipped)
@@ -64,8 +64,8 @@ def job_preflight(
     )
 
 
-def _run_check(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> Answer:
+def _run_check(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMakerAccount) -> CheckResult:
     try:
         return check(plan, job, account)
     except UnavailableError as error:
-        return Answer(outcome="unknown", found=str(error))
+        return CheckResult(outcome="unknown", found=str(error))

@@ -9,40 +9,40 @@ from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
-from trainium_runtime.answer import Answer
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 _READ, _WRITE = "s3:GetObject", "s3:PutObject"
 _PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 
 
-def check_job_role(_: Plan, job: TrainingJob, account: Roles) -> Answer:
+def check_job_role(_: Plan, job: TrainingJob, account: Roles) -> CheckResult:
     name = job.role_arn.rpartition("/")[2]
     service = training_facts()["container"]["service"]
     role = account.role(name)
     if role is None:
-        return Answer(outcome="fail", found=f"there is no role {name}", fix="give --role of one that is there")
+        return CheckResult(outcome="fail", found=f"there is no role {name}", fix="give --role of one that is there")
     if role.arn != job.role_arn:
         found = f"the role {name} of this account is {role.arn}, not {job.role_arn}"
-        return Answer(outcome="fail", found=found, fix=f"give --role {role.arn}")
+        return CheckResult(outcome="fail", found=found, fix=f"give --role {role.arn}")
     if service not in role.trusted_services:
         found = f"{name} does not trust {service}"
-        return Answer(outcome="fail", found=found, fix=f"let {service} assume it, or give another --role")
-    return worst_of([Answer(outcome="pass", found=f"{service} may assume {name}"), *_access(job, account)])
+        return CheckResult(outcome="fail", found=found, fix=f"let {service} assume it, or give another --role")
+    return worst_of([CheckResult(outcome="pass", found=f"{service} may assume {name}"), *_access(job, account)])
 
 
-def _access(job: TrainingJob, account: Roles) -> Iterator[Answer]:
+def _access(job: TrainingJob, account: Roles) -> Iterator[CheckResult]:
     """Policies of the role alone: what those of a bucket or a repository add or refuse is not simulated."""
     for what, url, actions in _uses(job):
         resource = _resource(url)
         try:
             denied = account.denied_actions(job.role_arn, actions, resource)
         except UnavailableError as error:
-            yield Answer(outcome="unknown", found=f"whether the role reaches what the job uses: {error}")
+            yield CheckResult(outcome="unknown", found=f"whether the role reaches what the job uses: {error}")
             return
         if denied:
             fix = f"allow {', '.join(denied)} on {resource}"
-            yield Answer(outcome="fail", found=f"the role may not use {what}, {url}", fix=fix)
+            yield CheckResult(outcome="fail", found=f"the role may not use {what}, {url}", fix=fix)
 
 
 def _resource(url: str) -> str:

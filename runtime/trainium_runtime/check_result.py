@@ -1,4 +1,4 @@
-"""What one check of an account answers."""
+"""The result of one check of an account."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,8 +7,8 @@ Outcome = Literal["pass", "warn", "fail", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What one check answers: the number or state found, the one needed, and what to do if there is something to do."""
+class CheckResult:
+    """The number or state that a check found, the one needed, and what to do about it, if anything."""
 
     outcome: Outcome
     found: str
