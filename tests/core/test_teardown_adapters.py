@@ -277,10 +277,10 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
     deployed_with_records(Roster.of({"i-1": "10.0.0.4"}))
     write, meanwhile = NodeStore.write_roster, [Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
 
-    def disturbed(store: NodeStore, roster: Roster, *, over: StoredRoster) -> bool:
+    def disturbed(store: NodeStore, roster: Roster, *, replacing: StoredRoster) -> bool:
         if meanwhile:
-            write(store, meanwhile.pop(), over=over)
-        return write(store, roster, over=over)
+            write(store, meanwhile.pop(), replacing=replacing)
+        return write(store, roster, replacing=replacing)
 
     monkeypatch.setattr(NodeStore, "write_roster", disturbed)
     assert aws.announce("Cluster", NOTICE)

@@ -120,7 +120,7 @@ def test_a_pilot_in_a_block_can_end_before_it() -> None:
     assert decision(20, terms(20, in_capacity_block=True), block=BLOCK).nodes == 0
 
 
-@pytest.mark.parametrize(("after", "told"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
+@pytest.mark.parametrize(("after", "notified"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
 def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, notified: bool) -> None:
     assert (decision(after, terms(100)).notice is not None) is notified
 

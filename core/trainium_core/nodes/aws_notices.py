@@ -42,7 +42,7 @@ class AwsNodeNotices(AwsStacks):
                 if there.etag is None:
                     return False
                 wanted = replace(there.roster, notices=change(there.roster.notices))
-                if wanted == there.roster or store.write_roster(wanted, over=there):
+                if wanted == there.roster or store.write_roster(wanted, replacing=there):
                     return True
             raise RequestRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
         return False

@@ -166,7 +166,7 @@ class Keeper:
         roster = replace(stored_roster.roster, notices=notices) if members is None else Roster.of(members, notices)
         if roster == stored_roster.roster:
             return
-        if not self._store.write_roster(roster, over=stored_roster):
+        if not self._store.write_roster(roster, replacing=stored_roster):
             raise _RosterChangedError
         _print(roster=json.loads(roster.to_json()))
 

@@ -30,13 +30,13 @@ class CloudFormation:
     status: str = "UPDATE_IN_PROGRESS"
 
     @property
-    def answers(self) -> list[dict[str, Any]]:
+    def responses(self) -> list[dict[str, Any]]:
         return [json.loads(body) for body in self.bodies]
 
     @property
-    def answer(self) -> dict[str, Any]:
-        (answer,) = self.answers
-        return answer
+    def response(self) -> dict[str, Any]:
+        (response,) = self.responses
+        return response
 
     def event(self, request_type: str, properties: dict[str, Any], physical_id: str | None = None) -> dict[str, Any]:
         """An event as CloudFormation sends it: every property is text."""
@@ -82,8 +82,8 @@ def _moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-class Partly:
-    """A client of which single calls answer as told, raise or call: what moto never does."""
+class PartialClient:
+    """A client whose named calls return a value, raise an error or call a function: what moto never does."""
 
     def __init__(self, client: Any, **outcomes: Any) -> None:
         self._client, self._outcomes = client, outcomes
@@ -108,14 +108,14 @@ Run = Callable[..., dict[str, Any]]
 class Consoles:
     """EC2, as far as the gate asks it; botocore has decoded the output already."""
 
-    said: dict[str, str]
+    output: dict[str, str]
 
-    def get_console_output(self, **asked: Any) -> dict[str, Any]:
-        assert asked["Latest"]
-        said = self.said.get(asked["InstanceId"], "")
-        if said == "denied":
+    def get_console_output(self, **parameters: Any) -> dict[str, Any]:
+        assert parameters["Latest"]
+        output = self.output.get(parameters["InstanceId"], "")
+        if output == "denied":
             raise ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "GetConsoleOutput")
-        return {"InstanceId": asked["InstanceId"], "Output": said}
+        return {"InstanceId": parameters["InstanceId"], "Output": output}
 
 
 @pytest.fixture
@@ -150,20 +150,22 @@ def gate(
     monkeypatch: pytest.MonkeyPatch,
     cloudformation: CloudFormation,
 ) -> Run:
-    """Run the handler; the event is a Create for both nodes unless told otherwise. Returns the event."""
+    """Run the handler; the event is a Create for both nodes by default. Returns the event."""
 
     def stubbed(service: str) -> Any:
         if service == "lambda":
             return functions
         if service == "ec2":
-            return Partly(client(service), get_console_output=Consoles(consoles).get_console_output)
+            return PartialClient(client(service), get_console_output=Consoles(consoles).get_console_output)
         if service == "cloudformation":
-            return Partly(
+            return PartialClient(
                 client(service), describe_stacks=lambda **_: {"Stacks": [{"StackStatus": cloudformation.status}]}
             )
         if service == "autoscaling":
             activities = {"Activities": fleet.activities}
-            return Partly(client(service), describe_scaling_activities=activities, set_desired_capacity=fleet.resize)
+            return PartialClient(
+                client(service), describe_scaling_activities=activities, set_desired_capacity=fleet.resize
+            )
         return client(service)
 
     monkeypatch.setattr(boto3, "client", stubbed)

@@ -1,4 +1,4 @@
-"""A fleet for the gate to watch: a real Auto Scaling group of moto's, and a clock that runs as told."""
+"""A fleet for the gate to watch: a real Auto Scaling group of moto's, and a clock of the test's."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Fleet:
         self.activities: list[dict[str, Any]] = []
         """What Auto Scaling says of its launches, newest first; moto itself says nothing."""
         self.sizes: list[int] = []
-        """What the group was told to have."""
+        """The sizes that the group was given."""
         self.room = nodes
         """For how many instances EC2 has capacity."""
 
@@ -61,25 +61,25 @@ class Fleet:
         (group,) = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
         return [instance["InstanceId"] for instance in group["Instances"]]
 
-    def resize(self, **asked: Any) -> None:
-        self.sizes.append(asked["DesiredCapacity"])
-        if asked["DesiredCapacity"] <= self.room:
-            self._autoscaling.set_desired_capacity(**asked)
+    def resize(self, **parameters: Any) -> None:
+        self.sizes.append(parameters["DesiredCapacity"])
+        if parameters["DesiredCapacity"] <= self.room:
+            self._autoscaling.set_desired_capacity(**parameters)
 
     def write(self, instance_id: str, text: str) -> None:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
-    def prove(self, *instance_ids: str, met: bool = True) -> None:
-        """Let instances prove themselves; `met`: the roster of the whole group is there, and they reached all of it."""
+    def prove(self, *instance_ids: str, connected: bool = True) -> None:
+        """Let instances prove themselves; `connected`: with the roster of the whole group, all reached."""
         roster = Roster.of(dict.fromkeys(self.instances, "10.0.0.1"))
-        if met:
+        if connected:
             self._s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=roster.to_json().encode())
         for instance_id in instance_ids:
             record = NodeRecord(
                 instance_id=instance_id,
                 state="proven",
                 checks=(Check(name="devices", expected="16", found="16", ok=True),),
-                roster=roster.version if met else "",
+                roster=roster.version if connected else "",
                 time="2026-11-21T12:00:00Z",
             )
             self.write(instance_id, record.to_json())
@@ -93,15 +93,15 @@ class Fleet:
             InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
         )
 
-    def disprove(self, instance_id: str, reason: str) -> None:
+    def fail(self, instance_id: str, reason: str) -> None:
         record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time="2026-11-21T12:00:00Z")
         self.write(instance_id, record.to_json())
 
-    def tell_launch(self, status: str, message: str = "", *, at: datetime = NOON) -> None:
+    def add_launch(self, status: str, message: str = "", *, at: datetime = NOON) -> None:
         activity = {"Description": "Launching a new EC2 instance", "StatusCode": status, "StartTime": at}
         self.activities.insert(0, activity | ({"StatusMessage": message} if message else {}))
 
-    def tell_termination(self, *, at: datetime = NOON) -> None:
+    def add_termination(self, *, at: datetime = NOON) -> None:
         termination = {"Description": "Terminating EC2 instance: i-1", "StatusCode": "Successful"}
         self.activities.insert(0, termination | {"StartTime": at, "EndTime": at})
 
@@ -137,28 +137,28 @@ class Context:
 
 @dataclass
 class Lambda:
-    """Lambda as the gate sees it: what it was asked to run, checked by botocore's own model."""
+    """Lambda as the gate sees it: the calls it got, checked by botocore's own model."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What the function asked to be called with again."""
-    asked_keeper: int = 0
+    """The events of the function's calls of itself."""
+    keeper_calls: int = 0
     refusal: Exception | None = None
-    when_keeper_is_asked: Callable[[], None] = lambda: None
-    clock_says: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What the clock of the pilot answers, one after the other; the last one for ever. A failure has errorMessage."""
+    when_keeper_is_called: Callable[[], None] = lambda: None
+    clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Results of the clock of the pilot, one after the other; the last one for ever. A failure has errorMessage."""
 
     def invoke(self, **arguments: Any) -> Any:
         shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape
         problems = ParamValidator().validate(arguments, shape)
         assert not problems.has_errors(), problems.generate_report()
         if arguments["FunctionName"] == CLOCK_ARN:
-            said = self.clock_says.pop(0) if self.clock_says[1:] else self.clock_says[0]
-            failed = {"FunctionError": "Unhandled"} if "errorMessage" in said else {}
-            return {"Payload": BytesIO(json.dumps(said).encode()), **failed}
+            output = self.clock_results.pop(0) if self.clock_results[1:] else self.clock_results[0]
+            failed = {"FunctionError": "Unhandled"} if "errorMessage" in output else {}
+            return {"Payload": BytesIO(json.dumps(output).encode()), **failed}
         assert arguments["InvocationType"] == "Event"
         if arguments["FunctionName"] == KEEPER_ARN:
-            self.asked_keeper += 1
-            self.when_keeper_is_asked()
+            self.keeper_calls += 1
+            self.when_keeper_is_called()
             return None
         assert arguments["FunctionName"] == FUNCTION_ARN
         if self.refusal:

@@ -12,7 +12,7 @@ STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/
 
 
 class Stack:
-    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: what was asked to go.
+    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
 
     refusal: why it is not deleted, such as termination protection.
     """
@@ -22,22 +22,22 @@ class Stack:
         self.refusal = ""
         self.deleted: list[str] = []
 
-    def describe_stacks(self, **asked: str) -> Any:
-        assert asked == {"StackName": STACK_ID}
+    def describe_stacks(self, **parameters: str) -> Any:
+        assert parameters == {"StackName": STACK_ID}
         return {"Stacks": [{"CreationTime": NOON, "StackStatus": self.status, "StackStatusReason": "[Topic]"}]}
 
-    def delete_stack(self, **asked: str) -> None:
+    def delete_stack(self, **parameters: str) -> None:
         if self.refusal:
             raise ClientError({"Error": {"Code": "ValidationError", "Message": self.refusal}}, "DeleteStack")
-        self.deleted.append(asked["StackName"])
+        self.deleted.append(parameters["StackName"])
 
 
 class Keeper:
-    """Lambda, of which the clock calls the nodes' keeper and no other. `told`: the payloads."""
+    """Lambda, of which the clock calls the nodes' keeper and no other. `sent`: the payloads."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.sent: list[Any] = []
 
-    def invoke(self, **asked: Any) -> None:
-        assert (asked["FunctionName"], asked["InvocationType"]) == (KEEPER_ARN, "Event")
-        self.told.append(json.loads(asked["Payload"]))
+    def invoke(self, **parameters: Any) -> None:
+        assert (parameters["FunctionName"], parameters["InvocationType"]) == (KEEPER_ARN, "Event")
+        self.sent.append(json.loads(parameters["Payload"]))

@@ -25,7 +25,7 @@ def run(
     if before is not None:
         event["OldResourceProperties"] = {"BucketName": BUCKET, "Prefix": "lifecycle", "Files": before}
     bucket_files.handle(event, None)
-    return cloudformation.answers[-1]
+    return cloudformation.responses[-1]
 
 
 def content(s3: Any) -> dict[str, str]:
@@ -54,9 +54,9 @@ def test_at_delete_its_own_files_go_and_no_others(s3: Any, cloudformation: Cloud
 
 def test_a_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
     s3.delete_bucket(Bucket=BUCKET)
-    answer = run(cloudformation, "Create", {"a.sh": "1"})
-    assert answer["Status"] == "FAILED"
-    assert answer["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be kept: ")
+    response = run(cloudformation, "Create", {"a.sh": "1"})
+    assert response["Status"] == "FAILED"
+    assert response["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be kept: ")
 
 
 def test_another_place_is_another_resource(cloudformation: CloudFormation) -> None:

@@ -9,7 +9,7 @@ from trainium_runtime.handlers.custom_resource import respond
 def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Create", {})
     respond(event, physical_id="group-1/gate", data={"Summary": "2 of 2 nodes proven"})
-    assert cloudformation.respond == {
+    assert cloudformation.response == {
         "Status": "SUCCESS",
         "Reason": "",
         "PhysicalResourceId": "group-1/gate",
@@ -22,11 +22,11 @@ def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormati
 
 def test_a_failure_carries_its_reason(cloudformation: CloudFormation) -> None:
     respond(cloudformation.event("Create", {}), failure="15 of 16 devices", physical_id="x")
-    assert (cloudformation.respond["Status"], cloudformation.respond["Reason"]) == ("FAILED", "15 of 16 devices")
+    assert (cloudformation.response["Status"], cloudformation.respond["Reason"]) == ("FAILED", "15 of 16 devices")
 
 
 @pytest.mark.parametrize("character", ["x", "ü", "\n", '"', "\N{PILE OF POO}"])
 def test_a_response_fits_the_4096_bytes_cloudformation_accepts(cloudformation: CloudFormation, character: str) -> None:
     respond(cloudformation.event("Create", {}), failure=f"node i-1: {character * 5000}", physical_id="x" * 200)
     assert len(cloudformation.bodies[0]) <= 4096
-    assert cloudformation.respond["Reason"].startswith(f"node i-1: {character * 100}")
+    assert cloudformation.response["Reason"].startswith(f"node i-1: {character * 100}")

@@ -6,7 +6,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.runtime.handlers.conftest import REGION, CloudFormation, Partly
+from tests.runtime.handlers.conftest import REGION, CloudFormation, PartialClient
 from tests.runtime.handlers.fleet import client
 from trainium_runtime.handlers import empty_bucket, permissions
 
@@ -39,7 +39,7 @@ def left(s3: Any) -> int:
 def run(cloudformation: CloudFormation, request_type: str) -> dict[str, Any]:
     physical_id = None if request_type == "Create" else f"{BUCKET}/content"
     empty_bucket.handle(cloudformation.event(request_type, {"BucketName": BUCKET}, physical_id), None)
-    return cloudformation.answer
+    return cloudformation.response
 
 
 def test_a_bucket_that_consents_is_emptied_at_delete(s3: Any, cloudformation: CloudFormation) -> None:
@@ -92,7 +92,7 @@ def test_a_bucket_that_is_gone_counts_as_empty(s3: Any, cloudformation: CloudFor
 def test_the_physical_id_stays_the_same_over_updates(cloudformation: CloudFormation) -> None:
     run(cloudformation, "Create")
     empty_bucket.handle(cloudformation.event("Update", {"BucketName": BUCKET}, f"{BUCKET}/content"), None)
-    assert len({answer["PhysicalResourceId"] for answer in cloudformation.answers}) == 1
+    assert len({response["PhysicalResourceId"] for response in cloudformation.responses}) == 1
 
 
 def test_an_object_that_s3_keeps_is_named(
@@ -101,10 +101,10 @@ def test_an_object_that_s3_keeps_is_named(
     consent(s3)
     put(s3, 1)
     refused = {"Errors": [{"Key": "nodes/0", "Code": "AccessDenied", "Message": "Access Denied"}]}
-    monkeypatch.setattr(boto3, "client", lambda _service: Partly(s3, delete_objects=refused))
-    answer = run(cloudformation, "Delete")
-    assert answer["Status"] == "FAILED"
-    assert answer["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (1 in all)"
+    monkeypatch.setattr(boto3, "client", lambda _service: PartialClient(s3, delete_objects=refused))
+    response = run(cloudformation, "Delete")
+    assert response["Status"] == "FAILED"
+    assert response["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (1 in all)"
 
 
 def test_a_refused_look_fails_the_delete_with_aws_words(
@@ -112,7 +112,7 @@ def test_a_refused_look_fails_the_delete_with_aws_words(
 ) -> None:
     monkeypatch.setattr(permissions, "_TIMEOUT_S", 0)
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}, "GetBucketTagging")
-    monkeypatch.setattr(boto3, "client", lambda _service: Partly(s3, get_bucket_tagging=denied))
-    answer = run(cloudformation, "Delete")
-    assert answer["Status"] == "FAILED"
-    assert "AccessDenied" in answer["Reason"]
+    monkeypatch.setattr(boto3, "client", lambda _service: PartialClient(s3, get_bucket_tagging=denied))
+    response = run(cloudformation, "Delete")
+    assert response["Status"] == "FAILED"
+    assert "AccessDenied" in response["Reason"]

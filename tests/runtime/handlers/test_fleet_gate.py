@@ -29,8 +29,8 @@ NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (Insuf
 def test_the_gate_opens_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
     fleet.prove(*fleet.instances)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert cloudformation.answer["Data"] == {"Summary": "2 of 2 nodes proven"}
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert cloudformation.response["Data"] == {"Summary": "2 of 2 nodes proven"}
 
 
 def test_a_record_written_later_is_waited_for(
@@ -40,7 +40,7 @@ def test_a_record_written_later_is_waited_for(
     fleet.prove(first)
     clock.when_asleep = lambda: fleet.prove(second) if clock.now > NOON.timestamp() + 300 else None
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert 300 < clock.now - NOON.timestamp() < 330
 
 
@@ -49,10 +49,10 @@ def test_a_node_that_fails_fails_the_deployment_with_its_own_sentence(
 ) -> None:
     first, second = fleet.instances
     fleet.prove(first)
-    fleet.disprove(second, "neuron-ls shows 15 of 16 Neuron devices (missing 7)")
+    fleet.fail(second, "neuron-ls shows 15 of 16 Neuron devices (missing 7)")
     gate()
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert cloudformation.answer["Reason"] == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing 7)"
+    assert cloudformation.response["Status"] == "FAILED"
+    assert cloudformation.response["Reason"] == f"node {second}: neuron-ls shows 15 of 16 Neuron devices (missing 7)"
     assert clock.now == NOON.timestamp()
 
 
@@ -60,16 +60,16 @@ def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, second = fleet.instances
-    fleet.disprove(second, "no driver")
+    fleet.fail(second, "no driver")
 
     def replace_and_prove() -> None:
         if second in fleet.instances:
             fleet.replace(second)
         fleet.prove(*fleet.instances)
 
-    functions.when_keeper_is_asked = replace_and_prove
+    functions.when_keeper_is_called = replace_and_prove
     gate(Replacements="1")
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
 
 
@@ -78,10 +78,10 @@ def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
 ) -> None:
     first, second = fleet.instances
     fleet.prove(first)
-    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "replaced already")
-    fleet.disprove(second, "no driver")
+    fleet.fail("i-0aaaaaaaaaaaaaaaa", "replaced already")
+    fleet.fail(second, "no driver")
     gate(Replacements="1")
-    assert cloudformation.answer["Reason"] == (
+    assert cloudformation.response["Reason"] == (
         f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used"
     )
 
@@ -89,11 +89,11 @@ def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
 def test_nodes_that_have_not_reached_each_other_are_waited_for(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
-    fleet.prove(*fleet.instances, met=False)
-    functions.when_keeper_is_asked = lambda: fleet.prove(*fleet.instances)
+    fleet.prove(*fleet.instances, connected=False)
+    functions.when_keeper_is_called = lambda: fleet.prove(*fleet.instances)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert functions.asked_keeper == 1
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert functions.keeper_calls == 1
 
 
 def test_a_roster_of_nodes_that_have_left_is_not_enough(
@@ -104,9 +104,9 @@ def test_a_roster_of_nodes_that_have_left_is_not_enough(
     first, second = fleet.instances
     fleet.replace(second)
     (new,) = set(fleet.instances) - {first}
-    fleet.prove(new, met=False)
+    fleet.prove(new, connected=False)
     gate(TimeoutMinutes="1")
-    assert "not yet known to have reached the others" in cloudformation.answer["Reason"]
+    assert "not yet known to have reached the others" in cloudformation.response["Reason"]
 
 
 def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_it_is_seen(
@@ -116,7 +116,7 @@ def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_
     fleet.prove(first)
     consoles[second] = "cloud-init ...\r\n[   42.0] trn-node FAILED: S3 refused the record: AccessDenied\r\nlogin: "
     gate()
-    assert cloudformation.answer["Reason"] == (
+    assert cloudformation.response["Reason"] == (
         f"node {second}: S3 refused the record: AccessDenied (read from its console: it could not report)"
     )
     assert clock.now == NOON.timestamp()
@@ -129,7 +129,7 @@ def test_a_console_that_is_noticed_later_is_quoted_too(
     fleet.prove(first)
     clock.when_asleep = lambda: consoles.update({second: "trn-node FAILED: disk full\n"})
     gate()
-    assert "disk full" in cloudformation.answer["Reason"]
+    assert "disk full" in cloudformation.response["Reason"]
     assert clock.now - NOON.timestamp() < 90
 
 
@@ -139,7 +139,7 @@ def test_a_console_that_may_not_be_read_fails_nothing(
     consoles.update(dict.fromkeys(fleet.instances, "denied"))
     clock.when_asleep = lambda: fleet.prove(*fleet.instances)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_a_long_line_on_the_console_is_cut(
@@ -147,62 +147,62 @@ def test_a_long_line_on_the_console_is_cut(
 ) -> None:
     consoles.update(dict.fromkeys(fleet.instances, f"trn-node FAILED: {'x' * 60_000}"))
     gate()
-    assert len(cloudformation.answer["Reason"]) < 500
+    assert len(cloudformation.response["Reason"]) < 500
 
 
 def test_a_lasting_launch_failure_fails_the_deployment_at_once(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", OVER_QUOTA)
+    fleet.add_launch("Failed", OVER_QUOTA)
     gate(Nodes="3")
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert cloudformation.answer["Reason"] == f"an instance could not be launched: {OVER_QUOTA}"
+    assert cloudformation.response["Status"] == "FAILED"
+    assert cloudformation.response["Reason"] == f"an instance could not be launched: {OVER_QUOTA}"
     assert clock.now == NOON.timestamp()
 
 
 def test_a_lack_of_capacity_is_waited_out(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", NO_CAPACITY)
+    fleet.add_launch("Failed", NO_CAPACITY)
     clock.when_asleep = lambda: fleet.prove(*fleet.instances)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_a_complete_fleet_passes_whatever_failed_before(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     """Such as after the rollback of an update that asked for more nodes than the quota allows."""
-    fleet.tell_launch("Failed", OVER_QUOTA)
+    fleet.add_launch("Failed", OVER_QUOTA)
     clock.when_asleep = lambda: fleet.prove(*fleet.instances)
     gate(request_type="Update")
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_launches_that_failed_before_one_went_well_say_nothing(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
     """Such as while a rollback replaces nodes whose template could not be launched."""
-    fleet.tell_launch("Failed", OVER_QUOTA)
-    fleet.tell_launch("InProgress")
+    fleet.add_launch("Failed", OVER_QUOTA)
+    fleet.add_launch("InProgress")
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
-    assert "no record yet from" in cloudformation.answer["Reason"]
-    assert OVER_QUOTA not in cloudformation.answer["Reason"]
+    assert "no record yet from" in cloudformation.response["Reason"]
+    assert OVER_QUOTA not in cloudformation.response["Reason"]
 
 
 def test_a_termination_does_not_hide_a_failed_launch(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
-    fleet.tell_launch("Failed", NO_SUCH_IMAGE)
-    fleet.tell_termination()
+    fleet.add_launch("Failed", NO_SUCH_IMAGE)
+    fleet.add_termination()
     gate(Nodes="3")
-    assert NO_SUCH_IMAGE in cloudformation.answer["Reason"]
+    assert NO_SUCH_IMAGE in cloudformation.response["Reason"]
 
 
 def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Cancelled", KEY_MAY_NOT_BE_USED)
+    fleet.add_launch("Cancelled", KEY_MAY_NOT_BE_USED)
     gate(Nodes="3")
-    assert KEY_MAY_NOT_BE_USED in cloudformation.answer["Reason"]
+    assert KEY_MAY_NOT_BE_USED in cloudformation.response["Reason"]
 
 
 @pytest.mark.parametrize(("description", "counted"), [("Terminating", True), ("Launching", False)])
@@ -213,44 +213,44 @@ def test_an_instance_that_is_still_ending_is_counted(description: str, counted: 
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", OVER_QUOTA)
-    fleet.tell_termination()
+    fleet.add_launch("Failed", OVER_QUOTA)
+    fleet.add_termination()
     gate(Nodes="3")
-    assert OVER_QUOTA in cloudformation.answer["Reason"]
+    assert OVER_QUOTA in cloudformation.response["Reason"]
     assert 600 <= clock.now - NOON.timestamp() < 660
 
 
 def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
+    fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
-    assert OVER_QUOTA not in cloudformation.answer["Reason"]
+    assert OVER_QUOTA not in cloudformation.response["Reason"]
 
 
 def test_an_update_counts_failed_launches_since_the_group_was_updated(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(minutes=2))
+    fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(minutes=2))
     gate(request_type="Update", Nodes="3")
-    assert OVER_QUOTA in cloudformation.answer["Reason"]
+    assert OVER_QUOTA in cloudformation.response["Reason"]
 
 
 def test_a_creation_counts_every_failed_launch_however_long_the_group_took(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
-    fleet.tell_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
+    fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
     gate(Nodes="3")
-    assert OVER_QUOTA in cloudformation.answer["Reason"]
+    assert OVER_QUOTA in cloudformation.response["Reason"]
 
 
 def test_records_of_instances_that_left_the_group_do_not_count(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
-    fleet.disprove("i-0aaaaaaaaaaaaaaaa", "gone since")
+    fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
     fleet.prove(*fleet.instances)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_before_an_invocation_ends_it_requests_another_and_says_nothing(
@@ -271,8 +271,8 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
     gate(functions.events[0])
     gate(functions.events[1])
     assert len(functions.events) == 2
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert cloudformation.answer["Reason"] == (
+    assert cloudformation.response["Status"] == "FAILED"
+    assert cloudformation.response["Reason"] == (
         f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no record yet from {second}"
     )
     assert 29.5 < (clock.now - NOON.timestamp()) / 60 <= 30
@@ -280,7 +280,7 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
 
 def test_a_group_that_is_gone_fails_the_gate(gate: Run, cloudformation: CloudFormation) -> None:
     gate(GroupName="nobody")
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
 
 
 @pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes", "Nodes"])
@@ -288,39 +288,39 @@ def test_no_exception_leaves_cloudformation_without_an_answer(
     gate: Run, cloudformation: CloudFormation, broken: str
 ) -> None:
     gate(**{broken: "nonsense"})
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert cloudformation.answer["Reason"].startswith("the fleet could not be watched: ")
-    assert "nonsense" in cloudformation.answer["Reason"] or "NoSuchBucket" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert cloudformation.response["Reason"].startswith("the fleet could not be watched: ")
+    assert "nonsense" in cloudformation.response["Reason"] or "NoSuchBucket" in cloudformation.response["Reason"]
 
 
 def test_an_unreadable_record_fails_the_deployment(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
     fleet.write(fleet.instances[0], "<html>")
     gate()
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "not a node record" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "not a node record" in cloudformation.response["Reason"]
 
 
 def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
     message = "not authorized to perform lambda:InvokeFunction"
     functions.refusal = ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "Invoke")
     gate()
-    assert "lambda:InvokeFunction" in cloudformation.answer["Reason"]
+    assert "lambda:InvokeFunction" in cloudformation.response["Reason"]
 
 
 def test_a_network_that_stumbles_is_waited_out(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
-    look, stumbles = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+    run_clock, stumbles = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
 
     def stumble_once(*arguments: Any) -> Any:
         if error := next(stumbles, None):
             raise error
-        return look(*arguments)
+        return run_clock(*arguments)
 
     monkeypatch.setattr(fleet_gate, "describe_group", stumble_once)
     gate()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_delete_is_answered_whatever_aws_says(
@@ -331,7 +331,10 @@ def test_delete_is_answered_whatever_aws_says(
 
     monkeypatch.setattr(boto3, "client", refuse)
     gate(request_type="Delete")
-    assert (cloudformation.answer["Status"], cloudformation.answer["PhysicalResourceId"]) == ("SUCCESS", "fleet/gate")
+    assert (cloudformation.response["Status"], cloudformation.response["PhysicalResourceId"]) == (
+        "SUCCESS",
+        "fleet/gate",
+    )
 
 
 def test_the_physical_id_stays_the_same_while_the_group_does(
@@ -340,4 +343,4 @@ def test_the_physical_id_stays_the_same_while_the_group_does(
     fleet.prove(*fleet.instances)
     gate()
     gate(request_type="Update", LaunchTemplateVersion="2")
-    assert {answer["PhysicalResourceId"] for answer in cloudformation.answers} == {f"{GROUP}/gate"}
+    assert {response["PhysicalResourceId"] for response in cloudformation.responses} == {f"{GROUP}/gate"}

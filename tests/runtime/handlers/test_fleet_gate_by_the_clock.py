@@ -11,15 +11,15 @@ def empty_the_group() -> None:
 def test_a_cluster_that_goes_to_sleep_is_through_once_its_nodes_are_gone(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
-    fleet.disprove(fleet.instances[0], "of no interest any more")
+    fleet.fail(fleet.instances[0], "of no interest any more")
     gate(Nodes="0")
-    assert cloudformation.answer["Data"] == {"Summary": "no nodes, as wanted: the cluster is asleep"}
+    assert cloudformation.response["Data"] == {"Summary": "no nodes, as wanted: the cluster is asleep"}
     assert fleet.sizes == [0]
     assert clock.now > NOON.timestamp()
 
 
 def test_a_rollback_waits_for_no_clock_that_knows_more_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
-    functions.clock_says = [{"nodes": 2, "why": "the pilot runs"}]
+    functions.clock_results = [{"nodes": 2, "why": "the pilot runs"}]
     fleet.prove(*fleet.instances)
     gate(Nodes="1", Clock=CLOCK_ARN)
     assert fleet.sizes == [1]
@@ -29,39 +29,39 @@ def test_before_a_capacity_block_no_nodes_are_waited_for(
     gate: Run, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     empty_the_group()
-    functions.clock_says = [{"nodes": 0, "why": "Capacity Block cr-1 begins at 2026-12-01T11:30Z"}]
+    functions.clock_results = [{"nodes": 0, "why": "Capacity Block cr-1 begins at 2026-12-01T11:30Z"}]
     gate(Clock=CLOCK_ARN)
-    told = "no nodes, as wanted: Capacity Block cr-1 begins at 2026-12-01T11:30Z"
-    assert cloudformation.answer["Data"] == {"Summary": told}
+    sent = "no nodes, as wanted: Capacity Block cr-1 begins at 2026-12-01T11:30Z"
+    assert cloudformation.response["Data"] == {"Summary": sent}
 
 
 def test_as_many_nodes_as_the_clock_says_are_waited_for(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances)
-    functions.clock_says = [{"nodes": 2, "why": "the pilot runs"}]
+    functions.clock_results = [{"nodes": 2, "why": "the pilot runs"}]
     gate(Clock=CLOCK_ARN)
-    assert cloudformation.answer["Data"] == {"Summary": "2 of 2 nodes proven"}
+    assert cloudformation.response["Data"] == {"Summary": "2 of 2 nodes proven"}
 
 
 def test_a_clock_that_is_not_answered_by_aws_yet_is_retried(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances)
-    functions.clock_says = [{"errorMessage": "AccessDenied"}, {"nodes": 2, "why": "the pilot runs"}]
+    functions.clock_results = [{"errorMessage": "AccessDenied"}, {"nodes": 2, "why": "the pilot runs"}]
     gate(Clock=CLOCK_ARN)
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_a_clock_that_never_answers_fails_the_deployment_in_its_words(
     gate: Run, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
-    functions.clock_says = [{"errorMessage": "no such reservation"}]
+    functions.clock_results = [{"errorMessage": "no such reservation"}]
     gate(Clock=CLOCK_ARN)
-    assert "no such reservation" in cloudformation.answer["Reason"]
+    assert "no such reservation" in cloudformation.response["Reason"]
 
 
 def test_a_sleeping_cluster_needs_no_clock(gate: Run, cloudformation: CloudFormation) -> None:
     empty_the_group()
     gate(Nodes="0", Clock=CLOCK_ARN)
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"

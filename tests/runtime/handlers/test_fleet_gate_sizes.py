@@ -12,9 +12,9 @@ def test_the_group_gets_the_size_that_the_deployment_asks_for(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, nodes: int
 ) -> None:
     fleet.room = nodes
-    functions.when_keeper_is_asked = lambda: fleet.prove(*fleet.instances)
+    functions.when_keeper_is_called = lambda: fleet.prove(*fleet.instances)
     gate(request_type="Update", Nodes=str(nodes))
-    assert cloudformation.answer["Data"] == {"Summary": f"{nodes} of {nodes} nodes proven"}
+    assert cloudformation.response["Data"] == {"Summary": f"{nodes} of {nodes} nodes proven"}
     assert fleet.sizes == [nodes]
 
 
@@ -26,8 +26,8 @@ def test_who_stops_the_nodes_of_a_deployment_that_waits_ends_it(
 
     clock.when_asleep = stop
     gate()
-    told = "the group was set to 0 nodes while the deployment waited for 2"
-    assert (cloudformation.answer["Status"], cloudformation.answer["Data"]) == ("SUCCESS", {"Summary": told})
+    sent = "the group was set to 0 nodes while the deployment waited for 2"
+    assert (cloudformation.response["Status"], cloudformation.response["Data"]) == ("SUCCESS", {"Summary": sent})
     assert fleet.sizes == []
 
 
@@ -36,11 +36,11 @@ def test_a_rollback_is_not_held_and_says_what_is_there(
 ) -> None:
     first, second = fleet.instances
     fleet.prove(first)
-    fleet.disprove(second, "no driver")
+    fleet.fail(second, "no driver")
     cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     gate(request_type="Update")
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert cloudformation.answer["Data"] == {"Summary": f"after a rollback: node {second}: no driver"}
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert cloudformation.response["Data"] == {"Summary": f"after a rollback: node {second}: no driver"}
     assert clock.now == NOON.timestamp()
 
 
@@ -54,7 +54,7 @@ def test_a_rollback_gives_the_group_the_size_it_had(gate: Run, fleet: Fleet, clo
 def test_nothing_fails_a_rollback(gate: Run, cloudformation: CloudFormation, broken: str) -> None:
     cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     gate(request_type="Update", **{broken: "nonsense"})
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_at_deletion_every_node_is_terminated_first(
@@ -65,7 +65,7 @@ def test_at_deletion_every_node_is_terminated_first(
     gate(request_type="Delete")
     assert fleet.sizes == [0]
     assert clock.now > NOON.timestamp()
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_a_node_that_does_not_go_holds_the_deletion_no_longer_than_one_invocation(
@@ -74,5 +74,5 @@ def test_a_node_that_does_not_go_holds_the_deletion_no_longer_than_one_invocatio
     stuck = {"i-1": {"State": {"Name": "shutting-down"}}}
     monkeypatch.setattr(fleet_gate, "describe_instances", lambda *_: stuck)
     gate(request_type="Delete")
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert clock.now - NOON.timestamp() < 15 * 60

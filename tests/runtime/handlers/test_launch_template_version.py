@@ -1,4 +1,4 @@
-"""Custom::TrnLaunchTemplateVersion: what it answers."""
+"""Custom::TrnLaunchTemplateVersion: its responses."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ OFFER = {
 
 def ask(cloudformation: CloudFormation, kind: str, physical_id: str | None = None, **offered: Any) -> dict[str, Any]:
     launch_template_version.handle(cloudformation.event(kind, OFFER | offered, physical_id), None)
-    return cloudformation.answers[-1]
+    return cloudformation.responses[-1]
 
 
 def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation) -> None:
@@ -43,5 +43,5 @@ def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
 def test_cloudformation_hears_of_what_goes_wrong(cloudformation: CloudFormation, missing: str) -> None:
     offered = {name: value for name, value in OFFER.items() if name != missing}
     launch_template_version.handle(cloudformation.event("Create", offered), None)
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert missing in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert missing in cloudformation.response["Reason"]

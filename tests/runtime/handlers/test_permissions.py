@@ -16,11 +16,11 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
     """What is refused so many times, and then done."""
-    answers = [ClientError({"Error": {"Code": code}}, "PutObject")] * times
+    responses = [ClientError({"Error": {"Code": code}}, "PutObject")] * times
 
     def action() -> str:
-        if answers:
-            raise answers.pop()
+        if responses:
+            raise responses.pop()
         return "done"
 
     return action

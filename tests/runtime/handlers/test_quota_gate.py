@@ -1,4 +1,4 @@
-"""Custom::TrnQuotaGate: what it answers for what the quota check says, and that it always answers in time."""
+"""Custom::TrnQuotaGate: its response to each result of the quota check, always in time."""
 
 import threading
 from dataclasses import dataclass
@@ -80,26 +80,26 @@ def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, 
 
 def test_with_room_the_deployment_goes_on(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), ROOM)
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert cloudformation.answer["PhysicalResourceId"] == "trn-pilot/quota"
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
 
 
 def test_without_room_it_fails_with_what_preflight_says(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), NO_ROOM)
-    said = check_quota(plan(), NO_ROOM)
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert all(part in cloudformation.answer["Reason"] for part in (said.found, said.needed, said.fix))
+    output = check_quota(plan(), NO_ROOM)
+    assert cloudformation.response["Status"] == "FAILED"
+    assert all(part in cloudformation.response["Reason"] for part in (output.found, output.needed, output.fix))
 
 
 def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE)
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "no answer about quota" in cloudformation.answer["Reason"]
-    assert "set trn:quota_gate to off" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "no answer about quota" in cloudformation.response["Reason"]
+    assert "set trn:quota_gate to off" in cloudformation.response["Reason"]
     assert 0 < clock.now <= 60
 
 
@@ -107,7 +107,7 @@ def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE, UNAVAILABLE, ROOM)
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert clock.naps == 2
 
 
@@ -116,8 +116,8 @@ def test_room_that_nobody_can_tell_is_no_room(
 ) -> None:
     in_a_block = FakeQuotas(running=[RunningInstance(vcpus=128, capacity="capacity-block")])
     run(monkeypatch, cloudformation.event("Create", properties()), in_a_block)
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "Capacity Blocks, which may count as well" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "Capacity Blocks, which may count as well" in cloudformation.response["Reason"]
     assert clock.now <= 60
 
 
@@ -125,7 +125,7 @@ def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudform
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, ROOM)
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
 
 
 def test_a_rollback_to_more_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
@@ -133,7 +133,7 @@ def test_a_rollback_to_more_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, 
     event["OldResourceProperties"] = properties(nodes=2)
     monkeypatch.setattr(quota_gate, "is_rolling_back", lambda _: True)
     run(monkeypatch, event, NO_ROOM)
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_the_nodes_that_run_already_are_not_counted_twice(
@@ -143,7 +143,7 @@ def test_the_nodes_that_run_already_are_not_counted_twice(
     event["OldResourceProperties"] = properties(nodes=1)
     own = RunningInstance(vcpus=128, capacity="on-demand", cluster="trn-pilot")
     run(monkeypatch, event, FakeQuotas(limit=256, running=[own], metered=128))
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -153,7 +153,7 @@ def test_an_update_to_no_more_makes_no_request(
     event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, NO_ROOM)
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_an_update_to_another_market_is_checked(
@@ -162,7 +162,7 @@ def test_an_update_to_another_market_is_checked(
     event = cloudformation.event("Update", properties(capacity="spot"), "trn-pilot/quota")
     event["OldResourceProperties"] = properties()
     run(monkeypatch, event, NO_ROOM)
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
 
 
 def test_an_update_from_properties_it_does_not_know_still_answers(
@@ -171,21 +171,21 @@ def test_an_update_from_properties_it_does_not_know_still_answers(
     event = cloudformation.event("Update", properties(), "trn-pilot/quota")
     event["OldResourceProperties"] = {}
     run(monkeypatch, event, ROOM)
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
 
 
 def test_a_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert cloudformation.answer["PhysicalResourceId"] == "trn-pilot/quota"
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
 
 
 def test_whatever_goes_wrong_cloudformation_hears_of_it(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), RuntimeError("out of luck"))
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "out of luck" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "out of luck" in cloudformation.response["Reason"]
 
 
 def test_an_aws_that_hangs_is_answered_for_before_lambda_stops_the_function(
@@ -201,5 +201,5 @@ def test_an_aws_that_hangs_is_answered_for_before_lambda_stops_the_function(
         run(monkeypatch, cloudformation.event("Create", properties()), Hanging(), context=Context(seconds=15.2))
     finally:
         released.set()
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "gave no answer within" in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "gave no answer within" in cloudformation.response["Reason"]
