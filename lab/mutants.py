@@ -46,7 +46,7 @@ class Verdict:
     noticed_by: str
 
 
-UNCHANGED = Mutant(file="places.py", old="class NodeLocations:", new="class NodeLocations:", breaks="nothing")
+UNCHANGED = Mutant(file="locations.py", old="class NodeLocations:", new="class NodeLocations:", breaks="nothing")
 
 
 def all_mutants() -> list[Mutant]:

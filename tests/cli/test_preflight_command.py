@@ -168,8 +168,8 @@ def test_regions_that_cannot_be_queried_are_refused(arguments: tuple[str, ...], 
 
 def test_the_help_says_how_long_and_how_often_aws_is_queried() -> None:
     message = " ".join(run("preflight", "--help").output.split())
-    assert f"{CONNECT_TIMEOUT_SECONDS} s to take a connection and {READ_TIMEOUT_SECONDS} s to answer" in message
-    assert f"asked {ATTEMPTS} times in all" in message
+    assert f"connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s" in message
+    assert f"made {ATTEMPTS} times in all" in message
 
 
 def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,11 @@ from trainium_userdata.node.trn_node import internode
 from trainium_userdata.node.trn_node.internode import (
     ALONE,
     ASSEMBLY,
+    NO_RESULT,
     PAIR_ROUNDS,
     READY,
     RIGHT,
     TOGETHER,
-    TROUBLE,
     UNABLE,
     WRONG,
     Judgement,
@@ -42,7 +42,7 @@ def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outc
         history.append({node: one for node, one in told.items() if one})
 
 
-def odd(faulty: str, state: str = TROUBLE) -> Callable[[str, Sequence[str], int], Outcome]:
+def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], Outcome]:
     """Whoever computes with another node and the faulty one comes to nothing."""
 
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
@@ -65,7 +65,7 @@ def test_nodes_whose_sums_are_right_together_are_tested_no_further():
     assert max(steps) == TOGETHER
 
 
-@given(st.integers(3, 12), st.data(), st.sampled_from([TROUBLE, WRONG]))
+@given(st.integers(3, 12), st.data(), st.sampled_from([NO_RESULT, WRONG]))
 def test_one_odd_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
     nodes = names(count)
     faulty = data.draw(st.sampled_from(nodes))
@@ -90,14 +90,14 @@ def test_of_two_nodes_without_a_result_neither_fails():
     assert not found.tested
     assert found.found == (
         "no result over both nodes: it hangs; in pairs, not right between i-0 and i-1; "
-        "it cannot be told which node is at fault"
+        "which node is at fault is unknown"
     )
 
 
 def test_of_two_nodes_with_wrong_sums_both_fail():
     found = play(names(2), odd("i-1", WRONG))
     assert [*found.faults] == [*found.wrong] == ["i-0", "i-1"]
-    assert found.found == "wrong sums over both nodes: it hangs; it cannot be told which node is at fault"
+    assert found.found == "wrong sums over both nodes: it hangs; which node is at fault is unknown"
 
 
 def test_wrong_sums_that_no_pair_shows_fail_all_nodes():
@@ -119,7 +119,7 @@ def test_wrong_sums_of_a_node_by_itself_fail_it_alone():
 
 
 def test_a_test_that_works_on_no_node_by_itself_blames_nobody():
-    found = play(names(4), lambda _node, _group, step: Outcome(TROUBLE, "no module") if step else Outcome(READY))
+    found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
     assert found == Judgement("not tested: it works on no node by itself (no module)")
 
 
@@ -127,7 +127,7 @@ def test_a_node_on_which_the_test_does_not_work_is_not_blamed_for_its_pairs():
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
             return Outcome(READY)
-        return Outcome(TROUBLE, "no module") if "i-1" in group else Outcome(RIGHT)
+        return Outcome(NO_RESULT, "no module") if "i-1" in group else Outcome(RIGHT)
 
     found = play(names(4), outcome)
     assert not found.faults
@@ -154,7 +154,9 @@ def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject)
         if step == ASSEMBLY:
             return Outcome(READY)
         alone = len(group) == 1
-        return None if node == silent else Outcome(RIGHT) if alone or silent not in group else Outcome(TROUBLE, "late")
+        return (
+            None if node == silent else Outcome(RIGHT) if alone or silent not in group else Outcome(NO_RESULT, "late")
+        )
 
     assert not play(nodes, outcome).faults
 

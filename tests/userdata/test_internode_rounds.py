@@ -18,16 +18,16 @@ from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.internode import (
     ASSEMBLY,
+    NO_RESULT,
     READY,
     RIGHT,
     TOGETHER,
-    TROUBLE,
     WRONG,
     Judgement,
     Outcome,
 )
 from trainium_userdata.node.trn_node.internode_process import InternodeProcess, InternodeResult
-from trainium_userdata.node.trn_node.internode_rounds import Meeting, Task, check, share
+from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
 
 NODES = {"i-0": "127.0.0.2", "i-1": "127.0.0.3", INSTANCE_ID: "127.0.0.4"}
@@ -54,8 +54,8 @@ def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float)
 
     def meet(mine: str) -> Judgement:
         imds = Imds(retries=0)
-        meeting = Meeting(S3(imds, retries=0), task(mine), {**LIMITS, **limits}, partial(outcome, mine))
-        return meeting.lead() if mine == "i-0" else meeting.follow()
+        rounds = Rounds(S3(imds, retries=0), task(mine), {**LIMITS, **limits}, partial(outcome, mine))
+        return rounds.lead() if mine == "i-0" else rounds.follow()
 
     with ThreadPoolExecutor(len(NODES)) as side_by_side:
         return list(side_by_side.map(meet, NODES))
@@ -74,7 +74,7 @@ def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
     def outcome(_mine: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
             return Outcome(READY)
-        return Outcome(TROUBLE, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
+        return Outcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
 
     checks = {mine: check(found, task(mine)) for mine, found in zip(NODES, hold(outcome), strict=True)}
     assert {mine: each.ok for mine, each in checks.items()} == {"i-0": True, "i-1": False, INSTANCE_ID: True}
@@ -100,19 +100,19 @@ def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsSta
     aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(told)
 
     def outcome(mine: str, group: Sequence[str], step: int) -> Outcome:
-        return Outcome(TROUBLE, "too late") if step == TOGETHER and mine == "i-1" else sound(mine, group, step)
+        return Outcome(NO_RESULT, "too late") if step == TOGETHER and mine == "i-1" else sound(mine, group, step)
 
     assert hold(outcome)[0].tested
 
 
 def test_without_its_leader_a_node_waits_no_longer_than_it_should():
-    meeting = Meeting(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert meeting.follow().found == "not tested: no record yet from i-0, which leads the test"
+    rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
+    assert rounds.follow().found == "not tested: no record yet from i-0, which leads the test"
 
 
 def test_a_leader_names_who_did_not_come():
-    meeting = Meeting(S3(), task("i-0"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert meeting.lead().found == f"not tested: no record yet from i-1, {INSTANCE_ID}"
+    rounds = Rounds(S3(), task("i-0"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
+    assert rounds.lead().found == f"not tested: no record yet from i-1, {INSTANCE_ID}"
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def torchrun(node: VerifiedNode, body: str) -> None:
 
 
 def shared(node: VerifiedNode, step: int = TOGETHER) -> Outcome:
-    return share(node.expectations, task(INSTANCE_ID), list(NODES), step)
+    return run_step(node.expectations, task(INSTANCE_ID), list(NODES), step)
 
 
 ANSWERS = f"for core in {{1..32}}; do echo '{all_reduce.MARK}\"\"'; done; echo '{all_reduce.BANDWIDTH_MARK}77.5'"
@@ -162,7 +162,7 @@ def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
 def test_a_share_without_all_sums_is_trouble_and_no_wrong_number(node: VerifiedNode, body: str, detail: str):
     torchrun(node, body)
     found = shared(node)
-    assert found.state == TROUBLE
+    assert found.state == NO_RESULT
     assert found.detail.startswith(detail)
 
 
@@ -174,7 +174,7 @@ def test_processes_that_end_badly_after_right_sums_are_right(node: VerifiedNode)
 def test_a_share_ends_after_its_time(node: VerifiedNode):
     torchrun(node, "sleep 60")
     node.expect(internode={**LIMITS, "step_seconds": 0.2})
-    assert "gives no answer within 0.2 seconds" in shared(node).detail
+    assert "does not end within 0.2 seconds" in shared(node).detail
 
 
 def test_a_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
@@ -222,7 +222,7 @@ def test_a_process_that_breaks_off_is_told(node: VerifiedNode, monkeypatch: pyte
     process.process.wait()
     found = process.tested(task(INSTANCE_ID))
     assert found
-    assert "it breaks off with exit code 1" in found.check["warning"]
+    assert "it ended with exit code 1" in found.check["warning"]
 
 
 MODULES = {

@@ -176,7 +176,7 @@ def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:
 def test_a_setup_that_fails_is_reported_and_the_command_does_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
     nodes.wait()
-    assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; it said last: no such package"
+    assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; its last line: no such package"
     assert "computes" not in nodes.log()
 
 

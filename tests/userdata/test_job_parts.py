@@ -141,7 +141,7 @@ def test_a_lost_connection_may_be_anothers_fault(sentence: str) -> None:
 
 
 def test_without_a_traceback_the_last_line_is_reported() -> None:
-    assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; it said last: make: no rule"
+    assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; its last line: make: no rule"
 
 
 # Progress
@@ -152,28 +152,33 @@ def test_rates_are_those_of_the_last_steps() -> None:
     progress = Progress(lambda: next(at))
     for step in (10, 11, 12):
         progress.feed(0, f"12:00 TRN step={step} tokens=100 loss=2.{step} note=warm")
-    told = progress.told()
-    assert (told["step"], told["steps_per_second"], told["tokens_per_second"], told["note"]) == (12, 2.0, 200.0, "warm")
+    as_record = progress.as_record()
+    assert (as_record["step"], as_record["steps_per_second"], as_record["tokens_per_second"], as_record["note"]) == (
+        12,
+        2.0,
+        200.0,
+        "warm",
+    )
 
 
 def test_the_first_rank_that_prints_is_followed() -> None:
     progress = Progress()
     progress.feed(None, "TRN step=1")
     progress.feed(3, "TRN step=7")
-    assert progress.told()["step"] == 1
+    assert progress.as_record()["step"] == 1
 
 
 @pytest.mark.parametrize("line", ["TRN", "STRN step=1", "TRN step", "the TRN step=1 is done", "TRN =1"])
 def test_other_lines_are_no_progress(line: str) -> None:
     progress = Progress()
     progress.feed(0, line)
-    assert progress.told() == {}
+    assert progress.as_record() == {}
 
 
 def test_a_loss_that_is_no_number_is_kept_as_text_so_that_json_holds_it() -> None:
     progress = Progress()
     progress.feed(0, "TRN step=1 loss=nan")
-    assert progress.told()["loss"] == "nan"
+    assert progress.as_record()["loss"] == "nan"
 
 
 # Log

@@ -74,7 +74,7 @@ def test_a_driver_of_unknown_version_is_not_taken_for_sound(node: VerifiedNode):
     node.write("sys/module/neuron/version", "\n")
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.reason == "the Neuron driver does not tell its version"
+    assert outcome.record.reason == "the Neuron driver does not show its version"
 
 
 def test_the_runtime_is_found_by_its_file_where_no_package_is_known(node: VerifiedNode):

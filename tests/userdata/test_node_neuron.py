@@ -78,7 +78,7 @@ def test_a_neuron_ls_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(neuron, "SECONDS", 0.2)
     assert neuron.list_devices({"logical_neuroncore_config": None}) == (
         [],
-        "neuron-ls gives no answer within 0.2 seconds",
+        "neuron-ls does not end within 0.2 seconds",
     )
 
 

@@ -119,15 +119,15 @@ def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
     (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
     asked: list[str] = []
 
-    def once(_method: str, url: str, _headers: Mapping[str, str], *_: object) -> web.Answer:
+    def send(_method: str, url: str, _headers: Mapping[str, str], *_: object) -> web.Response:
         asked.append(url)
-        return web.Answer(200, Message(), b"")
+        return web.Response(200, Message(), b"")
 
     imds = Imds()
     keys = imds.credentials()
     monkeypatch.setattr(imds, "credentials", lambda: keys)
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
-    monkeypatch.setattr(web, "once", once)
+    monkeypatch.setattr(web, "send", send)
     S3(imds).put(f"s3://{bucket}/key", b"{}")
     assert asked == [address]
 

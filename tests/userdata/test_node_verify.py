@@ -15,11 +15,11 @@ from tests.userdata.verified_node import DISK, LOG_KEY, PROGRAMS, VerifiedNode
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_userdata.node.trn_node.hardware import DEVICES
-from trainium_userdata.node.trn_node.standing import OF_ALL_NODES
+from trainium_userdata.node.trn_node.record_update import OF_ALL_NODES
 
 TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
 CORE_ERRORS = "neuron_core0/stats/status/hw_hbm_ue_error/total"
-RELOAD, BUSY, BROKEN_OFF = 3, 2, 4
+RELOAD, BUSY, ABORTED = 3, 2, 4
 Breakage = Callable[[VerifiedNode], None]
 
 
@@ -346,7 +346,7 @@ def test_a_verification_that_breaks_off_is_not_taken_for_one_that_was_reported(n
     del node.expectations["logical_neuroncore_config"]
     node.expect()
     outcome = node.run("verify")
-    assert (outcome.exit_code, outcome.record) == (BROKEN_OFF, None)
+    assert (outcome.exit_code, outcome.record) == (ABORTED, None)
     assert "nothing was reported: KeyError: 'logical_neuroncore_config'" in outcome.output
 
 
@@ -354,7 +354,7 @@ def test_a_check_that_breaks_off_is_a_reason_and_no_traceback(node: VerifiedNode
     node.expect(reserved_ports=None)
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.reason.startswith("the check reserved-ports breaks off with TypeError")
+    assert outcome.record.reason.startswith("the check reserved-ports ends with TypeError")
     assert "Traceback" not in outcome.output
 
 

@@ -17,7 +17,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import BUCKET, WatchNode
 from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import cluster, files, ssh_keys
-from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
+from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
 
 PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
 NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
@@ -88,7 +88,7 @@ def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch
             waiting = queue.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
-        assert cluster._silent(full.getsockname()) == "127.0.0.2"
+        assert cluster._unreachable_address(full.getsockname()) == "127.0.0.2"
 
 
 def test_the_outcome_of_the_test_is_logged_once(
@@ -111,7 +111,7 @@ def test_the_record_names_the_version_of_the_roster(node: WatchNode):
 def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: WatchNode, unreachable: set[str]):
     unreachable.update({"127.0.0.2", "127.0.0.4"})
     node.roster(NODES)
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "failed"
     assert node.sent.reason == (
@@ -123,7 +123,7 @@ def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: 
 def test_a_silent_peer_among_others_is_not_held_against_the_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.roster(NODES)
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "draining"
     assert f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer" in node.sent.reason
@@ -144,7 +144,7 @@ def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
 ):
     unreachable.update(silent)
     node.roster(nodes)
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.record.state == state
     assert f"{len(nodes) - 1 - len(silent)} of {len(nodes) - 1}" in node.record.reason
 
@@ -153,7 +153,7 @@ def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: 
     nodes = [(f"i-0aaaaaaaaaaaaaa{number}", f"127.0.1.{number}") for number in range(10, 20)]
     unreachable.update(address for _, address in nodes)
     node.roster([*nodes, (INSTANCE_ID, "127.0.0.3")])
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.record.reason.count("does not answer") == 3
     assert "does not answer; and others" in node.record.reason
 
@@ -161,7 +161,7 @@ def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: 
 def test_a_peer_that_comes_up_within_the_minute_fails_nobody(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.roster(NODES)
-    node.pass_time(TRIAL_SECONDS / 2)
+    node.pass_time(PEERS_TIMEOUT_SECONDS / 2)
     assert node.sent is None
     unreachable.clear()
     node.pass_time()
@@ -171,7 +171,7 @@ def test_a_peer_that_comes_up_within_the_minute_fails_nobody(node: WatchNode, un
 def test_a_peer_that_answers_at_last_heals_the_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.roster(NODES)
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     unreachable.clear()
     node.pass_time(60)
     assert node.sent
@@ -182,7 +182,7 @@ def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNod
     node.plan(suppress_checks=["peers"])
     unreachable.add("127.0.0.4")
     node.roster(NODES)
-    node.pass_time(TRIAL_SECONDS + 30)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "proven"
     assert peers_check(node.sent) == ("2 of 2", f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer (suppressed)", True)

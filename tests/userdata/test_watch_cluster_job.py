@@ -25,7 +25,7 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Jo
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Addresses that do not answer."""
     lost: set[str] = set()
-    monkeypatch.setattr(cluster, "_silent", lambda target: target[0] if target[0] in lost else "")
+    monkeypatch.setattr(cluster, "_unreachable_address", lambda target: target[0] if target[0] in lost else "")
     return lost
 
 

@@ -107,23 +107,23 @@ def test_no_bytes_in_the_log_break_the_reader(noise: bytes):
 
 
 def test_a_counter_that_rose_is_reported_with_the_device():
-    found = hardware.rises({"neuron11/mem_ecc_uncorrected": 1}, {"neuron11/mem_ecc_uncorrected": 2})
+    found = hardware.increases({"neuron11/mem_ecc_uncorrected": 1}, {"neuron11/mem_ecc_uncorrected": 2})
     assert found == {"Neuron device 11: new uncorrectable memory errors (mem_ecc_uncorrected)": "failed"}
 
 
 def test_a_repairable_error_drains_the_node():
     name = "neuron0/mem_ecc_repairable_uncorrected"
-    assert list(hardware.rises({name: 0}, {name: 1}).values()) == ["draining"]
+    assert list(hardware.increases({name: 0}, {name: 1}).values()) == ["draining"]
 
 
 @given(st.integers(0), st.integers(0))
 def test_only_a_rise_counts(before: int, now: int):
     name = "neuron0/sram_ecc_uncorrected"
-    assert bool(hardware.rises({name: before}, {name: now})) == (now > before)
+    assert bool(hardware.increases({name: before}, {name: now})) == (now > before)
 
 
 def test_a_counter_that_is_seen_for_the_first_time_did_not_rise():
-    assert hardware.rises({}, {"neuron0/sram_ecc_uncorrected": 5}) == {}
+    assert hardware.increases({}, {"neuron0/sram_ecc_uncorrected": 5}) == {}
 
 
 @pytest.mark.parametrize("place", ["stats/hardware/{}", "ecc/{}", "stats/hardware/{}/total"])

@@ -7,7 +7,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import WatchNode
 from trainium_userdata.node.trn_node import cluster, files, watch
-from trainium_userdata.node.trn_node.cluster import TRIAL_SECONDS
+from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
 from trainium_userdata.node.trn_node.internode import NAME
 from trainium_userdata.node.trn_node.internode_process import InternodeResult
 from trainium_userdata.node.trn_node.internode_rounds import Task
@@ -15,17 +15,17 @@ from trainium_userdata.node.trn_node.internode_rounds import Task
 NODES = [("i-0aaaaaaaaaaaaaaa1", "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), ("i-0aaaaaaaaaaaaaaa2", "127.0.0.4")]
 
 
-def hears_all(_target: tuple[str, int]) -> str:
+def reaches_all(_target: tuple[str, int]) -> str:
     return ""
 
 
-def hears_all_but_the_first(target: tuple[str, int]) -> str:
+def reaches_all_but_the_first(target: tuple[str, int]) -> str:
     return target[0] if target[0] == NODES[0][1] else ""
 
 
 @pytest.fixture
 def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> WatchNode:
-    monkeypatch.setattr(cluster, "_silent", hears_all)
+    monkeypatch.setattr(cluster, "_unreachable_address", reaches_all)
     return WatchNode(tmp_path, aws, monkeypatch)
 
 
@@ -83,8 +83,8 @@ def test_the_odd_node_of_a_roster_fails(node: WatchNode, internode: InternodeSta
 def test_nodes_that_do_not_hear_each_other_do_not_compute_together(
     node: WatchNode, internode: InternodeStandIn, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(cluster, "_silent", hears_all_but_the_first)
-    node.pass_time(TRIAL_SECONDS + 30)
+    monkeypatch.setattr(cluster, "_unreachable_address", reaches_all_but_the_first)
+    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.record.state == "draining"
     assert not internode.tasks
 

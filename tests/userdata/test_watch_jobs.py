@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trainium_userdata.node.trn_node import files, jobs
+from trainium_userdata.node.trn_node import files, job_signals
 
 Starter = Callable[..., subprocess.Popen[str]]
 HANDLES = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))"
@@ -48,34 +48,34 @@ def said(process: subprocess.Popen[str]) -> str:
 
 def test_a_job_with_a_handler_gets_the_signal_once(start: Starter):
     job = start(HANDLES)
-    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+    assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
     assert said(job) == "saved\n"
 
 
 @pytest.mark.parametrize("beginning", [DEAF, IGNORES])
 def test_a_job_without_a_handler_lives_on_untouched(beginning: str, start: Starter):
     job = start(beginning)
-    assert jobs.tell("spot") == f"signalled [], without a handler [{job.pid}]"
+    assert job_signals.notify("spot") == f"signalled [], without a handler [{job.pid}]"
     assert said(job) == ""
     assert job.returncode == 0
 
 
 def test_a_process_of_the_clusters_job_gets_the_signal_though_it_uses_no_device(start: Starter):
     job = start(HANDLES, "/dev/null", unit="trn-job.service")
-    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+    assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
     assert said(job) == "saved\n"
 
 
 def test_a_process_that_uses_no_device_is_left_alone(start: Starter):
     other = start(HANDLES, "/dev/null")
-    assert jobs.tell("spot") == "signalled [], without a handler []"
+    assert job_signals.notify("spot") == "signalled [], without a handler []"
     assert said(other) == ""
 
 
 def test_a_process_that_has_ended_disturbs_nobody(start: Starter):
     job, ended = start(HANDLES), start(HANDLES)
     ended.communicate("")
-    assert jobs.tell("spot") == f"signalled [{job.pid}], without a handler []"
+    assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
 
 
 def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -85,7 +85,7 @@ def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pyt
     wall.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/said\n')
     wall.chmod(0o755)
     monkeypatch.setenv("PATH", str(wall.parent), prepend=":")
-    jobs.tell("EC2 takes this spot instance back")
+    job_signals.notify("EC2 takes this spot instance back")
     assert files.read("said") == "trn-node: EC2 takes this spot instance back\n"
 
 
@@ -94,8 +94,8 @@ def test_a_node_without_the_program_for_that_reports_its_jobs_all_the_same(
 ):
     job = start(HANDLES)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert str(job.pid) in jobs.tell("spot")
+    assert str(job.pid) in job_signals.notify("spot")
 
 
 def test_the_signal_is_the_one_that_lightning_and_slurm_use():
-    assert jobs.SIGNAL == signal.SIGUSR1
+    assert job_signals.SIGNAL == signal.SIGUSR1

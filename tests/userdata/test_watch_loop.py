@@ -14,7 +14,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.test_watch_hardware import DOCUMENTED
 from tests.userdata.watch_node import NOON, WatchNode
-from trainium_userdata.node.trn_node import files, jobs, notices
+from trainium_userdata.node.trn_node import files, job_signals, notices
 from trainium_userdata.node.trn_node.watch import DRAIN_SECONDS, SIGNAL_SECONDS
 
 SPOT = '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}'
@@ -29,9 +29,9 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the jobs were told, in place of the signals themselves."""
+    """The notices to jobs, in place of the signals themselves."""
     told: list[str] = []
-    monkeypatch.setattr(jobs, "tell", lambda text: told.append(text) or "")
+    monkeypatch.setattr(job_signals, "notify", lambda text: told.append(text) or "")
     return told
 
 
@@ -341,7 +341,7 @@ def test_files_that_hold_garbage_do_not_end_the_watch(garbage: str, node: WatchN
 def test_the_command_runs_until_it_is_ended(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     command = [sys.executable, "-m", "trn_node", "watch"]
-    folder = Path(jobs.__file__).parents[1]
+    folder = Path(job_signals.__file__).parents[1]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(folder)}, stdout=subprocess.PIPE) as watch:
         assert watch.stdout
         assert watch.stdout.readline()

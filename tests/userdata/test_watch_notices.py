@@ -63,12 +63,12 @@ def test_nothing_at_a_path_is_no_notice(path: str):
     ["2026-11-21T12:02:00Z", "2026-11-21T12:02:00.000Z", "2026-11-21T12:02:00+00:00", "21 Nov 2026 12:02:00 GMT"],
 )
 def test_a_moment_is_read_in_every_form_that_aws_has(text: str):
-    assert notices.iso(notices.moment(text)) == "2026-11-21T12:02:00Z"
+    assert notices.iso(notices.timestamp(text)) == "2026-11-21T12:02:00Z"
 
 
 @given(st.text())
 def test_a_time_that_nobody_can_read_may_be_at_any_moment(text: str):
-    assert notices.moment("noon, " + text) == 0
+    assert notices.timestamp("noon, " + text) == 0
 
 
 @given(st.sampled_from(list(notices.SECONDS)), st.text())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node.cluster import Peers
-from trainium_userdata.node.trn_node.standing import stand
+from trainium_userdata.node.trn_node.record_update import updated_record
 
 PROVEN: dict[str, Any] = {
     "instance_id": "i-1",
@@ -29,12 +29,12 @@ findings = st.tuples(reasons, reasons, st.sampled_from([None, GOOD, BAD, SOME_BA
 
 
 def after(record: dict[str, Any], *findings: Any) -> tuple[str, str]:
-    stood = stand(record, *findings)
+    stood = updated_record(record, *findings)
     return stood["state"], stood["reason"]
 
 
 def test_a_record_stays_as_it_is_while_nothing_is_found():
-    assert stand(PROVEN, [], [], None, True) == PROVEN
+    assert updated_record(PROVEN, [], [], None, True) == PROVEN
 
 
 def test_a_failure_counts_more_than_a_notice():
@@ -46,17 +46,17 @@ def test_all_reasons_are_reported_together():
 
 
 def test_what_is_withdrawn_leaves_no_trace():
-    assert stand(stand(PROVEN, [], ["spot"], None, True), [], [], None, True) == PROVEN
+    assert updated_record(updated_record(PROVEN, [], ["spot"], None, True), [], [], None, True) == PROVEN
 
 
 def test_nothing_is_withdrawn_before_every_source_was_read():
-    draining = stand(PROVEN, [], ["spot"], None, True)
+    draining = updated_record(PROVEN, [], ["spot"], None, True)
     assert after(draining, [], [], None, False) == ("draining", "spot")
 
 
 def test_a_failed_verification_is_the_last_word():
     failed = {**PROVEN, "state": "failed", "reason": "15 of 16 Neuron devices"}
-    assert stand(failed, ["device 3"], ["spot"], GOOD, True) == failed
+    assert updated_record(failed, ["device 3"], ["spot"], GOOD, True) == failed
 
 
 def test_silent_peers_fail_the_node():
@@ -68,26 +68,26 @@ def test_a_silent_peer_among_others_that_answer_drains_the_node():
 
 
 def test_peers_that_answer_later_prove_it_again():
-    stood = stand(stand(PROVEN, [], [], BAD, True), [], [], GOOD, True)
+    stood = updated_record(updated_record(PROVEN, [], [], BAD, True), [], [], GOOD, True)
     assert (stood["state"], stood["checks"]) == ("proven", PROVEN["checks"] + GOOD.checks)
 
 
 def test_the_record_names_the_roster_whose_nodes_were_tested():
-    assert stand(PROVEN, [], [], GOOD, True)["roster"] == "v1"
+    assert updated_record(PROVEN, [], [], GOOD, True)["roster"] == "v1"
 
 
 @given(findings)
 def test_the_core_reads_every_record_that_comes_out(found: tuple[Any, ...]):
-    assert NodeRecord.from_json(json.dumps(stand(PROVEN, *found)))
+    assert NodeRecord.from_json(json.dumps(updated_record(PROVEN, *found)))
 
 
 @given(findings, reasons, reasons, st.sampled_from([GOOD, BAD, SOME_BAD]))
 def test_only_the_last_findings_count(first: Any, failures: list[str], drains: list[str], peers: Peers):
     last = (failures, drains, peers, True)
-    assert stand(stand(PROVEN, *first), *last) == stand(PROVEN, *last)
+    assert updated_record(updated_record(PROVEN, *first), *last) == updated_record(PROVEN, *last)
 
 
 @pytest.mark.parametrize("findings", [(["a"], [], None, True), ([], ["b"], GOOD, True), ([], [], BAD, True)])
 def test_the_same_findings_change_nothing_the_second_time(findings: tuple[Any, ...]):
-    once = stand(PROVEN, *findings)
-    assert stand(once, *findings) == once
+    once = updated_record(PROVEN, *findings)
+    assert updated_record(once, *findings) == once

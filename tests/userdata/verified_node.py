@@ -172,8 +172,8 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
         given = f"PYTHONPATH={folder}/modules exec {sys.executable} -S" if modules else "exec true"
         answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done\n"
         answers += "for ((core = 0; core < CORES; core++)); do echo 'TRN-MEMORY \"\"'; done; exit 0\n"
-        answer = "" if modules else answers
-        python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{answer}{given} "$@"\n')
+        response = "" if modules else answers
+        python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{response}{given} "$@"\n')
         python.chmod(0o755)
 
     def _answers(self, framework: str) -> int:

@@ -15,7 +15,7 @@ from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
 
 BUCKET = "records"
-NOON = notices.moment("2026-11-21T12:00:00Z")
+NOON = notices.timestamp("2026-11-21T12:00:00Z")
 BOOT = "e2f1ad3c-74a0-4150-b3a5-96839dc4d8f3"
 PLAN = {
     "rendezvous_port": 41000,

@@ -66,7 +66,7 @@ def run_clock(stack: Stack, topic: str, keeper: Keeper) -> RunClock:
         known = {name: client(name) for name in ("autoscaling", "ec2", "sns")}
         given = {name: value for name, value in settings.items() if value is not None}
         clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
-        return clock.run_clock(event, now=NOON + timedelta(hours=hours))
+        return clock.reconcile(event, now=NOON + timedelta(hours=hours))
 
     return call
 

@@ -21,10 +21,10 @@ from .logs import Log
 from .notices import Notices
 from .peers import Listener, Neighbours
 from .progress import Progress
-from .repeating import Repeating
+from .repeating import PeriodicThread
 from .store import Store
 
-FINAL_TRIES = 3
+FINAL_ATTEMPTS = 3
 
 
 class _OverError(Exception):
@@ -32,7 +32,7 @@ class _OverError(Exception):
 
 
 class Attempt:
-    """`run` does all of it."""
+    """`run` is all of it."""
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
@@ -62,43 +62,43 @@ class Attempt:
         seconds = timing.log_others if launch.rank else timing.log
         every = int(launch.spec.get("checkpoint_seconds") or 30)
         threads = [
-            Repeating("other nodes", self._look, lambda: timing.poll),
-            Repeating("record", self._report, lambda: timing.report),
-            Repeating("log", self._log.send, lambda: seconds),
+            PeriodicThread("other nodes", self._poll, lambda: timing.poll),
+            PeriodicThread("record", self._report, lambda: timing.report),
+            PeriodicThread("log", self._log.send, lambda: seconds),
         ]
         if len(launch.nodes) > 1:
-            threads.append(Repeating("neighbours", self._test_neighbours, self._neighbour_seconds))
+            threads.append(PeriodicThread("neighbours", self._test_neighbours, self._neighbour_seconds))
         for thread in threads:
             thread.start()
         try:
             with contextlib.suppress(_OverError):
                 self._prepare()
                 self._checkpoints = checkpoints.Checkpoints(launch, self._store, launch.place / "checkpoints")
-                uploading = Repeating("checkpoints", self._checkpoints.upload, lambda: every)
+                uploading = PeriodicThread("checkpoints", self._checkpoints.upload, lambda: every)
                 uploading.start()
                 threads.append(uploading)
                 self._compute()
         except (OSError, source.SourceError, checkpoints.CheckpointError) as error:
             self._end.declare("failed", f"{launch.name}: {error}")
-        self._wind_up(threads)
+        self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     # What goes on beside the command.
 
-    def _look(self) -> None:
-        """What the other nodes and the people in charge have said."""
-        self._end.look()
+    def _poll(self) -> None:
+        """Read what other nodes and `trn stop` have written."""
+        self._end.poll()
         if self._end.over.is_set():
             return
         stop = self._store.read(f"{self._launch.job}/stop.json")
         if stop is not None:
             self._end.declare("stopped", str(stop.get("reason") or "trn stop"))
-        self._notices.look()
+        self._notices.poll()
 
     def _test_neighbours(self) -> None:
-        complaint = None if self._end.over.is_set() else self._neighbours.test()
-        if complaint:
-            self._end.declare("node-lost", f"{complaint}, says {self._launch.name}")
+        problem = None if self._end.over.is_set() else self._neighbours.test()
+        if problem:
+            self._end.declare("node-lost", f"{problem}, says {self._launch.name}")
 
     def _neighbour_seconds(self) -> float:
         return self._launch.timing.peers_again if self._neighbours.any_missed else self._launch.timing.peers
@@ -113,14 +113,14 @@ class Attempt:
             "state": self._state,
             "at": now(),
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
-            "progress": self._progress.told(),
+            "progress": self._progress.as_record(),
             "exit_code": self._exit_code,
             "peer_port": self._peer_port,
             "log_parts": self._log.parts,
         }
         self._store.write(f"{launch.key}/nodes/{launch.rank}.json", record)
 
-    def _take(self, rank: int | None, line: str) -> None:
+    def _add_line(self, rank: int | None, line: str) -> None:
         self._last_line = time.monotonic()
         self._log.add(rank, line)
         self._finder.feed(rank, line)
@@ -182,16 +182,16 @@ class Attempt:
             with self._phase("setup"):
                 setup = self._start("setup", launch.spec["setup"])
                 while setup.exit_code is None:
-                    self._check_over()
+                    self._raise_if_over()
                     setup.wait(self._end.over)
                 code = setup.exit_code
                 setup.end(0)
                 if code:
                     failure = self._finder.failure(code)
                     raise source.SourceError(f"the setup {failure.sentence}")
-        self._check_over()
+        self._raise_if_over()
 
-    def _check_over(self) -> None:
+    def _raise_if_over(self) -> None:
         if self._terminated:
             self._declare_termination()
         if self._end.over.is_set():
@@ -201,7 +201,7 @@ class Attempt:
         self._last_line = time.monotonic()
         place = self._launch.place
         self._command = Command(
-            text, script=place / f"{name}.sh", folder=place / "source", variables=self._variables, sink=self._take
+            text, script=place / f"{name}.sh", folder=place / "source", variables=self._variables, sink=self._add_line
         )
         return self._command
 
@@ -213,10 +213,10 @@ class Attempt:
             self._started = time.monotonic()
             command = self._start("command", launch.spec["command"])
             while command.exit_code is None:
-                self._check_over()
+                self._raise_if_over()
                 self._check_time()
                 command.wait(self._end.over)
-            self._check_over()
+            self._raise_if_over()
             self._exit_code = command.exit_code
             command.end(0)
         self._log.say(f"the command ended with {self._exit_code} on {launch.name}")
@@ -229,22 +229,22 @@ class Attempt:
             self._state = "succeeded"
             self._upload_checkpoints()
             self._report_soon()
-            self._await_the_others()
+            self._wait_for_others()
 
     def _check_time(self) -> None:
         """What node 0 decides for all: whether the job hangs, or has taken too long."""
         launch = self._launch
         if launch.rank:
             return
-        limit, quiet = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
-        if limit and quiet > limit:
+        limit, silence = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
+        if limit and silence > limit:
             self._end.declare("hung", f"no line of output and no progress on node 0 for {limit} seconds")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:
             limit = launch.spec.get("time_limit_seconds")
             self._end.declare("time-limit", f"the job's time limit of {limit} seconds is over")
 
-    def _await_the_others(self) -> None:
+    def _wait_for_others(self) -> None:
         """Node 0 says that the job succeeded when every node has; the others wait for it."""
         pending = list(range(1, len(self._launch.nodes))) if self._launch.rank == 0 else [-1]
         while not self._end.over.is_set():
@@ -269,7 +269,7 @@ class Attempt:
     def _is_interrupted(self) -> bool:
         """Whether the command ended because the end of a node was announced."""
         with contextlib.suppress(OSError):
-            self._notices.look()
+            self._notices.poll()
         if not self._notices.announced:
             return False
         if self._exit_code in (0, -signal.SIGTERM):
@@ -289,13 +289,13 @@ class Attempt:
     def _declare_failure(self, failure: Failure) -> None:
         launch = self._launch
         with contextlib.suppress(OSError):
-            self._end.look()
+            self._end.poll()
         for _ in range(2):
             # What looks like an error of the script may be the loss of another node.
             if len(launch.nodes) > 1 and not self._end.over.is_set():
                 self._test_neighbours()
         if failure.may_be_anothers and len(launch.nodes) > 1:
-            self._end.over.wait(launch.timing.give_way)
+            self._end.over.wait(launch.timing.peer_failure_wait)
         where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
         self._end.declare(
             "failed",
@@ -305,7 +305,7 @@ class Attempt:
             traceback=failure.traceback,
         )
 
-    def _wind_up(self, threads: list[Repeating]) -> None:
+    def _finish(self, threads: list[PeriodicThread]) -> None:
         """End what still runs, and store what is left: checkpoints first."""
         result = self._end.content["result"]
         self._log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
@@ -323,10 +323,10 @@ class Attempt:
             thread.stop()
         self._upload_checkpoints()
         start = time.monotonic()
-        self._finally("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
+        self._retry_at_end("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
         self._phases["outputs"] = time.monotonic() - start
-        self._finally("log", self._log.send)
-        self._finally("record", self._report)
+        self._retry_at_end("log", self._log.send)
+        self._retry_at_end("record", self._report)
 
     def _print_stacks(self) -> None:
         """faulthandler prints them on SIGABRT; a process that was stopped has to go on for that."""
@@ -343,10 +343,10 @@ class Attempt:
         if self._checkpoints:
             if self._checkpoints.unwanted:
                 self._log.say("checkpoints of this node are not kept, only node 0's: see checkpoint_nodes")
-            self._finally("checkpoints", self._checkpoints.upload)
+            self._retry_at_end("checkpoints", self._checkpoints.upload)
 
-    def _finally(self, what: str, work: Callable[[], object]) -> None:
-        for _ in range(FINAL_TRIES):
+    def _retry_at_end(self, what: str, work: Callable[[], object]) -> None:
+        for _ in range(FINAL_ATTEMPTS):
             try:
                 work()
                 return

@@ -36,7 +36,7 @@ class Checkpoints:
     @property
     def unwanted(self) -> bool:
         """Whether there are any that are not kept, since this is not node 0."""
-        return bool(self._launch.rank and not self._all_save and self._complete())
+        return bool(self._launch.rank and not self._all_save and self._complete_paths())
 
     def upload(self) -> None:
         """What is new, the oldest first. Raises OSError; the next call goes on."""
@@ -44,7 +44,7 @@ class Checkpoints:
             return
         start = time.monotonic()
         try:
-            for path in self._complete():
+            for path in self._complete_paths():
                 before = signature(path)
                 if before and before != self._known.get(path.name):
                     self._upload(path, before)
@@ -53,7 +53,7 @@ class Checkpoints:
         finally:
             self.seconds += time.monotonic() - start
 
-    def _complete(self) -> list[Path]:
+    def _complete_paths(self) -> list[Path]:
         """By the time at which they were saved. Scripts rename a checkpoint into place when it is whole."""
         found = [
             path for path in self._folder.iterdir() if not path.name.startswith(".") and not path.name.endswith(".tmp")
@@ -136,7 +136,7 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         )
     target = folder / manifest["saved_as"]
     parts = manifest.get("parts", [])
-    for key, told in manifest["files"].items():
+    for key, entry in manifest["files"].items():
         part = next((each for each in parts if key.startswith(each)), "")
         if part not in ("", f"node-{launch.rank}/"):
             continue
@@ -148,6 +148,6 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
             or not store.download(f"{job}/checkpoints/{name}/{key}", file)
         ):
             raise CheckpointError(f"checkpoint {name} of job {job} lacks its file {key}")
-        if file.stat().st_size != told["size"] or sha256_of(file) != told["sha256"]:
+        if file.stat().st_size != entry["size"] or sha256_of(file) != entry["sha256"]:
             raise CheckpointError(f"the file {key} of checkpoint {name} of job {job} is not the one that was saved")
     return target

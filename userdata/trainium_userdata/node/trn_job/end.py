@@ -23,7 +23,7 @@ class End:
         self.over = threading.Event()
         self.content: dict[str, Any] = {}
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Raises OSError when S3 does not answer."""
         found = None if self.over.is_set() else self._store.read(self._key)
         if found is not None:
@@ -38,24 +38,24 @@ class End:
         exit_code: int | None = None,
         traceback: str | None = None,
     ) -> None:
-        """Say so, unless another node has said something before. Tries until S3 answers."""
+        """Write it, unless another node has written an end before. Tries until S3 answers."""
         mine = {
             **end_of_attempt(result, reason, self._launch.nodes[self._launch.rank]["instance_id"], self._launch.rank),
             "rank": rank,
             "exit_code": exit_code,
             "traceback": traceback,
         }
-        trouble = ""
+        last_error = ""
         while not self.over.is_set():
             try:
                 if self._store.create(self._key, mine):
                     self._set(mine)
                 else:
-                    self.look()
+                    self.poll()
             except OSError as error:
-                if str(error) != trouble:
+                if str(error) != last_error:
                     print(f"{self._key}: {error}", flush=True)
-                trouble = str(error)
+                last_error = str(error)
             if not self.over.is_set():
                 time.sleep(RETRY_SECONDS)
 

@@ -51,7 +51,7 @@ class Finder:
         self._chained: dict[int | None, str] = {}
         self._last: dict[int | None, tuple[int, list[str]]] = {}
         self._count = 0
-        self._said = ""
+        self._last_line = ""
         self._in_summary = False
         self._root: dict[str, int] = {}
 
@@ -63,7 +63,7 @@ class Finder:
         if rank is None:
             self._summary(line)
         if line.strip():
-            self._said = line.strip()
+            self._last_line = line.strip()
         block = self._open.get(rank)
         if line == BEGIN:
             words = self._chained.pop(rank, "")
@@ -107,7 +107,7 @@ class Finder:
             return Failure(rank, code, lines[-1], "\n".join(lines))
         if code < 0:
             return Failure(rank, code, f"ended by signal {_signal(-code)}", None)
-        last = f"; it said last: {self._said}" if self._said and rank is None else ""
+        last = f"; its last line: {self._last_line}" if self._last_line and rank is None else ""
         return Failure(rank, code, f"ended with exit code {code}{last}", None)
 
 

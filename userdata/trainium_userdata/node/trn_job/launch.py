@@ -13,8 +13,9 @@ class Timing(NamedTuple):
     """Seconds. `poll`: between looks at what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
 
     `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
-    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a failure
-    that another node may have caused waits for that node to say so. `stacks`: for processes that hang to print theirs.
+    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `peer_failure_wait`: how long a
+    failure that another node may have caused waits for that node to report it. `stacks`: for processes that hang to
+    print theirs.
     """
 
     poll: float = 2.5
@@ -24,7 +25,7 @@ class Timing(NamedTuple):
     log: float = 3
     log_others: float = 15
     report: float = 15
-    give_way: float = 20
+    peer_failure_wait: float = 20
     stacks: float = 3
 
 
@@ -74,6 +75,6 @@ class Launch(NamedTuple):
 
 def read(path: str) -> Launch:
     """Raises OSError, ValueError or TypeError when it is no launch file."""
-    told: dict[str, Any] = json.loads(Path(path).read_text())
-    timing = Timing(**told.pop("timing", {}))
-    return Launch(**told, timing=timing)
+    raw: dict[str, Any] = json.loads(Path(path).read_text())
+    timing = Timing(**raw.pop("timing", {}))
+    return Launch(**raw, timing=timing)

@@ -23,24 +23,24 @@ class Notices:
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
         self._key = f"{launch.key}/notice.json"
-        self._told = False
+        self._is_published = False
         self.announced: dict[str, Any] | None = None
 
-    def look(self) -> None:
-        """Tell the other nodes what is announced here, and the processes here what is announced elsewhere.
+    def poll(self) -> None:
+        """Publish to the other nodes what is announced here, and signal the processes here otherwise.
 
         Whoever wrote the file here has signalled this node's processes already. Raises OSError without S3.
         """
         mine = self._mine()
         if mine:
             self.announced = self.announced or mine
-            if not self._told:
+            if not self._is_published:
                 self._store.create(self._key, mine)
-                self._told = True
+                self._is_published = True
             return
-        found = None if self._told else self._store.read(self._key)
+        found = None if self._is_published else self._store.read(self._key)
         if found:
-            self.announced, self._told = found, True
+            self.announced, self._is_published = found, True
             processes.signal_those_that_handle(SIGNAL)
 
     def _mine(self) -> dict[str, Any] | None:

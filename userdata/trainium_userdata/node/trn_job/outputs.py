@@ -11,12 +11,12 @@ from .store import Store
 def upload(launch: Launch, store: Store, folder: Path) -> None:
     """Every file. One that cannot be stored keeps none of the others from it: raises OSError at the end."""
     part = f"node-{launch.rank}/" if launch.rank else ""
-    troubles: list[str] = []
+    errors: list[str] = []
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink():
             try:
                 store.upload(f"{launch.job}/outputs/{part}{file.relative_to(folder)}", file)
             except OSError as error:
-                troubles.append(str(error))
-    if troubles:
-        raise OSError("; ".join(troubles[:3]))
+                errors.append(str(error))
+    if errors:
+        raise OSError("; ".join(errors[:3]))

@@ -25,13 +25,13 @@ class Progress:
         self._rank: int | None = None
         self._steps: collections.deque[tuple[float, int, float]] = collections.deque(maxlen=WINDOW + 1)
         self._tokens = 0.0
-        self._told: dict[str, Any] = {}
+        self._rates: dict[str, Any] = {}
         self.first: float | None = None
         """When the first line came, by the clock."""
 
     def feed(self, rank: int | None, line: str) -> None:
         found = LINE.search(line)
-        if not found or (self._told and rank != self._rank):
+        if not found or (self._rates and rank != self._rank):
             return
         values = dict(pair.split("=", 1) for pair in found[1].split())
         at = self._clock()
@@ -44,17 +44,17 @@ class Progress:
             if self._steps and step < self._steps[-1][1]:
                 self._steps.clear()
             self._steps.append((at, int(step), self._tokens))
-            self._told["step"] = int(step)
+            self._rates["step"] = int(step)
         loss = number(values.get("loss", ""))
         if loss is not None:
-            self._told["loss"] = loss
+            self._rates["loss"] = loss
             del values["loss"]
-        for name in list(values)[: max(0, MOST_KEYS - len(self._told))]:
-            self._told[name] = values[name][:LONGEST_TEXT]
-        self._told["last_at"] = now()
+        for name in list(values)[: max(0, MOST_KEYS - len(self._rates))]:
+            self._rates[name] = values[name][:LONGEST_TEXT]
+        self._rates["last_at"] = now()
 
-    def told(self) -> dict[str, Any]:
-        """steps_per_second and tokens_per_second once two steps were told; loss and other values as last told."""
+    def as_record(self) -> dict[str, Any]:
+        """steps_per_second and tokens_per_second once two steps were printed; loss and other values as last printed."""
         rates: dict[str, float] = {}
         if len(self._steps) > 1:
             (first_at, first_step, first_tokens), (last_at, last_step, last_tokens) = self._steps[0], self._steps[-1]
@@ -62,7 +62,7 @@ class Progress:
                 rates["steps_per_second"] = round((last_step - first_step) / (last_at - first_at), 4)
                 if last_tokens > first_tokens:
                     rates["tokens_per_second"] = round((last_tokens - first_tokens) / (last_at - first_at), 1)
-        return {**self._told, **rates}
+        return {**self._rates, **rates}
 
 
 def number(text: str) -> float | None:

@@ -6,30 +6,30 @@ import threading
 from collections.abc import Callable
 
 
-class Repeating(threading.Thread):
+class PeriodicThread(threading.Thread):
     """Calls `work` at once and then every so many seconds, until `stop`. What it raises is printed, once for a row."""
 
     def __init__(self, name: str, work: Callable[[], object], seconds: Callable[[], float]) -> None:
         super().__init__(name=name, daemon=True)
         self._work, self._seconds = work, seconds
-        self._end = threading.Event()
-        self._trouble = ""
+        self._stopped = threading.Event()
+        self._error = ""
 
     def run(self) -> None:
         while True:
-            trouble = ""
+            error = ""
             try:
                 self._work()
             except Exception as error:
-                trouble = f"{type(error).__name__}: {error}"
-            if trouble != self._trouble:
-                print(f"{self.name}: {trouble or 'works again'}", flush=True)
-            self._trouble = trouble
-            if self._end.wait(self._seconds()):
+                error = f"{type(error).__name__}: {error}"
+            if error != self._error:
+                print(f"{self.name}: {error or 'works again'}", flush=True)
+            self._error = error
+            if self._stopped.wait(self._seconds()):
                 return
 
     def stop(self) -> None:
         """Wait for work that is being done, and do no more."""
-        self._end.set()
+        self._stopped.set()
         if self.is_alive():
             self.join()

@@ -111,7 +111,7 @@ def verify(*, last: bool, hold: bool) -> int:
     except Exception as error:
         # Python's own exit code would be that of a failure that was reported.
         print(f"trn-node verify: nothing was reported: {type(error).__name__}: {error}", file=sys.stderr)
-        return verification.BROKEN_OFF
+        return verification.ABORTED
 
 
 def send_report(state: str, reason: str) -> int:

@@ -45,9 +45,9 @@ class Check(NamedTuple):
         return self
 
     def to_json(self) -> dict[str, Any]:
-        told = {"name": self.name, "expected": self.expected, "found": self.found, "ok": self.ok}
-        more = {"warning": self.warning or None, "bandwidth": self.bandwidth}
-        return {**told, **{name: value for name, value in more.items() if value is not None}}
+        fields = {"name": self.name, "expected": self.expected, "found": self.found, "ok": self.ok}
+        optional = {"warning": self.warning or None, "bandwidth": self.bandwidth}
+        return {**fields, **{name: value for name, value in optional.items() if value is not None}}
 
 
 def check(name: str, expected: str, found: str, complaint: str) -> Check:
@@ -55,5 +55,5 @@ def check(name: str, expected: str, found: str, complaint: str) -> Check:
     return Check(name, expected, found, found == expected, complaint)
 
 
-def not_made(name: str, why: str) -> Check:
+def not_checked(name: str, why: str) -> Check:
     return Check(name, "to be checked", f"not checked: {why}", False)

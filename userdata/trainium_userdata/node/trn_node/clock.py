@@ -9,7 +9,7 @@ from .programs import run
 from .s3 import clock_offset
 
 SECONDS = 30
-MOST_SECONDS = 30
+MAX_OFFSET_SECONDS = 30
 """Far more than what a Date header, in whole seconds, and a slow answer make of a right clock."""
 
 
@@ -17,8 +17,8 @@ def check_time() -> Check:
     offset = None
     with contextlib.suppress(OSError):
         offset = clock_offset()
-    expected = f"synchronised, within {MOST_SECONDS} seconds"
-    if offset is not None and abs(offset) > MOST_SECONDS:
+    expected = f"synchronised, within {MAX_OFFSET_SECONDS} seconds"
+    if offset is not None and abs(offset) > MAX_OFFSET_SECONDS:
         found = f"{abs(offset):.0f} seconds {'behind' if offset > 0 else 'ahead of'} S3's"
         complaint = f"the clock is off: {found}, which refuses more than 900"
         return Check("time-sync", expected, found, False, complaint)

@@ -14,7 +14,7 @@ from .hardware import DRAINING, FAILED
 from .internode import NAME
 from .internode_process import InternodeProcess, InternodeResult
 from .internode_rounds import Task
-from .notices import Notice, moment
+from .notices import Notice, timestamp
 from .s3 import S3, S3Error
 
 VARIABLES = "etc/trn/cluster"
@@ -23,14 +23,14 @@ HOSTS = "etc/trn/hostfile"
 CONNECT_TIMEOUT_SECONDS = 3
 """An answer within one subnet takes less than a millisecond; the rest is for packets that are sent again."""
 
-TRIAL_SECONDS = 60
+PEERS_TIMEOUT_SECONDS = 60
 """How long peers may take to answer: all are up when the roster is written, so this is for a network in trouble."""
 
-WAITING_SECONDS, SETTLED_SECONDS = 5, 30
-"""How often the roster is read: a deployment waits for the nodes that test their peers; later it seldom changes."""
+POLL_SECONDS, IDLE_POLL_SECONDS = 5, 30
+"""Seconds between reads of the roster: while a deployment waits for nodes to test their peers, and later."""
 
 SSH_PORT = 22
-AT_ONCE = 32
+THREADS = 32
 NAMED = 3
 """At most so many silent peers in one sentence."""
 
@@ -38,9 +38,9 @@ NAMED = 3
 class Peers(NamedTuple):
     """How the test of a roster's nodes ended. state: what it makes of this node; empty when all is well.
 
-    Nodes that do not hear each other may be either's fault. The larger part of the nodes stays, of two equal parts the
-    one with rank 0; who is in the other is cut off: it failed. Who is in the part that stays is not to be replaced for
-    it; but it is not proven either, and drains until the others answer.
+    When nodes do not reach each other, either may be at fault. The larger part of the nodes stays, of two equal parts
+    the one with rank 0; a node in the other is cut off: it failed. A node in the part that stays is not to be replaced
+    for it; but it is not proven either, and drains until the others answer.
     """
 
     roster: str
@@ -52,7 +52,7 @@ class Peers(NamedTuple):
 class Cluster:
     """peers: None before the first roster with this node was tested.
 
-    read_at: when the roster was read last, in seconds since 1970. is_awaited: whether somebody waits for another one.
+    read_at: when the roster was read last, in seconds since 1970. expects_roster: whether a newer one is waited for.
     """
 
     def __init__(self, s3: S3, log: Callable[[str], None], internode: InternodeProcess) -> None:
@@ -60,15 +60,15 @@ class Cluster:
         self._reached = ""
         self._etag = ""
         self._roster: dict[str, Any] = {}
-        self._trial_ends = 0.0
-        self._trusted = ""
+        self._peers_deadline = 0.0
+        self._trusted_version = ""
         self.peers: Peers | None = None
         self.read_at = 0.0
-        self.is_awaited = False
+        self.expects_roster = False
 
     @property
     def seconds(self) -> int:
-        return WAITING_SECONDS if self.is_awaited or not self._is_tested else SETTLED_SECONDS
+        return POLL_SECONDS if self.expects_roster or not self._is_tested else IDLE_POLL_SECONDS
 
     @property
     def nodes(self) -> dict[str, str]:
@@ -89,8 +89,8 @@ class Cluster:
     def _is_tested(self) -> bool:
         return self.peers is not None and self.peers.roster == self.version
 
-    def look(self, mine: str, now: float) -> list[Notice]:
-        """Do what the roster asks of the instance `mine`, and give its notices. Raises OSError or ValueError."""
+    def poll(self, mine: str, now: float) -> list[Notice]:
+        """Read the roster, act on it as the instance `mine`, and return its notices. Raises OSError or ValueError."""
         self._read(f"{folder()}/cluster.json", now)
         self.read_at = now
         others = self.nodes
@@ -102,15 +102,15 @@ class Cluster:
             # A job that begins by them would take the cores of the test.
             if self._is_tested:
                 _write(list(nodes), list(nodes.values()), mine)
-        told = self._roster.get("notices", [])
-        return [Notice(each["kind"], each["reason"], moment(each["at"])) for each in told]
+        notices = self._roster.get("notices", [])
+        return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, mine: str) -> None:
-        """Hand on the keys of the instance `mine`, and trust those of the others, if nodes may log on to each other."""
+        """Publish the keys of the instance `mine`, and trust those of the others, if nodes may log on to each other."""
         version = self._roster.get("version")
-        if version and version != self._trusted and files.plan()["internode_ssh"]:
+        if version and version != self._trusted_version and files.plan()["internode_ssh"]:
             ssh_keys.exchange(self._s3, folder(), mine, self.nodes)
-            self._trusted = version
+            self._trusted_version = version
 
     def _read(self, url: str, now: float) -> None:
         try:
@@ -126,21 +126,21 @@ class Cluster:
                 # It gets into a shell file.
                 ipaddress.ip_address(node["address"])
             if roster["version"] != self._roster.get("version"):
-                self._trial_ends = now + TRIAL_SECONDS
+                self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
             self._roster, self._etag = roster, found[1]
 
     def _test(self, others: dict[str, str], plan: dict[str, Any], mine: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
         targets = [(address, port) for port in ports for address in others.values()]
-        silent = set[str]() if self._reached == self.version else _all_silent(targets)
-        if silent and now < self._trial_ends:
+        silent = set[str]() if self._reached == self.version else _unreachable(targets)
+        if silent and now < self._peers_deadline:
             return
-        together: InternodeResult | None = None
+        internode_result: InternodeResult | None = None
         if not silent:
             self._reached = self.version
             if others and plan.get("internode") and NAME not in plan["suppress_checks"]:
-                together = self._internode.tested(Task(self.version, mine, self.nodes, folder()))
-                if not together:
+                internode_result = self._internode.tested(Task(self.version, mine, self.nodes, folder()))
+                if not internode_result:
                     return
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
         names = [f"{name} ({address}) does not answer" for name, address in others.items() if address in silent]
@@ -156,20 +156,20 @@ class Cluster:
         if silent and not suppressed and not counts:
             check["warning"] = f"peers: {found}"
         checks = [check] if others else []
-        if together:
-            checks.append(together.check)
-            if together.complaint:
-                state, complaint = FAILED, together.complaint
+        if internode_result:
+            checks.append(internode_result.check)
+            if internode_result.complaint:
+                state, complaint = FAILED, internode_result.complaint
         peers = Peers(self._roster["version"], checks, state, complaint)
         if peers != self.peers:
             self._log(f"peers: {shown}")
         self.peers = peers
 
     def _is_cut_off(self, silent: set[str]) -> bool:
-        """Whether a node that does not hear these addresses is in the part of the nodes that does not stay."""
+        """Whether a node that does not reach these addresses is in the part of the nodes that does not stay."""
         addresses = list(self.nodes.values())
-        heard = len(addresses) - len(silent)
-        return len(silent) > heard or (len(silent) == heard and addresses[0] in silent)
+        reached = len(addresses) - len(silent)
+        return len(silent) > reached or (len(silent) == reached and addresses[0] in silent)
 
 
 def folder() -> str:
@@ -190,18 +190,18 @@ def _write(names: list[str], addresses: list[str], mine: str) -> None:
         files.write(VARIABLES, text)
 
 
-def silent_of(addresses: list[str]) -> set[str]:
-    """Those of the addresses from which nothing is heard."""
-    return _all_silent([(address, SSH_PORT) for address in addresses])
+def unreachable(addresses: list[str]) -> set[str]:
+    """Those of the addresses that do not answer."""
+    return _unreachable([(address, SSH_PORT) for address in addresses])
 
 
-def _all_silent(targets: list[tuple[str, int]]) -> set[str]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return {*pool.map(_silent, targets)} - {""}
+def _unreachable(targets: list[tuple[str, int]]) -> set[str]:
+    with ThreadPoolExecutor(THREADS) as pool:
+        return {*pool.map(_unreachable_address, targets)} - {""}
 
 
-def _silent(target: tuple[str, int]) -> str:
-    """The address if nothing is heard from it; a refused connection is an answer."""
+def _unreachable_address(target: tuple[str, int]) -> str:
+    """The address if it does not answer; a refused connection is an answer."""
     try:
         socket.create_connection(target, CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:

@@ -8,54 +8,54 @@ from collections.abc import Callable
 from typing import Any
 
 from . import files, job_files
-from .cluster import Cluster, folder, silent_of
+from .cluster import Cluster, folder, unreachable
 from .job_unit import JobUnit
-from .notices import moment
+from .notices import timestamp
 from .objects import Objects
 
 FORMAT = 1
 CLOSE_SECONDS = 60
-"""How long a job whose last attempt has ended waits for the first node to say so; then another one does."""
+"""How long a job whose last attempt has ended waits for the first node to end it; then another one does."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 """Of a job: it becomes part of paths."""
 
 
 class ClusterJob:
-    """`look` does whatever is due. now: the time in seconds since 1970."""
+    """`poll` does whatever is due. now: the time in seconds since 1970."""
 
     def __init__(self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str) -> None:
         self._s3, self._log, self._now, self._notice = s3, log, now, notice
         self._unit = JobUnit()
         self._etag = ""
-        self._forget({})
+        self._reset({})
 
-    def _forget(self, spec: dict[str, Any]) -> None:
+    def _reset(self, spec: dict[str, Any]) -> None:
         self._spec = spec
-        self._over = False
+        self._is_over = False
         self._attempt = 0
         self._start: dict[str, Any] = {}
         self._first_at = 0.0
         self._end: dict[str, Any] | None = None
         self._end_seen = 0.0
-        self._said = ""
+        self._last_message = ""
 
-    def look(self, mine: dict[str, Any], cluster: Cluster) -> None:
+    def poll(self, mine: dict[str, Any], cluster: Cluster) -> None:
         """mine: the record of this node. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
         self._read_spec()
-        if not self._spec or self._over:
+        if not self._spec or self._is_over:
             return
         active = self._unit.is_active()
-        # While it runs here, the unit itself looks for the end.
+        # While it runs here, the unit itself reads the end.
         if not active:
             if self._read("end.json") is not None:
-                self._over = True
+                self._is_over = True
                 self._log(f"job {self._job}: over")
                 return
             self._follow()
             self._join(mine)
         # A node that was lost may be replaced by another one, which only a newer roster names.
-        cluster.is_awaited = bool(self._end) and not self._over
+        cluster.expects_roster = bool(self._end) and not self._is_over
         if cluster.nodes and next(iter(cluster.nodes)) == mine["instance_id"]:
             self._lead(mine, cluster, active)
         elif not active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
@@ -74,7 +74,7 @@ class ClusterJob:
             raise ValueError(f"job.json is no job of format {FORMAT}")
         self._etag = found[1]
         if spec["id"] != self._spec.get("id"):
-            self._forget(spec)
+            self._reset(spec)
             self._log(f"job {self._job}: found")
 
     def _follow(self) -> None:
@@ -84,16 +84,16 @@ class ClusterJob:
             if not start:
                 break
             self._attempt, self._start, self._end = self._attempt + 1, start, None
-            self._first_at = self._first_at or moment(start["at"])
+            self._first_at = self._first_at or timestamp(start["at"])
         if self._attempt and not self._end:
-            self._look_for_end()
+            self._read_end()
 
-    def _look_for_end(self) -> None:
+    def _read_end(self) -> None:
         self._end = self._read(f"attempts/{self._attempt}/end.json")
         self._end_seen = self._now()
 
     def _join(self, mine: dict[str, Any]) -> None:
-        """Start this node's part of the attempt, or say why it cannot, or that it is gone."""
+        """Start this node's part of the attempt, or write why it cannot, or that it is gone."""
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
         if self._end or mine["instance_id"] not in names:
             return
@@ -128,7 +128,7 @@ class ClusterJob:
     def _lead(self, mine: dict[str, Any], cluster: Cluster, active: bool) -> None:
         """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
         if active and self._attempt and not self._end:
-            self._look_for_end()
+            self._read_end()
         if self._attempt and not self._end:
             lost = [node for node in self._start["nodes"] if cluster.nodes.get(node["instance_id"]) != node["address"]]
             if lost:
@@ -155,11 +155,11 @@ class ClusterJob:
         wanted = int(self._spec["nodes"])
         nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]
         if len(nodes) < wanted:
-            self._say(f"waits: {len(nodes)} of {wanted} nodes are in the roster")
+            self._log_once(f"waits: {len(nodes)} of {wanted} nodes are in the roster")
             return
-        silent = silent_of([node["address"] for node in nodes[1:]]) if self._attempt else set[str]()
+        silent = unreachable([node["address"] for node in nodes[1:]]) if self._attempt else set[str]()
         if silent:
-            self._say(f"waits: {', '.join(sorted(silent))} does not answer")
+            self._log_once(f"waits: {', '.join(sorted(silent))} does not answer")
             return
         earlier = self._spec.get("resume_from")
         checkpoint, job = self._newest_checkpoint(self._job), self._job
@@ -182,7 +182,7 @@ class ClusterJob:
         self._log(
             f"job {self._job}: attempt {self._attempt + 1} on {wanted} nodes, from {checkpoint or 'the beginning'}"
         )
-        # Not at the next look: who submits a job waits for it.
+        # Not at the next poll: who submits a job waits for it.
         self._follow()
         self._join(mine)
 
@@ -216,7 +216,7 @@ class ClusterJob:
 
     def _close(self, end: dict[str, Any]) -> None:
         self._s3.create(f"{self._folder}/end.json", json.dumps({**end, "attempts": self._attempt}).encode())
-        self._over = True
+        self._is_over = True
         self._log(f"job {self._job}: {end['result']} {end['reason']}".rstrip())
 
     def _declare(self, result: str, reason: str, mine: dict[str, Any], rank: int | None) -> None:
@@ -224,7 +224,7 @@ class ClusterJob:
         end = job_files.end_of_attempt(result, reason, mine["instance_id"], rank)
         self._s3.create(f"{self._folder}/attempts/{self._attempt}/end.json", json.dumps(end).encode())
         self._log(f"job {self._job}, attempt {self._attempt}: {result}: {reason}")
-        self._look_for_end()
+        self._read_end()
 
     @property
     def _folder(self) -> str:
@@ -234,10 +234,10 @@ class ClusterJob:
         found = self._s3.get(f"{self._folder}/{name}")
         return json.loads(found[0]) if found else None
 
-    def _say(self, text: str) -> None:
-        if text != self._said:
+    def _log_once(self, text: str) -> None:
+        if text != self._last_message:
             self._log(f"job {self._job}: {text}")
-        self._said = text
+        self._last_message = text
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

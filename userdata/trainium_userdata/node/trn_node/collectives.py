@@ -34,20 +34,20 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         return Check("collectives", expected, "one core has nobody to reduce with", True)
     ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
-    if not ran.trouble and bandwidth is not None:
+    if not ran.error and bandwidth is not None:
         warning = f"nccom-test ends well and says: {odd[0].strip()[:200]}" if odd else ""
         found = f"correct, {bandwidth:.1f} GB/s"
         # Without -c, for which the CPU would have to compute that much for each core.
         size = ("-b", str(LARGE_BYTES), "-e", str(LARGE_BYTES))
         ran, large = _all_reduce(plan, cores, (*size, *COUNTS, "--non-interactive"), LARGE_BYTES)
         if large is None:
-            why = ran.trouble or "nccom-test reports no result"
+            why = ran.error or "nccom-test reports no result"
             warning = "; ".join(filter(None, (warning, f"the bandwidth at 256 MiB is unknown: {why}")))
         else:
             found += f"; {large:.1f} GB/s at 256 MiB"
         return Check("collectives", expected, found, True, warning=warning, bandwidth=large)
-    found = ran.trouble or "nccom-test reports no result"
-    wrong = bool(WRONG.search(ran.trouble) or odd)
+    found = ran.error or "nccom-test reports no result"
+    wrong = bool(WRONG.search(ran.error) or odd)
     complaint = f"all-reduce over {cores} cores: {found}"
     return Check("collectives", expected, found, False, complaint, wrong_numbers=wrong)
 
@@ -61,7 +61,7 @@ def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: 
         command = ("nccom-test", "-r", str(cores), *options, "--report-to-json-file", str(report), "allr")
         ran = run(*command, seconds=SECONDS, changes=changes, folder=folder)
         text = report.read_text(errors="replace") if report.is_file() else ""
-    return ran, None if ran.trouble else bus_bandwidth(text, size)
+    return ran, None if ran.error else bus_bandwidth(text, size)
 
 
 def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
@@ -91,8 +91,8 @@ def test_nodes(plan: dict[str, Any]) -> str:
     if os.geteuid() == 0:
         command = ["runuser", "-u", login_user(), "--", *command]
     ran = run(*command, seconds=SECONDS, changes=changes, folder=tempfile.gettempdir())
-    if ran.trouble:
-        raise OSError(ran.trouble)
+    if ran.error:
+        raise OSError(ran.error)
     return ran.out
 
 

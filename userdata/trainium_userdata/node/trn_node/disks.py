@@ -22,10 +22,10 @@ def check_nvme(plan: dict[str, Any]) -> list[Check]:
     expected = f"{count} x {size} GB at {folder}"
     if disks != count:
         return [Check("nvme", expected, f"{disks} of {count} disks", False, f"{disks} of {count} local NVMe disks")]
-    told = run("df", "-B1", "--output=size,target", str(files.path(folder.lstrip("/"))), seconds=SECONDS)
-    words = told.out.split("\n")[1].split(None, 1) if told.out.count("\n") > 1 else []
-    if told.trouble or len(words) != 2 or not words[0].isdecimal():
-        found = told.trouble or "df prints no size"
+    df = run("df", "-B1", "--output=size,target", str(files.path(folder.lstrip("/"))), seconds=SECONDS)
+    words = df.out.split("\n")[1].split(None, 1) if df.out.count("\n") > 1 else []
+    if df.error or len(words) != 2 or not words[0].isdecimal():
+        found = df.error or "df prints no size"
     elif words[1].strip() == str(files.path("")).rstrip("/") or words[1].strip() == "/":
         found = "not mounted"
     elif int(words[0]) < SHARE * count * size * 10**9:

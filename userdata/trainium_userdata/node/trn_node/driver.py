@@ -1,4 +1,4 @@
-"""Whether the Neuron driver is there, and goes with the runtime: asked before any hardware is blamed."""
+"""Whether the Neuron driver is there, and goes with the runtime: checked before any hardware is blamed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_driver(plan: dict[str, Any]) -> Check:
     runtime = runtime_version()
     if not loaded:
         if files.path("sys/module/neuron").exists():
-            return wrong("version unknown", "the Neuron driver does not tell its version")
+            return wrong("version unknown", "the Neuron driver does not show its version")
         if installed:
             return wrong(f"{installed} not loaded", f"the Neuron driver {installed} is not loaded", may_heal=True)
         return wrong("not installed", "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel")
@@ -33,12 +33,12 @@ def check_driver(plan: dict[str, Any]) -> Check:
     return Check("driver", EXPECTED, found, True)
 
 
-def check_pair(plan: dict[str, Any], checks: list[Check]) -> list[Check]:
+def check_compatibility(plan: dict[str, Any], checks: list[Check]) -> list[Check]:
     """The checks; that of the driver warns of a runtime that does not go with it, and fails if no core computed right.
 
-    The release notes say what goes together; numbers that are right say more.
+    The release notes list what goes together; right numbers are better evidence.
     """
-    complaint = pair_complaint(plan)
+    complaint = incompatibility(plan)
     if not complaint:
         return checks
     proven = all(check.settled for check in checks if check.name in ("self-test", "collectives"))
@@ -50,7 +50,7 @@ def check_pair(plan: dict[str, Any], checks: list[Check]) -> list[Check]:
     ]
 
 
-def pair_complaint(plan: dict[str, Any]) -> str:
+def incompatibility(plan: dict[str, Any]) -> str:
     """Why the driver that is loaded and the runtime do not go together; empty when nothing says so."""
     loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
     for rule in plan.get("driver_rules", []):
@@ -67,9 +67,9 @@ def wrong(found: str, complaint: str, *, may_heal: bool = False) -> Check:
 def runtime_version() -> str:
     """Of the package, or else of the library's file; empty when neither is there."""
     for query in (("dpkg-query", "-W", "-f", "${Version}"), ("rpm", "-q", "--qf", "%{VERSION}")):
-        asked = run(*query, RUNTIME, seconds=SECONDS)
-        if not asked.trouble and version(asked.out):
-            return asked.out.split("-")[0].strip()
+        package = run(*query, RUNTIME, seconds=SECONDS)
+        if not package.error and version(package.out):
+            return package.out.split("-")[0].strip()
     names = [file.name for file in files.path("opt/aws/neuron/lib").glob("libnrt.so.*.*")]
     return max((name[len("libnrt.so.") :] for name in names), key=version, default="")
 

@@ -24,8 +24,8 @@ def check_libfabric(expected: int) -> list[Check]:
     """The provider, and how many devices it opens; too few of these are a warning: the kernel has counted them."""
     ran = run("fi_info", "-p", "efa", seconds=SECONDS)
     # The prefix of each interface that it lists.
-    there = not ran.trouble and re.search(r"^\s*provider:\s*efa\b", ran.out, re.MULTILINE)
-    found = "efa" if there else ran.trouble or "fi_info lists no provider efa"
+    there = not ran.error and re.search(r"^\s*provider:\s*efa\b", ran.out, re.MULTILINE)
+    found = "efa" if there else ran.error or "fi_info lists no provider efa"
     provider = check("efa-provider", "efa", found, f"libfabric does not find the EFA provider: {found}")
     if not there:
         return [provider]

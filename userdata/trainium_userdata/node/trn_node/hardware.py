@@ -83,10 +83,10 @@ class KernelLog:
                 number = int(hit[1] or self.seen + 1)
                 if number > self.seen:
                     self.seen = number
-                    found.update([judge(hit[2], hit[3])])
+                    found.update([classify(hit[2], hit[3])])
 
 
-def judge(error: str, rest: str) -> tuple[str, str]:
+def classify(error: str, rest: str) -> tuple[str, str]:
     """A sentence on an error of the kernel's log, and the state of the node after it; empty: it says nothing of it."""
     device = re.search(r"\bnd-id=(\w{1,8})", rest)
     lost = error in LOST or "action=TERMINATE_INSTANCE" in rest
@@ -130,15 +130,15 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     Those that the tests have added fail the node. What was there before, and what the firmware says, is a warning:
     whether a sound node shows none of it at its first boot, nobody has documented.
     """
-    risen = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
-    fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in risen)
-    told = [_error(key, count) for key, count in risen.items()]
-    told += [f"{_error(key, count)}, before the tests" for key, count in before.items() if count]
-    told += [f"{text} unhealthy" for text in unhealthy]
+    increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
+    fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)
+    findings = [_error(key, count) for key, count in increased.items()]
+    findings += [f"{_error(key, count)}, before the tests" for key, count in before.items() if count]
+    findings += [f"{text} unhealthy" for text in unhealthy]
     if not now:
-        told.append("the driver shows no counters of errors")
-    shown = "; ".join([*told[:ERRORS_NAMED], *["and others"] * (len(told) > ERRORS_NAMED)])
-    found = Check("hardware-errors", "none", shown or "none", not told, f"errors of the hardware: {shown}")
+        findings.append("the driver shows no counters of errors")
+    shown = "; ".join([*findings[:ERRORS_NAMED], *["and others"] * (len(findings) > ERRORS_NAMED)])
+    found = Check("hardware-errors", "none", shown or "none", not findings, f"errors of the hardware: {shown}")
     return found if fatal or found.ok else found.warned()
 
 
@@ -166,7 +166,7 @@ def _named(top: Path, names: Collection[str]) -> Iterator[Path]:
         yield from (Path(folder) / name / "total" for name in folders if name in names)
 
 
-def rises(before: dict[str, int], now: dict[str, int]) -> dict[str, str]:
+def increases(before: dict[str, int], now: dict[str, int]) -> dict[str, str]:
     """What each counter that is higher than before makes of the node, by sentence."""
     found: dict[str, str] = {}
     for key, count in now.items():

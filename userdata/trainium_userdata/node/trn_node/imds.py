@@ -27,11 +27,11 @@ class Imds:
         self._token = ""
 
     def get(self, path: str) -> str | None:
-        """The text at a path below /latest/meta-data; None when there is none. Raises OSError without an answer."""
-        answer = web.persistently(lambda: self._get(path), (200, 404), self.retries)
-        if answer.status not in (200, 404):
-            raise OSError(f"the metadata service answers {answer.status} to {path}")
-        return answer.body.decode(errors="replace") if answer.status == 200 else None
+        """The text at a path below /latest/meta-data; None when there is none. Raises OSError without a response."""
+        response = web.retry(lambda: self._get(path), (200, 404), self.retries)
+        if response.status not in (200, 404):
+            raise OSError(f"the metadata service answers {response.status} to {path}")
+        return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:
         """Those of the instance's role. Raises OSError when it has none."""
@@ -43,15 +43,15 @@ class Imds:
         except (ValueError, LookupError, TypeError):
             raise OSError("the metadata service gives no credentials of an instance role") from None
 
-    def _get(self, path: str) -> web.Answer:
+    def _get(self, path: str) -> web.Response:
         if not self._token:
             seconds = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_SECONDS)}
-            answer = web.once("PUT", f"{self._endpoint}/latest/api/token", seconds)
-            if answer.status != 200:
-                return answer
-            self._token = answer.body.decode("ascii", "replace")
+            response = web.send("PUT", f"{self._endpoint}/latest/api/token", seconds)
+            if response.status != 200:
+                return response
+            self._token = response.body.decode("ascii", "replace")
         token = {"X-aws-ec2-metadata-token": self._token}
-        answer = web.once("GET", f"{self._endpoint}/latest/meta-data/{path}", token)
-        if answer.status == 401:
+        response = web.send("GET", f"{self._endpoint}/latest/meta-data/{path}", token)
+        if response.status == 401:
             self._token = ""
-        return answer
+        return response

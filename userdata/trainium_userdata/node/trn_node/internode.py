@@ -1,4 +1,4 @@
-"""The test of an all-reduce over the cores of all nodes: who computes with whom, and what the outcomes say of whom.
+"""The test of an all-reduce over the cores of all nodes: groups of nodes, and what follows from their outcomes.
 
 All nodes compute together. If that is not right, each computes alone, which shows whether the test works there at all,
 and then in pairs, each time with another node, which shows an odd one. Wrong numbers fail somebody in any case. A test
@@ -12,8 +12,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 NAME = "internode-collectives"
-"""The check of a node's record that tells how the test ended."""
-READY, RIGHT, WRONG, TROUBLE, UNABLE = "ready", "right", "wrong", "trouble", "unable"
+"""The check in a node's record with the outcome of the test."""
+READY, RIGHT, WRONG, NO_RESULT, UNABLE = "ready", "right", "wrong", "trouble", "unable"
 ASSEMBLY, TOGETHER, ALONE = 0, 1, 2
 PAIR_ROUNDS = 3
 """Two show an odd node; of an odd number of nodes, one has no partner in each round."""
@@ -22,7 +22,7 @@ NAMED = 3
 
 
 class Outcome(NamedTuple):
-    """What one node came to in a step: READY or UNABLE in the first, then RIGHT, WRONG or TROUBLE.
+    """The outcome of one node in a step: READY or UNABLE in the first, then RIGHT, WRONG or NO_RESULT.
 
     detail: one line on what is wrong. bandwidth: in GB/s, READY's within the node, RIGHT's with the others.
     """
@@ -32,10 +32,10 @@ class Outcome(NamedTuple):
     bandwidth: float | None = None
 
     @classmethod
-    def from_json(cls, told: Any) -> Outcome:
+    def from_json(cls, raw: Any) -> Outcome:
         """Raises LookupError, TypeError or ValueError when it is none."""
-        bandwidth = told["bandwidth"]
-        return cls(str(told["state"]), str(told["detail"])[:300], None if bandwidth is None else float(bandwidth))
+        bandwidth = raw["bandwidth"]
+        return cls(str(raw["state"]), str(raw["detail"])[:300], None if bandwidth is None else float(bandwidth))
 
 
 History = Sequence[Mapping[str, Outcome]]
@@ -85,9 +85,9 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
         return None
     assembled = history[ASSEMBLY]
     if absent := [node for node in nodes if node not in assembled]:
-        return _untested(f"no record yet from {_some(absent)}")
+        return _untested(f"no record yet from {_listed(absent)}")
     if unable := [node for node in nodes if assembled[node].state != READY]:
-        return _untested(f"{assembled[unable[0]].detail} on {_some(unable)}")
+        return _untested(f"{assembled[unable[0]].detail} on {_listed(unable)}")
     if len(history) == TOGETHER:
         return None
     together = history[TOGETHER]
@@ -109,12 +109,12 @@ def slow_nodes(assembled: Mapping[str, Outcome], slow: float) -> dict[str, str]:
     measured = {node: outcome.bandwidth for node, outcome in assembled.items() if outcome.bandwidth is not None}
     if len(measured) < 2:
         return {}
-    usual = median(measured.values())
-    told = "{:.1f} GB/s within the node at 256 MiB, where the median of {} nodes is {:.1f} GB/s"
+    typical = median(measured.values())
+    raw = "{:.1f} GB/s within the node at 256 MiB, where the median of {} nodes is {:.1f} GB/s"
     return {
-        node: told.format(bandwidth, len(measured), usual)
+        node: raw.format(bandwidth, len(measured), typical)
         for node, bandwidth in measured.items()
-        if bandwidth < slow * usual
+        if bandwidth < slow * typical
     }
 
 
@@ -138,20 +138,20 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
         if node in faults or _state(alone, node) != RIGHT or len(others) < 2 or any(others.values()):
             continue
         if comes_with_others:
-            faults[node] = f"wrong with each of {_some([*others])}, which are right with others: " + _detail(
+            faults[node] = f"wrong with each of {_listed([*others])}, which are right with others: " + _detail(
                 node, history
             )
             wrong += [node] if node in in_wrong_pairs else []
     if faults:
-        return Judgement(f"wrong because of {_some([*faults])}", faults=faults, wrong=wrong)
+        return Judgement(f"wrong because of {_listed([*faults])}", faults=faults, wrong=wrong)
     seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
     whom = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
-    doubt = "it cannot be told which node is at fault"
+    doubt = "which node is at fault is unknown"
     if seen_wrong:
         sentence = f"wrong sums over {whom}: {_first_detail(together)}; {doubt}"
         return Judgement(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
     parted = [f"{one} and {other}" for one in nodes for other, right in met[one].items() if one < other and not right]
-    shown = f"; in pairs, not right between {_some(parted)}" if parted else ""
+    shown = f"; in pairs, not right between {_listed(parted)}" if parted else ""
     return Judgement(f"no result over {whom}: {_first_detail(together)}{shown}; {doubt}")
 
 
@@ -173,5 +173,5 @@ def _first_detail(outcomes: Mapping[str, Outcome]) -> str:
     return next((outcome.detail for outcome in worst if outcome.detail), "no node gave a result")
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMED])}{' and others' if len(names) > NAMED else ''}"

@@ -30,15 +30,15 @@ class InternodeProcess:
     def tested(self, task: Task) -> InternodeResult | None:
         """How the test of the task's roster ended; None while it is under way, begun now if need be."""
         try:
-            told = json.loads(files.read(RESULT))
-            if told["version"] == task.version:
-                return InternodeResult(told["check"], told["complaint"])
+            result = json.loads(files.read(RESULT))
+            if result["version"] == task.version:
+                return InternodeResult(result["check"], result["complaint"])
         except (ValueError, LookupError, TypeError):
             pass
         if self.process is None or self._task != task:
             self._start(task)
         elif self.process.poll() is not None:
-            why = f"not tested: it breaks off with exit code {self.process.returncode}"
+            why = f"not tested: it ended with exit code {self.process.returncode}"
             warning = f"all-reduce over nodes: {why}"
             expected = f"a correct all-reduce over {len(task.nodes)} nodes"
             return InternodeResult(Check(NAME, expected, why, True, warning=warning).to_json(), "")

@@ -1,8 +1,8 @@
 """`trn-node internode`: this node's part in the test of an all-reduce over all nodes, which rank 0 leads.
 
-The nodes agree over objects in S3, below a folder of the roster's version: rank 0 says which step it is, each node says
-what it came to in it. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
-SDK documentation, nccom-test.rst). Each node starts its own share with torchrun and static ranks, as a job does.
+The nodes agree over objects in S3, below a folder of the roster's version: rank 0 writes which step it is, each node
+writes its outcome. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
+SDK documentation, nccom-test.rst). Each node starts its own processes with torchrun and static ranks, as a job does.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 from . import files, neuron, record, self_test
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
-from .internode import ASSEMBLY, NAME, READY, RIGHT, TROUBLE, UNABLE, WRONG, Judgement, Outcome, groups, judge
+from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
 from .programs import environment, one_line, run
 from .s3 import S3
 
 TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
 PAUSE_SECONDS = 2
 STACKS = ("xla", "native")
-Share = Callable[[Sequence[str], int], Outcome]
-"""What this node comes to in a group of nodes, in a step."""
+StepRunner = Callable[[Sequence[str], int], Outcome]
+"""The outcome of this node in a group of nodes, in a step."""
 
 
 class Task(NamedTuple):
@@ -43,20 +43,20 @@ class Task(NamedTuple):
         return cls(**json.loads(files.read(TASK)))
 
 
-class Meeting:
+class Rounds:
     """The objects in S3 of the test of one roster. limits: of the plan, in seconds."""
 
-    def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], share: Share) -> None:
-        self._s3, self._task, self._limits, self._share = s3, task, limits, share
+    def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], run_step: StepRunner) -> None:
+        self._s3, self._task, self._limits, self._run_step = s3, task, limits, run_step
         self._url = f"{task.folder}/internode/{task.version}"
         self._names = list(task.nodes)
         self._ends = time.monotonic() + limits["all_seconds"]
 
     def lead(self) -> Judgement:
-        """Call the steps, and judge what all nodes came to, once for each roster. Raises OSError without S3."""
-        told = self._get("step")
-        if told and "judgement" in told:
-            return Judgement(**told["judgement"])
+        """Start the steps, and judge the outcomes of all nodes, once for each roster. Raises OSError without S3."""
+        stored = self._get("step")
+        if stored and "judgement" in stored:
+            return Judgement(**stored["judgement"])
         history: list[dict[str, Outcome]] = []
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
@@ -75,28 +75,28 @@ class Meeting:
 
     def follow(self) -> Judgement:
         """Take part in the steps that rank 0 calls. Raises OSError without S3."""
-        done, heard, patience = -1, time.monotonic(), self._limits["assembly_seconds"]
-        while time.monotonic() < heard + patience:
-            told = self._get("step")
-            if told and "judgement" in told:
-                return Judgement(**told["judgement"])
-            step = int(told["step"]) if told else -1
+        done, last_step_at, timeout = -1, time.monotonic(), self._limits["assembly_seconds"]
+        while time.monotonic() < last_step_at + timeout:
+            stored = self._get("step")
+            if stored and "judgement" in stored:
+                return Judgement(**stored["judgement"])
+            step = int(stored["step"]) if stored else -1
             if step > done:
                 self._outcome(step)
-                done, heard = step, time.monotonic()
-                patience = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
+                done, last_step_at = step, time.monotonic()
+                timeout = self._limits["step_seconds"] + 2 * self._limits["grace_seconds"]
             time.sleep(PAUSE_SECONDS)
         return Judgement(f"not tested: no record yet from {self._names[0]}, which leads the test")
 
     def _outcome(self, step: int) -> Outcome:
         """This node's; a step that it has taken part in already is not repeated."""
         place = f"{step}/{self._task.mine}"
-        if told := self._get(place):
-            return Outcome.from_json(told)
+        if stored := self._get(place):
+            return Outcome.from_json(stored)
         group = next((group for group in groups(self._names, step) if self._task.mine in group), None)
         if group is None:
             return Outcome(READY)
-        outcome = self._share(group, step)
+        outcome = self._run_step(group, step)
         print(f"step {step} with {', '.join(group)}: {outcome.state} {outcome.detail}", flush=True)
         self._put(place, outcome._asdict())
         return outcome
@@ -106,22 +106,22 @@ class Meeting:
         found: dict[str, Outcome] = {}
         while True:
             for name in names:
-                if name not in found and (told := self._get(f"{step}/{name}")):
-                    found[name] = Outcome.from_json(told)
+                if name not in found and (stored := self._get(f"{step}/{name}")):
+                    found[name] = Outcome.from_json(stored)
             if len(found) == len(names) or time.monotonic() > ends:
                 return found
             time.sleep(PAUSE_SECONDS)
 
-    def _put(self, name: str, what: Any) -> None:
-        self._s3.put(f"{self._url}/{name}.json", json.dumps(what).encode())
+    def _put(self, name: str, content: Any) -> None:
+        self._s3.put(f"{self._url}/{name}.json", json.dumps(content).encode())
 
     def _get(self, name: str) -> Any:
         found = self._s3.get(f"{self._url}/{name}.json")
         return json.loads(found[0]) if found else None
 
 
-def share(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> Outcome:
-    """What this node comes to: whether it can take part, in the first step, and an all-reduce with the group."""
+def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> Outcome:
+    """The outcome of this node: whether it can take part, in the first step, and an all-reduce with the group."""
     python = self_test.framework_python(plan)
     if step == ASSEMBLY:
         held = neuron.users(neuron.list_devices(plan)[0])
@@ -132,7 +132,7 @@ def share(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> 
         checks = (record.read() or {}).get("checks", [])
         return Outcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
     if not python:
-        return Outcome(TROUBLE, "there is no PyTorch")
+        return Outcome(NO_RESULT, "there is no PyTorch")
     files.path(self_test.CACHE).mkdir(parents=True, exist_ok=True)
     stack, interpreter = python
     cores, lnc, cache = plan["neuron_cores"], plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
@@ -160,13 +160,13 @@ def share(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> 
         changes=changes,
         folder=cache,
     )
-    told = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
-    wrong = [text for line in told if (text := str(json.JSONDecoder().raw_decode(line)[0]))]
+    stored = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
+    wrong = [text for line in stored if (text := str(json.JSONDecoder().raw_decode(line)[0]))]
     if wrong:
         return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} cores")
-    if len(told) < cores:
-        trouble = ran.trouble.replace(str(interpreter.parent), "") or "torchrun ends well"
-        return Outcome(TROUBLE, one_line(f"{trouble} ({len(told)} of {cores} cores came to a sum)"))
+    if len(stored) < cores:
+        error = ran.error.replace(str(interpreter.parent), "") or "torchrun ends well"
+        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} cores came to a sum)"))
     speeds = [line.partition(BANDWIDTH_MARK)[2] for line in ran.out.splitlines() if BANDWIDTH_MARK in line]
     return Outcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
 
@@ -187,9 +187,9 @@ def check(judgement: Judgement, task: Task) -> Check:
 def main() -> None:
     """Take part in the test of TASK, and write RESULT."""
     task, plan = Task.read(), files.plan()
-    meeting = Meeting(S3(), task, plan["internode"], lambda group, step: share(plan, task, group, step))
+    rounds = Rounds(S3(), task, plan["internode"], lambda group, step: run_step(plan, task, group, step))
     try:
-        judgement = meeting.lead() if next(iter(task.nodes)) == task.mine else meeting.follow()
+        judgement = rounds.lead() if next(iter(task.nodes)) == task.mine else rounds.follow()
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         judgement = Judgement(f"not tested: {one_line(str(error))}")

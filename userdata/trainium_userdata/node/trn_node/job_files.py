@@ -1,4 +1,4 @@
-"""What the programs of a node write about a job beside each other: one form for all of them."""
+"""What the programs of a node write about a job: one form for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def attempt_folder(job: str, attempt: int) -> str:
 
 
 def end_of_attempt(result: str, reason: str, instance_id: str, node: int | None) -> dict[str, Any]:
-    """node: the rank of the node that says so. What only the job's output tells is None."""
+    """node: the rank of the node that writes it. What only the job's output can hold is None."""
     return {
         "result": result,
         "reason": reason,

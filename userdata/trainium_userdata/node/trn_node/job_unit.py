@@ -60,8 +60,8 @@ class JobUnit:
             *("env", f"PYTHONPATH={files.path('opt/trn')}", "python3", "-m", "trn_job", str(files.path(LAUNCH))),
             seconds=SECONDS,
         )
-        if started.trouble:
-            raise OSError(started.trouble)
+        if started.error:
+            raise OSError(started.error)
 
 
 def _new_folder(name: str, user: str) -> Path:

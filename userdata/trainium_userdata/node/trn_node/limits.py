@@ -18,23 +18,23 @@ UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "D
 def check_limits(plan: dict[str, Any]) -> list[Check]:
     """What a process gets today whom nobody helps: of a user who logs in, and of a service."""
     flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
-    logins = answers(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
+    logins = last_lines(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())
-    asked = run("systemctl", "show", f"--property={properties}", seconds=SECONDS)
-    told = dict(re.findall(r"^(\w+)=(.*)$", asked.out, re.MULTILINE))
+    result = run("systemctl", "show", f"--property={properties}", seconds=SECONDS)
+    values = dict(re.findall(r"^(\w+)=(.*)$", result.out, re.MULTILINE))
     checks: list[Check] = []
     for place, (name, (_, setting, unit)) in enumerate(UNITS.items()):
-        service = asked.trouble or told.get(setting, "").replace("infinity", "unlimited") or "unknown"
+        service = result.error or values.get(setting, "").replace("infinity", "unlimited") or "unknown"
         if service.isdecimal():
             service = str(int(service) // unit)
         checks.append(check_limit(name, str(plan[name]), logins[place], service))
     return checks
 
 
-def answers(asked: Run) -> list[str]:
+def last_lines(result: Run) -> list[str]:
     """The last lines, one for each limit: before them stands what a login says."""
-    lines = asked.out.split()[-len(UNITS) :]
-    return [asked.trouble or "unknown"] * len(UNITS) if asked.trouble or len(lines) < len(UNITS) else lines
+    lines = result.out.split()[-len(UNITS) :]
+    return [result.error or "unknown"] * len(UNITS) if result.error or len(lines) < len(UNITS) else lines
 
 
 def check_limit(name: str, expected: str, login: str, service: str) -> Check:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, cast
 
-from .check import Check, check, not_made
+from .check import Check, check, not_checked
 from .programs import run
 
 SECONDS = 60
@@ -18,11 +18,11 @@ Devices = list[dict[str, Any]]
 
 
 def list_devices(plan: dict[str, Any]) -> tuple[Devices, str]:
-    """The devices; if neuron-ls does not list them, why. It is told the LNC, by which it counts cores."""
+    """The devices; if neuron-ls does not list them, why. It gets the LNC, by which it counts cores."""
     lnc = plan["logical_neuroncore_config"]
     changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
     ran = run("neuron-ls", "-j", seconds=SECONDS, changes=changes)
-    return ([], ran.trouble) if ran.trouble else read_devices(ran.out)
+    return ([], ran.error) if ran.error else read_devices(ran.out)
 
 
 def read_devices(output: str) -> tuple[Devices, str]:
@@ -36,11 +36,11 @@ def read_devices(output: str) -> tuple[Devices, str]:
     return cast("Devices", devices), ""
 
 
-def check_devices(plan: dict[str, Any], devices: Devices, trouble: str) -> list[Check]:
+def check_devices(plan: dict[str, Any], devices: Devices, error: str) -> list[Check]:
     count = plan["neuron_devices"]
-    if trouble:
-        first = Check("neuron-devices", str(count), trouble, False, trouble, True)
-        return [first, *(not_made(name, "neuron-ls lists no device") for name in NAMES[1:] if applies(name, plan))]
+    if error:
+        first = Check("neuron-devices", str(count), error, False, error, True)
+        return [first, *(not_checked(name, "neuron-ls lists no device") for name in NAMES[1:] if applies(name, plan))]
     ids = numbers(devices, "neuron_device")
     memory = [in_gib(nearly(size, plan["device_memory_gib"] * GIB)) for size in numbers(devices, "memory_size")]
     cores = core_count(devices)
@@ -72,8 +72,8 @@ def users(devices: Devices) -> list[str]:
     """Processes that hold NeuronCores: command and process id."""
     held = [device.get("neuron_processes") for device in devices]
     processes = [each for some in held if isinstance(some, list) for each in cast("list[Any]", some)]
-    told = [cast("dict[str, Any]", each) for each in processes if isinstance(each, dict)]
-    return sorted({f"{each.get('command')} ({each.get('pid')})" for each in told})
+    valid = [cast("dict[str, Any]", each) for each in processes if isinstance(each, dict)]
+    return sorted({f"{each.get('command')} ({each.get('pid')})" for each in valid})
 
 
 def nearly(size: int | None, expected: int) -> int | None:

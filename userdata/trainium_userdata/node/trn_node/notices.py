@@ -1,4 +1,4 @@
-"""What AWS tells an instance about its end: the EC2 user guide's pages on instance metadata."""
+"""AWS's notices to an instance about its end: the EC2 user guide's pages on instance metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECONDS = {
 
 
 class Notice(NamedTuple):
-    """at: when it comes to that, in seconds since 1970; 0: at any moment. ends: whether work is lost then."""
+    """at: when that happens, in seconds since 1970; 0: at any moment. ends: whether work is lost then."""
 
     kind: str
     reason: str
@@ -37,7 +37,7 @@ def iso(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else ""
 
 
-def moment(text: str) -> float:
+def timestamp(text: str) -> float:
     """The time of a text, ISO 8601 or as HTTP has it. 0 when it is unreadable: then it may be at any moment."""
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
@@ -54,15 +54,17 @@ def parse(path: str, text: str | None) -> list[Notice]:
         return []
     if path == LIFECYCLE:
         return [Notice("terminated", "Auto Scaling terminates it", 0)] if text.endswith("Terminated") else []
-    told: Any = json.loads(text)
+    raw: Any = json.loads(text)
     if path == SPOT:
-        return [Notice("spot", f"EC2 takes this spot instance back: {told['action']}", moment(told["time"]))]
+        return [Notice("spot", f"EC2 takes this spot instance back: {raw['action']}", timestamp(raw["time"]))]
     if path == REBALANCE:
         return [
-            Notice("rebalance", "EC2 may soon take this spot instance back", moment(told["noticeTime"]), ends=False)
+            Notice("rebalance", "EC2 may soon take this spot instance back", timestamp(raw["noticeTime"]), ends=False)
         ]
     return [
-        Notice(event["Code"], f"EC2 has scheduled {event['Code']}: {event['Description']}", moment(event["NotBefore"]))
-        for event in told
+        Notice(
+            event["Code"], f"EC2 has scheduled {event['Code']}: {event['Description']}", timestamp(event["NotBefore"])
+        )
+        for event in raw
         if event["State"] == "active"
     ]

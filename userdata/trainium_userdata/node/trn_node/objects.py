@@ -15,7 +15,7 @@ LARGEST_PUT = 5 * 1024**3
 
 BLOCK = 1024 * 1024
 CHANGED = (412, 409)
-"""Answers to a conditional write when another one came first: PreconditionFailed, ConditionalRequestConflict."""
+"""Statuses of a conditional write when another one came first: PreconditionFailed, ConditionalRequestConflict."""
 
 
 class Object(NamedTuple):
@@ -53,13 +53,13 @@ class Objects(S3):
         found: list[Object] = []
         token = ""
         while True:
-            asked = {"continuation-token": token} if token else {}
-            asked.update({"delimiter": "/", "list-type": "2", "prefix": prefix})
-            query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(asked.items()))
-            answer = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
-            for item in answer.iterfind("{*}Contents"):
+            parameters = {"continuation-token": token} if token else {}
+            parameters.update({"delimiter": "/", "list-type": "2", "prefix": prefix})
+            query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
+            response = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
+            for item in response.iterfind("{*}Contents"):
                 found.append(Object(item.findtext("{*}Key", ""), item.findtext("{*}LastModified", "")))
-            token = answer.findtext("{*}NextContinuationToken", "")
+            token = response.findtext("{*}NextContinuationToken", "")
             if not token:
                 return found
 

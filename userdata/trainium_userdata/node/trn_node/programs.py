@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 from . import files
 
-STEERING = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORCH_")
+DROPPED_PREFIXES = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORCH_")
 FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 
 class Run(NamedTuple):
-    """trouble: what went wrong, in words; empty when the program ended with exit code 0."""
+    """error: what went wrong, in words; empty when the program ended with exit code 0."""
 
     out: str
-    trouble: str
+    error: str
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's, without what steers Neuron and Python, and with the folders of Neuron's programs on the path."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(STEERING)}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
     found = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
     return {**kept, "PATH": found, "LC_ALL": "C", **(changes or {})}
 
@@ -46,11 +46,11 @@ def run(
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         return Run("", f"{command[0]} is not installed" if missing else f"{command[0]} does not run: {error}")
-    trouble, out, err = "", b"", b""
+    error, out, err = "", b"", b""
     try:
         out, err = process.communicate(stdin.encode(), timeout=seconds)
     except subprocess.TimeoutExpired:
-        trouble = f"{command[0]} gives no answer within {seconds:g} seconds"
+        error = f"{command[0]} does not end within {seconds:g} seconds"
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         try:
@@ -62,10 +62,10 @@ def run(
         if process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
-    if not trouble and process.returncode:
-        said = one_line(err.decode(errors="replace")) or one_line(out.decode(errors="replace"))
-        trouble = f"{command[0]} fails with exit code {process.returncode}: {said or 'no message'}"
-    return Run(out.decode(errors="replace"), trouble)
+    if not error and process.returncode:
+        message = one_line(err.decode(errors="replace")) or one_line(out.decode(errors="replace"))
+        error = f"{command[0]} fails with exit code {process.returncode}: {message or 'no message'}"
+    return Run(out.decode(errors="replace"), error)
 
 
 def one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The node's record: written here, sent to S3, and told on the console if S3 is out of reach."""
+"""The node's record: written here, sent to S3, and its reason to the console if S3 is out of reach."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def instance_id() -> str:
 
 
 def write(record: dict[str, Any]) -> None:
-    """Write the record on this node. A full disk keeps nobody from sending it."""
+    """Write the record on this node. On a full disk it can still be sent."""
     try:
         files.write(files.RECORD, json.dumps(record, indent=2) + "\n")
     except OSError as error:
@@ -62,7 +62,7 @@ def write(record: dict[str, Any]) -> None:
 
 
 def report(record: dict[str, Any], imds: Imds) -> str:
-    """Keep and send the record and the log. Who was told: "s3", else "console", else nobody: an empty text."""
+    """Keep and send the record and the log. Returns where it went: "s3", else "console", else an empty text."""
     write(record)
     try:
         if not record["instance_id"]:
@@ -70,7 +70,7 @@ def report(record: dict[str, Any], imds: Imds) -> str:
         send(record, imds)
     except OSError as error:
         lost = f"the record did not reach S3: {error}"
-        return tell_console("; ".join(filter(None, (record["reason"], lost))))
+        return write_to_console("; ".join(filter(None, (record["reason"], lost))))
     return "s3"
 
 
@@ -86,7 +86,7 @@ def send(record: dict[str, Any], imds: Imds | None = None) -> None:
         print(f"the log was not stored: {error}", flush=True)
 
 
-def tell_console(reason: str) -> str:
+def write_to_console(reason: str) -> str:
     line = f"trn-node FAILED: {reason}"
     print(line, file=sys.stderr, flush=True)
     try:

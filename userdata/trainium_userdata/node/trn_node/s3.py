@@ -20,18 +20,18 @@ SKEWED = "RequestTimeTooSkewed"
 
 
 class S3Error(OSError):
-    """S3 answered, and refused. status: of HTTP; code: S3's own."""
+    """S3 refused a request. status: of HTTP; code: S3's own."""
 
-    def __init__(self, what: str, answer: web.Answer) -> None:
-        found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", answer.body)
-        self.status = answer.status
+    def __init__(self, what: str, response: web.Response) -> None:
+        found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", response.body)
+        self.status = response.status
         self.code = found[1].decode(errors="replace") if found else ""
         message = (found[2] or b"").decode(errors="replace") if found else ""
-        super().__init__(f"S3 refuses {what}: {answer.status} {self.code} {message}".strip())
+        super().__init__(f"S3 refuses {what}: {response.status} {self.code} {message}".strip())
 
 
 class S3:
-    """clock_offset: seconds by which S3's clock was ahead when it last answered; None before it did."""
+    """clock_offset: seconds by which S3's clock was ahead at its last response; None before."""
 
     def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
         self._imds = imds or Imds(retries=retries)
@@ -46,8 +46,8 @@ class S3:
     def get(self, url: str, etag: str | None = None) -> tuple[bytes, str] | None:
         """An object and its ETag; None when there is none, or none but the one with this ETag. Raises as put does."""
         condition = {"if-none-match": etag} if etag else {}
-        answer = self._send("GET", url, condition, b"", (200, 304, 404))
-        return (answer.body, answer.headers.get("ETag", "")) if answer.status == 200 else None
+        response = self._send("GET", url, condition, b"", (200, 304, 404))
+        return (response.body, response.headers.get("ETag", "")) if response.status == 200 else None
 
     def _send(
         self,
@@ -60,11 +60,11 @@ class S3:
         digest: str = "",
         query: str = "",
         into: BinaryIO | None = None,
-    ) -> web.Answer:
+    ) -> web.Response:
         """digest: SHA-256 of a body that is a file. query: sorted, and encoded as signatures want it."""
         known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
 
-        def ask() -> web.Answer:
+        def send_signed() -> web.Response:
             address = _address(url) + (f"?{query}" if query else "")
             now = time.time()
             signed = _signed_headers(method, address, headers, known, self._imds, now + self._correction)
@@ -73,22 +73,22 @@ class S3:
             if into:
                 into.seek(0)
                 into.truncate()
-            answer = web.once(method, address, signed, body if method == "PUT" else None, into)
-            self.clock_offset = _ahead(answer, now)
-            return answer
+            response = web.send(method, address, signed, body if method == "PUT" else None, into)
+            self.clock_offset = _offset(response, now)
+            return response
 
-        def attempt() -> web.Answer:
-            answer = ask()
-            if SKEWED.encode() in answer.body and answer.status == 403 and self.clock_offset is not None:
+        def attempt() -> web.Response:
+            response = send_signed()
+            if SKEWED.encode() in response.body and response.status == 403 and self.clock_offset is not None:
                 # A node with a wrong clock has to be able to say so.
                 self._correction = self.clock_offset
-                answer = ask()
-            return answer
+                response = send_signed()
+            return response
 
-        answer = web.persistently(attempt, accepted, self._retries)
-        if answer.status not in accepted:
-            raise S3Error(f"{method} {url}", answer)
-        return answer
+        response = web.retry(attempt, accepted, self._retries)
+        if response.status not in accepted:
+            raise S3Error(f"{method} {url}", response)
+        return response
 
 
 def put(url: str, body: bytes, content_type: str = "application/json") -> None:
@@ -100,14 +100,14 @@ def get(url: str, etag: str | None = None) -> tuple[bytes, str] | None:
 
 
 def clock_offset() -> float | None:
-    """Seconds by which S3's clock is ahead of this one; None if it does not tell. Raises OSError without an answer."""
+    """Seconds by which S3's clock is ahead of this one; None without a date in its response. Raises OSError."""
     now = time.time()
-    return _ahead(web.once("HEAD", _address(files.place("TRN_REPORT_URL")), {}), now)
+    return _offset(web.send("HEAD", _address(files.place("TRN_REPORT_URL")), {}), now)
 
 
-def _ahead(answer: web.Answer, now: float) -> float | None:
+def _offset(response: web.Response, now: float) -> float | None:
     with contextlib.suppress(TypeError, ValueError):
-        return parsedate_to_datetime(answer.headers["Date"]).timestamp() - now
+        return parsedate_to_datetime(response.headers["Date"]).timestamp() - now
     return None
 
 
@@ -116,13 +116,13 @@ def _region() -> str:
 
 
 def _address(url: str) -> str:
-    """The HTTP address of an s3:// URL; an endpoint of one's own (AWS_ENDPOINT_URL_S3) is asked in path style."""
+    """The HTTP address of an s3:// URL; a custom endpoint (AWS_ENDPOINT_URL_S3) gets requests in path style."""
     parts = urlsplit(url)
     key = quote(parts.path, safe="/-_.~")
-    own = os.environ.get("AWS_ENDPOINT_URL_S3")
-    if own or "." in parts.netloc:
+    custom = os.environ.get("AWS_ENDPOINT_URL_S3")
+    if custom or "." in parts.netloc:
         # S3's certificate is for no name with a dot in the bucket's part.
-        endpoint = own or f"https://s3.{_region()}.amazonaws.com"
+        endpoint = custom or f"https://s3.{_region()}.amazonaws.com"
         return f"{endpoint.rstrip('/')}/{parts.netloc}{key}"
     return f"https://{parts.netloc}.s3.{_region()}.amazonaws.com{key}"
 

@@ -20,8 +20,8 @@ CACHE = "var/cache/trn/self-test"
 """Apart from the cluster's compile cache."""
 NAMED = 3
 """At most so many different sentences: the runtime's own hold times and process ids, so that each core has another."""
-LOST = 3
-"""What keeps so many cores, one after the other, from an answer is not that many processes run at once."""
+MAX_LOST = 3
+"""When so many cores, one after the other, have no result, the number of processes is not the reason."""
 EXPECTED = "what the CPU computes, on {} cores"
 MEMORY_EXPECTED = "what was written there, on {} cores"
 UNREAD = "has not read its device memory"
@@ -61,56 +61,57 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
     files.path(CACHE).mkdir(parents=True, exist_ok=True)
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
-    answers = test(_Computation(plan, stack, python, ends), cores)
-    return [_check_computation(answers, stack, python, cores), _check_memory(answers, cores)]
+    results = test(_Computation(plan, stack, python, ends), cores)
+    return [_check_computation(results, stack, python, cores), _check_memory(results, cores)]
 
 
-def _check_computation(answers: list[_Answer], stack: str, python: Path, cores: int) -> Check:
+def _check_computation(results: list[_CoreResult], stack: str, python: Path, cores: int) -> Check:
     expected = EXPECTED.format(cores)
     places: dict[str, list[int]] = {}
-    for core, answer in enumerate(answers):
-        places.setdefault(answer.wrong or answer.trouble, []).append(core)
+    for core, result in enumerate(results):
+        places.setdefault(result.wrong or result.error, []).append(core)
     right = len(places.pop("", []))
     wrong = [f"{_cores(places[complaint])} {complaint}" for complaint in list(places)[:NAMED]]
     if more := [core for complaint in list(places)[NAMED:] for core in places[complaint]]:
         wrong.append(f"{_cores(more)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
-    if len(answers) > cores:
-        wrong.append(f"{stack} shows {len(answers)} cores, not {cores}")
-    again = [core for core, answer in enumerate(answers) if answer.again and answer.right]
+    if len(results) > cores:
+        wrong.append(f"{stack} shows {len(results)} cores, not {cores}")
+    again = [core for core, result in enumerate(results) if result.again and result.right]
     summary = f"{right} of {cores} cores, with {_venv(python)}"
-    told = [summary, *wrong, *([f"{_cores(again)} at the second attempt"] if again else [])]
-    wrong_numbers = any(answer.wrong for answer in answers)
-    return Check("self-test", expected, "; ".join(told), not wrong, "; ".join(wrong), wrong_numbers=wrong_numbers)
+    shown = [summary, *wrong, *([f"{_cores(again)} at the second attempt"] if again else [])]
+    wrong_numbers = any(result.wrong for result in results)
+    return Check("self-test", expected, "; ".join(shown), not wrong, "; ".join(wrong), wrong_numbers=wrong_numbers)
 
 
-def _check_memory(answers: list[_Answer], cores: int) -> Check:
+def _check_memory(results: list[_CoreResult], cores: int) -> Check:
     """Wrong numbers fail the node; a core that came to none is a warning: it has computed right without its memory."""
-    told: dict[str, list[int]] = {}
-    for core, answer in enumerate(answers):
-        told.setdefault(answer.memory, []).append(core)
-    right = len(told.pop("", []))
-    wrong = [complaint for complaint in told if not complaint.startswith(UNREAD)]
-    shown = [*wrong, *(complaint for complaint in told if complaint not in wrong)][:NAMED]
-    complaint = "; ".join(f"{_cores(told[each])} {each}" for each in shown)
+    problems: dict[str, list[int]] = {}
+    for core, result in enumerate(results):
+        problems.setdefault(result.memory, []).append(core)
+    right = len(problems.pop("", []))
+    wrong = [problem for problem in problems if not problem.startswith(UNREAD)]
+    shown = [*wrong, *(problem for problem in problems if problem not in wrong)][:NAMED]
+    complaint = "; ".join(f"{_cores(problems[each])} {each}" for each in shown)
     found = "; ".join(filter(None, (f"{right} of {cores} cores", complaint)))
-    check = Check("memory-test", MEMORY_EXPECTED.format(cores), found, not told, complaint, wrong_numbers=bool(wrong))
+    expected = MEMORY_EXPECTED.format(cores)
+    check = Check("memory-test", expected, found, not problems, complaint, wrong_numbers=bool(wrong))
     return check if check.ok or wrong else check.warned()
 
 
-class _Answer(NamedTuple):
-    """What a core came to. wrong: what is wrong with its numbers; trouble: why it has none. again: second attempt.
+class _CoreResult(NamedTuple):
+    """The result of a core. wrong: what is wrong with its numbers; error: why it has none. again: second attempt.
 
     memory: what is wrong with its device memory, or UNREAD and why.
     """
 
     wrong: str = ""
-    trouble: str = ""
+    error: str = ""
     again: bool = False
     memory: str = UNREAD
 
     @property
     def right(self) -> bool:
-        return not (self.wrong or self.trouble)
+        return not (self.wrong or self.error)
 
 
 class _Computation(NamedTuple):
@@ -121,21 +122,23 @@ class _Computation(NamedTuple):
     python: Path
     ends: float
 
-    def answers(self, seconds: float, core: int | None = None) -> list[_Answer]:
+    def results(self, seconds: float, core: int | None = None) -> list[_CoreResult]:
         """Those of the cores that came to one; if not all did, the last one is why."""
         seconds = min(seconds, self.ends - time.monotonic())
         if seconds <= 0:
-            return [_Answer(trouble="was not tried: the self-test ran out of time")]
+            return [_CoreResult(error="was not tried: the self-test ran out of time")]
         ran = self._run(seconds, core)
         # The compiler's dots come without an end of their line.
-        computed, read = ([_told(line, mark) for line in ran.out.splitlines() if mark in line] for mark in MARKS)
-        trouble = ran.trouble.replace(str(self.python), "the computation")
-        unread = f"{UNREAD}: {trouble or 'the computation prints nothing of it'}"
+        computed, read = (
+            [_marked_value(line, mark) for line in ran.out.splitlines() if mark in line] for mark in MARKS
+        )
+        error = ran.error.replace(str(self.python), "the computation")
+        unread = f"{UNREAD}: {error or 'the computation prints nothing of it'}"
         read += [unread] * (len(computed) - len(read))
-        found = [_Answer(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]  # noqa: B905 - 3.10
-        if trouble:
-            late = f"gives no answer within {seconds:g} seconds"
-            found.append(_Answer(trouble=late if trouble.endswith(late) else f"is not proven: {trouble}"))
+        found = [_CoreResult(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]  # noqa: B905 - 3.10
+        if error:
+            late = f"does not end within {seconds:g} seconds"
+            found.append(_CoreResult(error=late if error.endswith(late) else f"is not proven: {error}"))
         return found
 
     def _run(self, seconds: float, core: int | None) -> Run:
@@ -158,53 +161,53 @@ class _Computation(NamedTuple):
         return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder)
 
 
-def _told(line: str, mark: str) -> str:
+def _marked_value(line: str, mark: str) -> str:
     return str(json.JSONDecoder().raw_decode(line.partition(mark)[2])[0])
 
 
-def _test_with_pytorch(computation: _Computation, cores: int) -> list[_Answer]:
+def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResult]:
     """A process for each core: the first alone, as it compiles, the others side by side."""
     times = computation.plan["self_test"]
 
-    def attempt(core: int) -> _Answer:
-        found = computation.answers(times["seconds"] if core else times["first_seconds"], core)
-        return found[0] if found else _Answer(trouble="prints no answer")
+    def attempt(core: int) -> _CoreResult:
+        found = computation.results(times["seconds"] if core else times["first_seconds"], core)
+        return found[0] if found else _CoreResult(error="prints no answer")
 
-    answers = _again_alone([attempt(0)], attempt)
+    results = _retried_alone([attempt(0)], attempt)
     with ThreadPoolExecutor(min(cores, os.cpu_count() or 1)) as pool:
-        answers += pool.map(attempt, range(1, cores))
-    return _again_alone(answers, attempt)
+        results += pool.map(attempt, range(1, cores))
+    return _retried_alone(results, attempt)
 
 
-def _again_alone(answers: list[_Answer], attempt: Callable[[int], _Answer]) -> list[_Answer]:
-    """The answers, with those of a second attempt where there was none: many processes at once can be too many.
+def _retried_alone(results: list[_CoreResult], attempt: Callable[[int], _CoreResult]) -> list[_CoreResult]:
+    """The results, with those of a second attempt where there was none: many processes at once can be too many.
 
     There is none after wrong numbers from any core, which no second attempt makes right, nor once LOST cores have come
     to nothing in theirs.
     """
-    if any(answer.wrong for answer in answers):
-        return answers
-    told: list[_Answer] = []
-    for core, answer in enumerate(answers):
-        lost = sum(bool(other.again and other.trouble) for other in told)
-        due = answer.trouble and not answer.again and lost < LOST
-        told.append(attempt(core)._replace(again=True) if due else answer)
-    return told
+    if any(result.wrong for result in results):
+        return results
+    tried: list[_CoreResult] = []
+    for core, result in enumerate(results):
+        lost = sum(bool(other.again and other.error) for other in tried)
+        due = result.error and not result.again and lost < MAX_LOST
+        tried.append(attempt(core)._replace(again=True) if due else result)
+    return tried
 
 
-def _test_with_jax(computation: _Computation, cores: int) -> list[_Answer]:
-    """One process computes on the cores one after the other; what ends it, ends it at the first without an answer."""
+def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
+    """One process computes on the cores one after the other; it ends at the first core without a result."""
     times = computation.plan["self_test"]
-    found = computation.answers(times["first_seconds"] + times["seconds"])
-    unfinished = 0 < len(found) <= cores and bool(found[-1].trouble)
-    again = unfinished and not any(answer.wrong for answer in found)
+    found = computation.results(times["first_seconds"] + times["seconds"])
+    unfinished = 0 < len(found) <= cores and bool(found[-1].error)
+    again = unfinished and not any(result.wrong for result in found)
     if again:
-        found = computation.answers(times["first_seconds"] + times["seconds"])
-    if len(found) > cores and found[-1].trouble:
+        found = computation.results(times["first_seconds"] + times["seconds"])
+    if len(found) > cores and found[-1].error:
         # It ended badly after the last core.
         found.pop()
-    missing = _Answer(trouble="was not reached" if found and found[-1].trouble else "is not shown by JAX")
-    return [answer._replace(again=again) for answer in found] + [missing] * (cores - len(found))
+    missing = _CoreResult(error="was not reached" if found and found[-1].error else "is not shown by JAX")
+    return [result._replace(again=again) for result in found] + [missing] * (cores - len(found))
 
 
 def _cores(numbers: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""`trn-node verify`: every check, the cheap ones first, and the record of their outcome."""
+"""`trn-node verify`: every check, the quick ones first, and the record of their outcome."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from . import (
     self_test,
     ultraserver,
 )
-from .check import Check, not_made
+from .check import Check, not_checked
 from .imds import Imds
 
 ATTEMPTS, PAUSE = 8, 5.0
-"""How often, and after how many seconds, what comes up at boot is looked at again."""
-PROVEN, FAILED, BUSY, RELOAD, BROKEN_OFF = 0, 1, 2, 3, 4
-"""Exit codes. After BUSY, RELOAD and BROKEN_OFF nothing was reported."""
-COMES_UP = {
+"""How often, and after how many seconds, what comes up at boot is checked again."""
+PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
+"""Exit codes. After BUSY, RELOAD and ABORTED nothing was reported."""
+RETRIED_AT_BOOT = {
     "driver",
     "neuron-devices",
     "neuron-cores",
@@ -40,7 +40,7 @@ COMES_UP = {
     "ultraserver",
 }
 NEEDED = ("driver", "neuron-devices", "neuron-cores")
-"""Without these, the dear checks would blame what is not at fault."""
+"""Without these, the slow checks would blame what is not at fault."""
 IN_USE = "NeuronCores are in use by"
 
 
@@ -56,7 +56,7 @@ def verify(*, last: bool, hold: bool) -> int:
     except (OSError, ValueError) as error:
         checks = [Check("driver", "to be checked", "no plan", False, f"{files.PLAN} cannot be read: {error}")]
     else:
-        checks = made_checks(plan, last=last)
+        checks = run_checks(plan, last=last)
         if not last and any(check.may_heal and not check.settled for check in checks):
             print("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
             return RELOAD
@@ -68,39 +68,39 @@ def verify(*, last: bool, hold: bool) -> int:
     return PROVEN if record.report(made, imds) == "s3" and proven else FAILED
 
 
-def made_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
-    """Raises BusyError. Without `last`, dear checks are left out when loading the driver anew may heal something."""
+def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
+    """Raises BusyError. Without `last`, slow checks are left out when loading the driver anew may heal something."""
     left = int(os.environ.get("TRN_VERIFY_ATTEMPTS") or ATTEMPTS)
     while True:
-        cheap, cores = cheap_checks(plan)
+        quick, cores = quick_checks(plan)
         left -= 1
-        if not left or not any(check.name in COMES_UP and not check.settled for check in cheap):
+        if not left or not any(check.name in RETRIED_AT_BOOT and not check.settled for check in quick):
             break
         pause()
-    show(cheap)
-    if not last and any(check.may_heal and not check.settled for check in cheap):
-        return cheap
-    missing = [check.name for check in cheap if check.name in NEEDED and not check.ok]
+    show(quick)
+    if not last and any(check.may_heal and not check.settled for check in quick):
+        return quick
+    missing = [check.name for check in quick if check.name in NEEDED and not check.ok]
     if missing or not cores:
         why = ", ".join(missing or ["neuron-cores"])
-        dear = [not_made(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
+        slow = [not_checked(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
     else:
         print(f"computing on {cores} NeuronCores, which takes minutes when nothing is compiled yet", flush=True)
         before = error_counts()
-        dear = [
+        slow = [
             *guarded("self-test", lambda: self_test.check_cores(plan, cores)),
             *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
             *guarded("hardware-errors", lambda: [hardware.check_errors(before, error_counts(), hardware.unhealthy())]),
         ]
-    dear = [check.counted(plan) for check in dear]
-    show(dear)
-    wrong = [check.complaint or check.warning for check in dear if not check.settled]
+    slow = [check.counted(plan) for check in slow]
+    show(slow)
+    wrong = [check.complaint or check.warning for check in slow if not check.settled]
     if wrong and users(plan):
         # What the tests started and had to kill is gone by then.
         pause()
         if held := users(plan):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
-    return [check.counted(plan) for check in driver.check_pair(plan, [*cheap, *dear])]
+    return [check.counted(plan) for check in driver.check_compatibility(plan, [*quick, *slow])]
 
 
 def error_counts() -> dict[str, int]:
@@ -115,10 +115,10 @@ def pause() -> None:
     time.sleep(float(os.environ.get("TRN_VERIFY_PAUSE") or PAUSE))
 
 
-def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
+def quick_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     """The checks, as they count, and the number of NeuronCores. Raises BusyError."""
     with ThreadPoolExecutor() as side_by_side:
-        others = side_by_side.map(guarded, *other_cheap_checks(plan))
+        others = side_by_side.map(guarded, *other_quick_checks(plan))
         checks, cores = device_checks(plan)
         checks += [check for found in others for check in found]
     return [check.counted(plan) for check in checks], cores
@@ -127,17 +127,17 @@ def cheap_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
 def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     checks, cores = guarded("driver", lambda: [driver.check_driver(plan)]), 0
     if checks[0].counted(plan).ok:
-        devices, trouble = neuron.list_devices(plan)
+        devices, error = neuron.list_devices(plan)
         if held := neuron.users(devices):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])}")
-        checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, trouble))
+        checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, error))
         cores = neuron.core_count(devices)
     else:
-        checks += [not_made(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
+        checks += [not_checked(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
     return checks, cores
 
 
-def other_cheap_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:
+def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:
     """The names of the first check of each, and what makes them."""
     made: dict[str, Callable[[], list[Check]]] = {
         "efa-devices": lambda: efa.check_efa(plan),
@@ -152,12 +152,12 @@ def other_cheap_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Ca
 
 
 def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
-    """The checks; one that failed, when they break off."""
+    """The checks; one that failed, when they raise an error."""
     try:
         return checks()
     except Exception as error:
-        told = f"breaks off with {type(error).__name__}: {error}"
-        return [Check(name, "to be checked", told, False, f"the check {name} {told}")]
+        message = f"ends with {type(error).__name__}: {error}"
+        return [Check(name, "to be checked", message, False, f"the check {name} {message}")]
 
 
 def show(checks: Sequence[Check]) -> None:

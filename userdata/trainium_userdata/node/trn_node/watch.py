@@ -1,6 +1,6 @@
-"""What watches over a proven node: `trn-node watch`.
+"""Monitors a proven node: `trn-node watch`.
 
-Looks at the kernel's log, the devices' error counters, what AWS announces and the cluster's roster; keeps the record,
+Reads the kernel's log, the devices' error counters, the notices of AWS and the cluster's roster; keeps the record,
 `notice.json` and the running jobs up to date with it.
 """
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import files, hardware, jobs, notices, record
+from . import files, hardware, job_signals, notices, record
 from .cluster import Cluster
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
@@ -19,7 +19,7 @@ from .imds import Imds
 from .internode_process import InternodeProcess
 from .notices import Notice, iso
 from .objects import Objects
-from .standing import stand
+from .record_update import updated_record
 
 NOTICE = "run/trn/notice.json"
 MEMORY = "run/trn/watch.json"
@@ -30,10 +30,10 @@ SECONDS = {
     **notices.SECONDS,
     "keys": 15,
     "job": TICK,
-    "standing": TICK,
+    "record": TICK,
     "sending": 15,
 }
-"""How often each is looked at. What the counters show, the kernel's log mostly shows at once."""
+"""How often each is read. What the counters show, the kernel's log mostly shows at once."""
 
 DRAIN_SECONDS = 86400
 """The record says from when on that a node ends: a deployment waits for another one then, and not for weeks."""
@@ -41,8 +41,8 @@ DRAIN_SECONDS = 86400
 SIGNAL_SECONDS = 900
 """Jobs are signalled when so little is left: time to save a large model, and no hours of work given away."""
 
-MOST_ERRORS = 16
-"""Remembered for each state that they lead to: more say nothing new."""
+MAX_ERRORS = 16
+"""Remembered for each state that they lead to: more add nothing."""
 
 
 def log(text: str) -> None:
@@ -55,7 +55,7 @@ class Watch:
     def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
         self._due: dict[str, float] = {}
-        self._trouble: dict[str, str] = {}
+        self._errors: dict[str, str] = {}
         self._found: dict[str, list[Notice]] = {}
         self._repairable: dict[str, str] = {}
         self._unwritten: dict[str, Any] | None = None
@@ -76,22 +76,22 @@ class Watch:
         self._job = ClusterJob(s3, log, now, NOTICE)
 
     def step(self) -> None:
-        """Nothing that goes wrong with one source keeps the others from being looked at."""
+        """An error of one source does not keep the others from being read."""
         for name, seconds in {"roster": self._cluster.seconds, **SECONDS}.items():
             # What is due later than that was planned before the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
-            trouble = ""
+            error = ""
             try:
-                self._look(name)
+                self._poll(name)
             except Exception as error:
-                trouble = f"{type(error).__name__}: {error}"
-            if trouble != self._trouble.get(name, ""):
-                log(f"{name}: {trouble or 'works again'}")
-            self._trouble[name] = trouble
+                error = f"{type(error).__name__}: {error}"
+            if error != self._errors.get(name, ""):
+                log(f"{name}: {error or 'works again'}")
+            self._errors[name] = error
 
-    def _look(self, name: str) -> None:
+    def _poll(self, name: str) -> None:
         mine = record.read()
         if name == "kernel log":
             self._remember(self._kernel_log.errors())
@@ -100,19 +100,19 @@ class Watch:
             self._count()
         elif name == "roster":
             if mine:
-                self._announce(name, self._cluster.look(mine["instance_id"], self._now()))
+                self._set_notices(name, self._cluster.poll(mine["instance_id"], self._now()))
         elif name == "keys":
             if mine:
                 self._cluster.exchange_keys(mine["instance_id"])
         elif name == "job":
             if mine:
-                self._job.look(mine, self._cluster)
-        elif name == "standing":
-            self._stand(mine)
+                self._job.poll(mine, self._cluster)
+        elif name == "record":
+            self._update_record(mine)
         elif name != "sending":
-            self._announce(name, notices.parse(name, self._imds.get(name)))
+            self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
-            # Not record.send: its many retries would keep the watch from looking at anything else.
+            # Not record.send: its many retries would keep the watch from reading anything else.
             url = f"{files.places()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
@@ -124,24 +124,24 @@ class Watch:
         # A driver that is loaded anew counts from zero.
         before = {key: min(count, self._memory["counts"].get(key, count)) for key, count in now.items()}
         self._memory["counts"] = before
-        found = hardware.rises(before, now)
+        found = hardware.increases(before, now)
         self._repairable = {text: state for text, state in found.items() if state == DRAINING}
         self._remember({text: state for text, state in found.items() if state == FAILED})
 
     def _remember(self, found: dict[str, str]) -> None:
         errors = self._memory["errors"]
         for text, state in found.items():
-            if text not in errors and list(errors.values()).count(state) < MOST_ERRORS:
+            if text not in errors and list(errors.values()).count(state) < MAX_ERRORS:
                 log(f"{state or 'noted'}: {text}")
                 errors[text] = state
 
-    def _announce(self, source: str, found: list[Notice]) -> None:
+    def _set_notices(self, source: str, found: list[Notice]) -> None:
         before = self._found.get(source, [])
         for notice in {*found} ^ {*before}:
             log(f"{'notice' if notice in found else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
         self._found[source] = found
 
-    def _stand(self, mine: dict[str, Any] | None) -> None:
+    def _update_record(self, mine: dict[str, Any] | None) -> None:
         """Bring the notice, the jobs and the record up to date."""
         now, memory = self._now(), self._memory
         errors = {**memory["errors"], **self._repairable}
@@ -150,33 +150,33 @@ class Watch:
         ends = sorted((each for found in self._found.values() for each in found if each.ends), key=lambda each: each.at)
         urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
         peers = self._cluster.peers
-        all_known = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not (mine and mine["roster"]))
+        all_read = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not (mine and mine["roster"]))
         for kind, reason, at, _ in urgent[:1]:
-            told = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
-            files.write(NOTICE, json.dumps(told))
-        if all_known and not urgent:
+            notice = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
+            files.write(NOTICE, json.dumps(notice))
+        if all_read and not urgent:
             files.path(NOTICE).unlink(missing_ok=True)
         keys = {f"{each.kind} {each.at}": each for each in urgent if each.at - now < SIGNAL_SECONDS}
         new = [key for key in keys if key not in memory["told"]]
         # Saved before the signal: a watch that is killed in between must not signal twice.
-        memory["told"] = [key for key in memory["told"] if key in keys or not all_known] + new
+        memory["told"] = [key for key in memory["told"] if key in keys or not all_read] + new
         files.write(MEMORY, json.dumps(memory))
         for key in new:
-            log(f"{keys[key].reason}: {jobs.tell(keys[key].reason)}")
+            log(f"{keys[key].reason}: {job_signals.notify(keys[key].reason)}")
         if mine:
-            soon = [each for each in ends if each.at - now < DRAIN_SECONDS]
-            drains = repairs + [f"{each.reason}, {iso(each.at) or 'at any moment'}" for each in soon]
-            standing = stand(mine, failures, drains, peers, all_known)
-            if standing not in (mine, self._unwritten):
-                before, standing = standing, {**standing, "time": iso(now)}
+            near = [each for each in ends if each.at - now < DRAIN_SECONDS]
+            drains = repairs + [f"{each.reason}, {iso(each.at) or 'at any moment'}" for each in near]
+            new_record = updated_record(mine, failures, drains, peers, all_read)
+            if new_record not in (mine, self._unwritten):
+                before, new_record = new_record, {**new_record, "time": iso(now)}
                 # Saved before: a watch that is killed in between must not take it for sent.
                 memory["unsent"] = True
                 files.write(MEMORY, json.dumps(memory))
-                record.write(standing)
+                record.write(new_record)
                 # On a full disk the record stays as it was: this one would be sent again and again.
-                self._unwritten = None if record.read() == standing else before
-                log(f"record: {standing['state']} {standing['reason']}")
-                self._unsent, self._due["sending"] = standing, 0
+                self._unwritten = None if record.read() == new_record else before
+                log(f"record: {new_record['state']} {new_record['reason']}")
+                self._unsent, self._due["sending"] = new_record, 0
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ PAUSE = 1.0
 """Doubled from retry to retry: with six about a minute, in which a network comes up and a new role becomes known."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     headers: Message[str, str]
     body: bytes
@@ -27,29 +27,29 @@ class Answer(NamedTuple):
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def once(
+def send(
     method: str,
     url: str,
     headers: Mapping[str, str],
     body: bytes | BinaryIO | None = None,
     into: BinaryIO | None = None,
-) -> Answer:
-    """One request. Raises OSError when there is no answer, or not all of it.
+) -> Response:
+    """One request. Raises OSError without a complete response.
 
-    body: bytes, or a file with its size among the headers. into: a file that the body of a good answer goes to.
+    body: bytes, or a file with its size among the headers. into: a file that the body of a successful response goes to.
     """
     request = urllib.request.Request(url, body, dict(headers), method=method)
     try:
-        with _OPENER.open(request, timeout=SECONDS) as answer:
+        with _OPENER.open(request, timeout=SECONDS) as response:
             if into is None:
-                return Answer(answer.status, answer.headers, answer.read())
-            shutil.copyfileobj(answer, into)
-            if into.tell() < int(answer.headers.get("Content-Length", 0)):
-                raise OSError("the answer is incomplete")
-            return Answer(answer.status, answer.headers, b"")
+                return Response(response.status, response.headers, response.read())
+            shutil.copyfileobj(response, into)
+            if into.tell() < int(response.headers.get("Content-Length", 0)):
+                raise OSError("the response is incomplete")
+            return Response(response.status, response.headers, b"")
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(error.code, error.headers, error.read())
+            return Response(error.code, error.headers, error.read())
     except urllib.error.URLError as error:
         raise OSError(f"{url.split('?')[0]}: {error.reason}") from None
     except ValueError as error:
@@ -59,15 +59,15 @@ def once(
         raise OSError(f"{url.split('?')[0]}: {error or type(error).__name__}") from None
 
 
-def persistently(attempt: Callable[[], Answer], accepted: tuple[int, ...], retries: int | None = None) -> Answer:
-    """The first answer with an accepted status, or the last one of any kind. Raises OSError when there is none."""
+def retry(attempt: Callable[[], Response], accepted: tuple[int, ...], retries: int | None = None) -> Response:
+    """The first response with an accepted status, or the last one of any kind. Raises OSError without any."""
     left = int(os.environ.get("TRN_HTTP_RETRIES") or RETRIES) if retries is None else retries
     pause = float(os.environ.get("TRN_HTTP_PAUSE") or PAUSE)
     while True:
         try:
-            answer = attempt()
-            if answer.status in accepted or not left:
-                return answer
+            response = attempt()
+            if response.status in accepted or not left:
+                return response
         except OSError:
             if not left:
                 raise

@@ -1,4 +1,4 @@
-"""How the processes that use Neuron devices or belong to the job, and the people on the node, are told that it ends."""
+"""Signals processes that use Neuron devices or belong to the job, and people on the node, that the node ends."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .job_unit import UNIT
 SIGNAL = signal.SIGUSR1
 """What training frameworks take as the sign to save and stop. It kills a process that does not handle it."""
 
-WALL_SECONDS = 10
+WALL_TIMEOUT_SECONDS = 10
 
 
-def tell(text: str) -> str:
-    """Signal every job that handles it, leave the others alone, write to all terminals. Gives what was done."""
-    told: list[int] = []
-    deaf: list[int] = []
+def notify(text: str) -> str:
+    """Signal every job that handles it, leave the others alone, write to all terminals. Returns what was done."""
+    signalled: list[int] = []
+    unhandled: list[int] = []
     for folder in files.path("proc").glob("[0-9]*"):
         # Processes end at any time, and not every one is open to us.
         with contextlib.suppress(OSError):
@@ -31,14 +31,14 @@ def tell(text: str) -> str:
             try:
                 if _uses_devices(f"{folder}/fd") or _is_of_the_job(folder):
                     handles = _handles_signal((folder / "status").read_text())
-                    (told if handles else deaf).append(process)
+                    (signalled if handles else unhandled).append(process)
                     if handles:
                         signal.pidfd_send_signal(descriptor, SIGNAL)
             finally:
                 os.close(descriptor)
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        subprocess.run(["wall", f"trn-node: {text}"], timeout=WALL_SECONDS, capture_output=True)
-    return f"signalled {told}, without a handler {deaf}"
+        subprocess.run(["wall", f"trn-node: {text}"], timeout=WALL_TIMEOUT_SECONDS, capture_output=True)
+    return f"signalled {signalled}, without a handler {unhandled}"
 
 
 def _uses_devices(folder: str) -> bool:
