@@ -32,7 +32,7 @@ SHOWN = (
 
 
 def main() -> int:
-    # Commands write to the same pipe: what is said before them must be there before.
+    # Commands write to the same pipe: what is printed before them must be there before.
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     # Whoever ends the demo ends it as Ctrl-C does: with everything cleared away.
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -67,56 +67,56 @@ class Demo:
     def run(self) -> int:
         """Go through all steps. Returns of how many resources the stack was made."""
         commands = Commands(self._terminal)
-        self._say(
+        self._print_text(
             f"The cluster of cdk.json, {self._plan.nodes} x {self._plan.instance_type}, is deployed to an AWS on this "
             "machine, shown and destroyed. No account, no cost. A line that begins with $ is what you would type."
         )
         self._title("Start an AWS on this machine")
         with private_aws(PROJECT, self._plan.region) as aws:
-            self._say(
+            self._print_text(
                 f"It answers at {aws.endpoint} as account {ACCOUNT_ID}, region {aws.region}. What follows runs in an "
-                "environment in which only this address can be asked: none of your AWS settings is in it."
+                "environment in which only this address can be reached: none of your AWS settings is in it."
             )
             moments = {"fresh": take_inventory(aws.client)}
 
             self._title("Preflight: check the plan of cdk.json, then ask the account")
             commands.trn("plan")
             if commands.trn("preflight", codes=(ExitCode.OK, ExitCode.NOT_READY)) == ExitCode.NOT_READY:
-                self._say("What is missing stands with its fix beside it: the next step.")
+                self._print_text("What is missing stands with its fix beside it: the next step.")
 
             self._title("Bootstrap: what the CDK needs in every account, once")
             # From a folder without an app, which it would synthesise for nothing.
             commands.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", cwd=aws.folder)
             moments["bootstrapped"] = take_inventory(aws.client)
-            commands.trn_in_a_line("preflight")
+            commands.trn_last_line("preflight")
 
             self._title("Deploy")
             output = ("--output", str(aws.folder / "cdk.out"))
-            commands.cdk("deploy", STACK_NAME, unasked=("--require-approval", "never", *output), cwd=PROJECT)
+            commands.cdk("deploy", STACK_NAME, quiet_options=("--require-approval", "never", *output), cwd=PROJECT)
             moments["deployed"] = take_inventory(aws.client)
 
-            self._title("Look at what now exists, as the services themselves tell it")
+            self._title("What exists now, as the services themselves list it")
             cluster = DeployedCluster(aws.client, self._plan.stack_names[EC2.key])
             show_cluster(self._terminal, cluster)
-            self._say("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")
+            self._print_text("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")
 
             self._title("Run a job on its nodes")
-            self._say(
+            self._print_text(
                 "On AWS each node runs its part. Here it is the nodes' own program, as processes of this machine."
             )
             commands.trn("run", "demo/job/job.toml", cwd=PROJECT)
 
             self._title("Destroy")
-            commands.cdk("destroy", STACK_NAME, unasked=("--force", *output), cwd=PROJECT)
+            commands.cdk("destroy", STACK_NAME, quiet_options=("--force", *output), cwd=PROJECT)
 
             self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")
-            commands.trn_in_a_line("audit", unasked=("--folder", str(aws.folder)))
-            self._say("")
+            commands.trn_last_line("audit", quiet_options=("--folder", str(aws.folder)))
+            self._print_text("")
             moments["destroyed"] = take_inventory(aws.client)
             show_counts(self._terminal, moments)
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
             kept = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
-            self._say(
+            self._print_text(
                 f"Compared id by id: what {STACK_NAME} made is gone, and nothing else is. The CDK's own "
                 f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account; in its bucket it keeps the "
                 f"{kept} files it uploaded."
@@ -127,7 +127,7 @@ class Demo:
         self._step += 1
         self._terminal.print(f"\n{self._step}. {title}", style="bold green")
 
-    def _say(self, text: str) -> None:
+    def _print_text(self, text: str) -> None:
         self._terminal.print(text)
 
 

@@ -8,12 +8,12 @@ from rich.console import Console
 from trainium_cli.cdk_events import CdkEvent, cdk_event, run_cdk
 
 _OUTCOMES = ("✅", "❌", "✨")
-_EVENTS_A_LINE = 12
+_EVENTS_PER_LINE = 12
 """How many resources a line of progress stands for where a line cannot be overwritten."""
 
 
 class CommandFailedError(Exception):
-    """A command ended with a code that it must not end with; the message holds the end of what it said."""
+    """A command ended with a code that it must not end with; the message holds its output."""
 
 
 class Commands:
@@ -23,46 +23,46 @@ class Commands:
         self._console = console
 
     def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
-        """Run `trn`, which speaks for itself. Returns its exit code; CommandFailedError if that is none of `codes`."""
+        """Run `trn`, whose output is shown. Returns its exit code; CommandFailedError if that is none of `codes`."""
         self._show("trn", *arguments)
         code = subprocess.run(["trn", *arguments], cwd=cwd, check=False).returncode
         if code not in codes:
             raise CommandFailedError(f"trn {' '.join(arguments)} ended with exit code {code}")
         return code
 
-    def trn_in_a_line(self, *arguments: str, unasked: tuple[str, ...] = ()) -> None:
-        """Run a `trn` command whose last line is enough unless it fails. `unasked`: as for cdk."""
+    def trn_last_line(self, *arguments: str, quiet_options: tuple[str, ...] = ()) -> None:
+        """Run a `trn` command whose last line is enough unless it fails. `quiet_options`: as for cdk."""
         self._show("trn", *arguments)
-        run = subprocess.run(["trn", *arguments, *unasked], stdout=subprocess.PIPE, text=True, check=False)
+        run = subprocess.run(["trn", *arguments, *quiet_options], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode:
             raise CommandFailedError(f"{run.stdout}trn {' '.join(arguments)} ended with exit code {run.returncode}")
         self._console.print(run.stdout.splitlines()[-1])
 
-    def cdk(self, *arguments: str, unasked: tuple[str, ...] = (), cwd: Path) -> None:
-        """Run the CDK CLI. `unasked`: options that only spare it questions and keep it out of the repository."""
+    def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
+        """Run the CDK CLI. `quiet_options`: not shown; they only spare it questions and keep it out of the repository."""
         self._show("cdk", *arguments)
-        said: list[str] = []
+        lines: list[str] = []
         with _Progress(self._console) as progress:
 
-            def hear(line: str) -> None:
-                said.append(line)
-                progress.tell(line)
+            def on_line(line: str) -> None:
+                lines.append(line)
+                progress.update(line)
 
-            code = run_cdk(["cdk", *arguments, *unasked], cwd, hear)
+            code = run_cdk(["cdk", *arguments, *quiet_options], cwd, on_line)
         if code:
-            raise CommandFailedError("\n".join([*said, f"cdk ended with exit code {code}"]))
+            raise CommandFailedError("\n".join([*lines, f"cdk ended with exit code {code}"]))
 
     def _show(self, *words: str) -> None:
         self._console.print(f"\n$ {' '.join(words)}", style="bold cyan")
 
 
 class _Progress:
-    """What the CDK CLI says, condensed: outcomes and failures stay, all else is a counter."""
+    """The output of the CDK CLI, condensed: outcomes and failures stay, all else is a counter."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._status = console.status("the CDK CLI is at work") if console.is_terminal else None
-        self._told = 0
+        self._shown = 0
 
     def __enter__(self) -> "_Progress":
         if self._status:
@@ -73,7 +73,7 @@ class _Progress:
         if self._status:
             self._status.stop()
 
-    def tell(self, line: str) -> None:
+    def update(self, line: str) -> None:
         event = cdk_event(line)
         if event is None:
             if line.startswith(_OUTCOMES):
@@ -89,6 +89,6 @@ class _Progress:
         if self._status:
             counted = f"{event.counted}; {event.verb} {event.kind} {event.what}"
             self._status.update(counted[: self._console.width - 4])
-        elif event.done >= self._told + _EVENTS_A_LINE:
-            self._told = event.done
+        elif event.done >= self._shown + _EVENTS_PER_LINE:
+            self._shown = event.done
             self._console.print(f"  {event.counted}, last: {event.verb} {event.kind}", style="dim")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from lab.machine import CANNOT_RUN, NAMESPACES
-from lab.places import FOLDER, REPOSITORY
+from lab.paths import FOLDER, REPOSITORY
 from lab.sweep import join, leave, sweep
 
 TESTS = ("pytest", "-p", "no:cacheprovider", "--quiet", "-rs", "--durations=5", str(Path("lab", "tests")))

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from lab.laboratory import Laboratory, laboratory
 from lab.node import Node
-from lab.places import RUN
+from lab.paths import RUN
 from lab.plans import lab_plan
 from lab.site import Site
 from lab.waiting import wait_for
@@ -78,14 +78,14 @@ def booted(node: Node) -> Path:
 def record_time(lab: Laboratory, node: Node) -> float:
     """When the record was stored; 0 while it was not."""
     path = f"/{RECORDS_PREFIX}/{node.instance.instance_id}.json"
-    asked = [one for one in lab.front.of(node.instance.address) if one.method == "PUT" and one.path == path]
-    return asked[0].time if asked else 0
+    requests = [one for one in lab.front.of(node.instance.address) if one.method == "PUT" and one.path == path]
+    return requests[0].time if requests else 0
 
 
 def downloads_of(lab: Laboratory, node: Node) -> int:
     """What a node fetched, of itself and of others."""
-    asked = lab.front.of(node.instance.address)
-    return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in asked)
+    requests = lab.front.of(node.instance.address)
+    return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in requests)
 
 
 def remove(lab: Laboratory, nodes: Sequence[Node]) -> None:

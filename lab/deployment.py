@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.laboratory import REGION, Laboratory
 from lab.machine import may_raise_limits
-from lab.places import REPOSITORY, RUN
+from lab.paths import REPOSITORY, RUN
 from lab.plans import LIMITS
 from trainium_core.naming import STACK_NAME
 from trainium_local.environment import ACCOUNT_ID
@@ -16,15 +16,15 @@ from trainium_local.environment import ACCOUNT_ID
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the CDK CLI said, on either stream, and how it ended."""
+    """The output of the CDK CLI, on either stream, and its exit code."""
 
     code: int
-    said: str
+    output: str
 
     @property
-    def trouble(self) -> str:
-        """What was said, but for all that went well."""
-        return "\n".join(line for line in self.said.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
+    def errors(self) -> str:
+        """The output without the events of resources that went well."""
+        return "\n".join(line for line in self.output.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
 def bootstrap() -> Run:
@@ -62,7 +62,7 @@ def members(lab: Laboratory) -> set[str]:
     return {one["InstanceId"] for one in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
 
 
-def tag(lab: Laboratory, instance_id: str, key: str) -> str | None:
+def tag_value(lab: Laboratory, instance_id: str, key: str) -> str | None:
     mine = [{"Name": "resource-id", "Values": [instance_id]}, {"Name": "key", "Values": [key]}]
     return next((found["Value"] for found in lab.client("ec2").describe_tags(Filters=mine)["Tags"]), None)
 
@@ -77,4 +77,4 @@ def _cdk(*arguments: str) -> Run:
         text=True,
         check=False,
     )
-    return Run(code=run.returncode, said=run.stdout)
+    return Run(code=run.returncode, output=run.stdout)

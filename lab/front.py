@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What S3 answers a node instead of doing what it asks, by these HTTP methods: an error of the S3 API."""
+    """What S3 responds to a node's requests with these HTTP methods: an error of the S3 API."""
 
     status: int
     code: str
@@ -60,7 +60,7 @@ CLOCK_SKEWED = Fault(
     code="RequestTimeTooSkewed",
     message="The difference between the request time and the current time is too large.",
 )
-MOST_SKEW = timedelta(minutes=15)
+MAX_SKEW = timedelta(minutes=15)
 """S3's own bound."""
 
 
@@ -121,12 +121,12 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: requests are noted by `answer`."""
+            """Nothing: requests are noted by `respond`."""
 
-        def answer(self) -> None:
+        def respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             host, client = self.headers.get("Host", "").split(":")[0], self.client_address[0]
-            status, headers, answer = self._answer(host, client, body)
+            status, headers, respond = self._response(host, client, body)
             state.requests.append(
                 Request(
                     client=client,
@@ -142,9 +142,9 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(answer)
+                self.wfile.write(respond)
 
-        def _answer(self, host: str, client: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        def _response(self, host: str, client: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
             if host in state.hosts_down.get(client, ()):
                 return 503, {"Content-Length": "0"}, b""
             folder = state.other_files.get(client, state.files) / host
@@ -165,7 +165,7 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
             if not ahead or not (moment := self.headers.get("x-amz-date")):
                 return False
             signed = datetime.strptime(moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-            return abs(datetime.now(UTC) + ahead - signed) > MOST_SKEW
+            return abs(datetime.now(UTC) + ahead - signed) > MAX_SKEW
 
         def _forward(self, host: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
             target = urlsplit(state.connection.endpoint)
@@ -180,15 +180,15 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
                 passed = sign(state.connection.credentials, request, body, **where)
             try:
                 connection.request(self.command, path, body=body, headers=passed)
-                answer = connection.getresponse()
-                content = answer.read()
-                kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+                respond = connection.getresponse()
+                content = respond.read()
+                kept = {name: value for name, value in respond.headers.items() if name.lower() not in _HOP_BY_HOP}
                 if self.command != "HEAD":
                     kept["Content-Length"] = str(len(content))
-                return answer.status, kept, content
+                return respond.status, kept, content
             finally:
                 connection.close()
 
     for method in ("GET", "PUT", "POST", "HEAD", "DELETE"):
-        setattr(Handler, f"do_{method}", Handler.answer)
+        setattr(Handler, f"do_{method}", Handler.respond)
     return Handler

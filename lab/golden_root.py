@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.places import FOLDER
+from lab.paths import FOLDER
 from lab.shell import run
 
 PACKAGES = Path(__file__).parent / "packages" / "node.txt"

@@ -61,11 +61,11 @@ class Hypervisor:
         try:
             while not self._end.wait(PAUSE_SECONDS):
                 members = groups.describe_auto_scaling_instances()["AutoScalingInstances"]
-                wanted = {member["InstanceId"] for member in members}
+                desired = {member["InstanceId"] for member in members}
                 # First, as a new node may have the address of one that is gone.
-                for instance_id in self.nodes.keys() - wanted:
+                for instance_id in self.nodes.keys() - desired:
                     self._lab.remove(self.nodes.pop(instance_id))
-                for instance_id in sorted(wanted - self.nodes.keys()):
+                for instance_id in sorted(desired - self.nodes.keys()):
                     self._start(instance_of(ec2, instance_id))
                 for instance_id, node in self.nodes.items():
                     self._store_console(instance_id, node)
@@ -81,15 +81,15 @@ class Hypervisor:
 
     def _store_console(self, instance_id: str, node: Node) -> None:
         """EC2 answers GetConsoleOutput with what was stored last."""
-        said = node.said()
-        if len(said) == self._stored.get(instance_id):
+        console_text = node.console_text()
+        if len(console_text) == self._stored.get(instance_id):
             return
-        self._stored[instance_id] = len(said)
-        self._lab.connection.ask("PUT", f"{CONSOLE_PATH}/{instance_id}", said.encode())
+        self._stored[instance_id] = len(console_text)
+        self._lab.connection.ask("PUT", f"{CONSOLE_PATH}/{instance_id}", console_text.encode())
 
 
 def instance_of(ec2: Any, instance_id: str) -> Instance:
-    """What EC2 tells of an instance, user data included."""
+    """EC2's description of an instance, with its user data."""
     found = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
     data = ec2.describe_instance_attribute(InstanceId=instance_id, Attribute="userData")["UserData"].get("Value", "")
     return Instance(

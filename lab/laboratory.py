@@ -20,7 +20,7 @@ from lab.metadata import MetadataService, Subject, metadata_service
 from lab.network import switch
 from lab.node import Node
 from lab.package_hosts import PackageHosts, write_package_hosts
-from lab.places import REPOSITORY, RUN
+from lab.paths import REPOSITORY, RUN
 from lab.plans import quotas
 from trainium_local import lifecycle
 from trainium_local.environment import Connection, safe_environment, tool_folders

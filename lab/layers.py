@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.neuron_software import EFA_PROGRAM, PLACE_ON_NODE, wrapper
-from lab.places import REPOSITORY
+from lab.neuron_software import EFA_PROGRAM, PATH_ON_NODE, wrapper
+from lab.paths import REPOSITORY
 from lab.shell import run
 
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -53,8 +53,8 @@ WantedBy=multi-user.target
 
 def hardware_layer(folder: Path) -> Path:
     """What every node has, with software or without."""
-    shutil.copytree(STAND_INS, folder / PLACE_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
-    for program in (folder / PLACE_ON_NODE.lstrip("/")).glob("*.py"):
+    shutil.copytree(STAND_INS, folder / PATH_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
+    for program in (folder / PATH_ON_NODE.lstrip("/")).glob("*.py"):
         program.chmod(0o755)
     _write(folder, "usr/share/trnlab/neuron_ls.json", NEURON_LS_SAMPLES.read_text())
     for name in ("modprobe", "modinfo", "rmmod"):

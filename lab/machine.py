@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab.places import PREFIX
+from lab.paths import PREFIX
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.places import REPOSITORY
+from lab.paths import REPOSITORY
 
 MUTANTS = Path(__file__).parent / "mutants.toml"
 SOURCES = Path("userdata/trainium_userdata")

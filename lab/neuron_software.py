@@ -8,7 +8,7 @@ from lab.apt_repository import Package
 from lab.signing import SigningKey
 from trainium_core.catalog.neuron_packages import neuron_packages
 
-PLACE_ON_NODE = "/usr/lib/trnlab"
+PATH_ON_NODE = "/usr/lib/trnlab"
 NEURON_PROGRAMS = ("neuron-ls", "nccom-test")
 EFA_PROGRAM = "opt/amazon/efa/bin/fi_info"
 EFA_INSTALLER = """\
@@ -22,7 +22,7 @@ echo "EFA installer of a test lab, called with: $*"
 
 def wrapper(program: str, *arguments: str) -> str:
     """A program that is one of lab/stand_ins, with these arguments before its own."""
-    return f'#!/bin/sh\nexec {" ".join((f"{PLACE_ON_NODE}/{program}.py", *arguments))} "$@"\n'
+    return f'#!/bin/sh\nexec {" ".join((f"{PATH_ON_NODE}/{program}.py", *arguments))} "$@"\n'
 
 
 def neuron_software() -> Sequence[Package]:

@@ -16,7 +16,7 @@ from lab.certificates import Certificates
 from lab.hardware import Hardware
 from lab.instance import Instance
 from lab.machine import hierarchies
-from lab.places import PREFIX
+from lab.paths import PREFIX
 from lab.shell import CommandError, run
 
 DISK_SIZE = "512m"
@@ -97,14 +97,14 @@ class Node:
         run("umount", "--lazy", self.root)
         run("umount", "--lazy", self.folder / "disk")
 
-    def execute(self, *words: str) -> str:
+    def execute(self, *command: str) -> str:
         """Run a program on the node. Raises CommandError when it fails."""
-        return run("nsenter", "--target", str(self._leader()), "-m", "-u", "-i", "-n", "-p", "-C", *words)
+        return run("nsenter", "--target", str(self._leader()), "-m", "-u", "-i", "-n", "-p", "-C", *command)
 
-    def tries(self, *words: str) -> bool:
+    def succeeds(self, *command: str) -> bool:
         """Whether a program ends well on the node."""
         try:
-            self.execute(*words)
+            self.execute(*command)
         except CommandError:
             return False
         return True
@@ -113,7 +113,7 @@ class Node:
         """A file of its disk; /run and other memory of the node is not there."""
         return (self.root / path.lstrip("/")).read_text(errors="replace")
 
-    def said(self) -> str:
+    def console_text(self) -> str:
         """Everything on its console since it was delivered."""
         return self.console.read_text(errors="replace")
 
@@ -181,4 +181,4 @@ class Node:
                     if Path(f"/proc/{child}/comm").read_text().strip() == "systemd":
                         return int(child)
             time.sleep(0.02)
-        raise CommandError(f"{self.name} did not start\n{self.said()}")
+        raise CommandError(f"{self.name} did not start\n{self.console_text()}")

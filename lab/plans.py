@@ -14,7 +14,7 @@ BARE = {
 }
 """Settings of nodes that install their Neuron software themselves."""
 
-MOST_NODES = 3
+MAX_NODES = 3
 """Nodes of the largest cluster that a test of the lab deploys."""
 
 LIMITS = ("memlock", "nofile")
@@ -29,6 +29,6 @@ def lab_plan(*, instance_type: str = "trn1.32xlarge", **settings: Any) -> Plan:
 
 def quotas() -> dict[str, float]:
     """vCPUs that the account may use, by quota code: those of the largest cluster, and of one node to spare."""
-    need = quota_need(lab_plan(nodes=MOST_NODES + 1))
+    need = quota_need(lab_plan(nodes=MAX_NODES + 1))
     assert need
     return {need.code: need.vcpus}

@@ -1,4 +1,4 @@
-"""Nodes of a plan that no stack deployed, a bucket for their records, and what a deployment's gate says of these."""
+"""Nodes of a plan that no stack deployed, a bucket for their records, and the verdict of a deployment's gate on these."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ from lab.hardware import Hardware, hardware_of
 from lab.instance import Instance
 from lab.laboratory import REGION, Laboratory
 from lab.node import Node
-from lab.waiting import TooLateError, wait_for
+from lab.waiting import TimedOutError, wait_for
 from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
@@ -25,22 +25,22 @@ from trainium_userdata import NodeLocations, node_script, node_user_data
 
 BUCKET = "trnlab-records"
 LUSTRE = {"lustre_dns": f"fs-0123456789abcdef0.fsx.{REGION}.amazonaws.com", "lustre_mount_name": "abcdefgh"}
-IMPATIENCE = {
+SHORT_TIMEOUTS = {
     "TRN_VERIFY_ATTEMPTS": "2",
     "TRN_VERIFY_PAUSE": "1",
     "TRN_RETRY_PAUSE": "1",
     "TRN_HTTP_PAUSE": "0.2",
     "TRN_MOUNT_SECONDS": "3",
 }
-"""For nodes that are not sound: what may heal is waited for less long."""
+"""For nodes that are not sound: what may still come right is waited for less long."""
 
-_GAVE_UP = re.compile(r"trn-node FAILED: (.*)")
+_FAILED = re.compile(r"trn-node FAILED: (.*)")
 _numbers = count(1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a node told of itself: its record, or else the line on its console, or else nothing."""
+    """What a node reported: its record, or else the line on its console, or else nothing."""
 
     instance_id: str
     record: NodeRecord | None
@@ -69,7 +69,7 @@ class Site:
         self.hardware = hardware_of(plan)
         self._s3 = lab.client("s3")
         self._make_bucket()
-        self._user_data = node_user_data(plan, self._places()).encode()
+        self._user_data = node_user_data(plan, self._locations()).encode()
 
     def node(
         self,
@@ -92,11 +92,11 @@ class Site:
         return node
 
     def outcome(self, node: Node, *, seconds: float = 120) -> Outcome:
-        """What the node tells first; neither record nor console when it stays silent."""
-        with contextlib.suppress(TooLateError):
-            wait_for(f"a word of {node.name}", lambda: self.record(node) or self.last_words(node), seconds=seconds)
+        """The first report of the node; neither record nor console when there is none in time."""
+        with contextlib.suppress(TimedOutError):
+            wait_for(f"a report of {node.name}", lambda: self.record(node) or self.console_error(node), seconds=seconds)
         record = self.record(node)
-        console = None if record else self.last_words(node)
+        console = None if record else self.console_error(node)
         return Outcome(instance_id=node.instance.instance_id, record=record, console=console)
 
     def record(self, node: Node) -> NodeRecord | None:
@@ -107,12 +107,12 @@ class Site:
         except self._s3.exceptions.NoSuchKey:
             return None
 
-    def last_words(self, node: Node) -> str | None:
+    def console_error(self, node: Node) -> str | None:
         """Why the node gave up, from its console."""
-        found = _GAVE_UP.search(node.said())
+        found = _FAILED.search(node.console_text())
         return found[1].strip() if found else None
 
-    def _places(self) -> NodeLocations:
+    def _locations(self) -> NodeLocations:
         """As a stack would give them, the node script uploaded."""
         script = node_script(self.plan).encode()
         key = f"scripts/{hashlib.sha256(script).hexdigest()}"

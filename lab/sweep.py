@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab.machine import hierarchies
-from lab.places import PREFIX
+from lab.paths import PREFIX
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 RUN_GROUP = f"{PREFIX}run"
 """The control group of the run itself. Nodes have one of their own each."""
 
@@ -34,7 +34,7 @@ def sweep() -> None:
 
     Their mounts, links and network namespaces were the processes' own and end with them.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while groups := list(_groups()):
         for group in groups:
             for pid in _processes(group):

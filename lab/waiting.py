@@ -4,18 +4,18 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 
-class TooLateError(Exception):
+class TimedOutError(Exception):
     """Something did not become true in time."""
 
 
-def wait_for(what: str, ask: Callable[[], Answer | None], *, seconds: float = 120) -> Answer:
-    """The first answer that is neither None nor False. Raises TooLateError with what was waited for."""
+def wait_for(description: str, condition: Callable[[], Value | None], *, seconds: float = 120) -> Value:
+    """The first value of the condition that is neither None nor False. Raises TimedOutError with the description."""
     deadline = time.monotonic() + seconds
-    while not (answer := ask()):
+    while not (value := condition()):
         if time.monotonic() > deadline:
-            raise TooLateError(f"{what}: not within {seconds:.0f} s")
+            raise TimedOutError(f"{description}: not within {seconds:.0f} s")
         time.sleep(0.1)
-    return answer
+    return value

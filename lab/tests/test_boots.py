@@ -8,7 +8,7 @@ import pytest
 from lab.laboratory import Laboratory
 from lab.node import Node
 from lab.plans import BARE, lab_plan
-from lab.site import IMPATIENCE, Outcome, Site
+from lab.site import SHORT_TIMEOUTS, Outcome, Site
 from lab.waiting import wait_for
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_runtime.node_record import NodeRecord
@@ -24,7 +24,7 @@ def site(lab: Laboratory) -> Site:
 
 @pytest.fixture
 def node(site: Site) -> Iterator[Node]:
-    made = site.node(environment=IMPATIENCE)
+    made = site.node(environment=SHORT_TIMEOUTS)
     yield made
     site.lab.remove(made)
 
@@ -39,8 +39,8 @@ def proven(site: Site) -> Iterator[Node]:
     site.lab.remove(made)
 
 
-def log_tells(node: Node, words: str) -> Callable[[], bool]:
-    return lambda: (node.root / LOG).exists() and words in node.read(LOG)
+def log_contains(node: Node, command: str) -> Callable[[], bool]:
+    return lambda: (node.root / LOG).exists() and command in node.read(LOG)
 
 
 def assert_proven(outcome: Outcome) -> None:
@@ -55,7 +55,7 @@ def test_every_check_of_a_cluster_of_one_is_in_the_record(site: Site, proven: No
 
 
 def test_cloud_init_finds_nothing_wrong(proven: Node) -> None:
-    wait_for("cloud-init", lambda: proven.tries("test", "-e", "/run/cloud-init/result.json"))
+    wait_for("cloud-init", lambda: proven.succeeds("test", "-e", "/run/cloud-init/result.json"))
     assert '"errors": []' in proven.execute("cat", "/run/cloud-init/result.json")
 
 
@@ -64,7 +64,7 @@ def test_cloud_init_itself_finds_the_cloud_config_valid(proven: Node) -> None:
 
 
 def test_a_proven_node_has_no_failed_unit(proven: Node) -> None:
-    wait_for("the boot's end", lambda: proven.tries("systemctl", "is-active", "trn-node-watch.service"))
+    wait_for("the boot's end", lambda: proven.succeeds("systemctl", "is-active", "trn-node-watch.service"))
     assert proven.execute("systemctl", "--failed", "--plain", "--no-legend") == ""
 
 
@@ -98,7 +98,7 @@ def test_a_node_proves_itself_with_the_programs_of_older_releases(site: Site, re
 
 
 def test_what_a_job_can_do_without_is_a_warning(site: Site) -> None:
-    node = site.node(replace(site.hardware, clock_synchronised=False), environment=IMPATIENCE)
+    node = site.node(replace(site.hardware, clock_synchronised=False), environment=SHORT_TIMEOUTS)
     node.write("usr/share/trnlab/neuron_driver", "2.26.5.0\n")
     node.power_on()
     outcome = site.outcome(node)
@@ -116,14 +116,14 @@ def test_a_slow_metadata_service_is_waited_for(lab: Laboratory, site: Site, node
 
 def test_a_reboot_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
     node.power_on()
-    wait_for("the verification", log_tells(node, "verify the node"))
+    wait_for("the verification", log_contains(node, "verify the node"))
     node.execute("systemctl", "reboot", "--no-block")
     assert_proven(site.outcome(node))
 
 
 def test_a_power_loss_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
     node.power_on()
-    wait_for("the verification", log_tells(node, "verify the node"))
+    wait_for("the verification", log_contains(node, "verify the node"))
     node.cut_power()
     node.power_on()
     assert_proven(site.outcome(node))
@@ -142,7 +142,7 @@ def test_a_node_proves_itself_anew_at_every_boot(site: Site, node: Node) -> None
     node.power_on()
     first = site.outcome(node).record
     assert first
-    wait_for("the boot's end", lambda: node.tries("systemctl", "is-active", "trn-node-watch.service"))
+    wait_for("the boot's end", lambda: node.succeeds("systemctl", "is-active", "trn-node-watch.service"))
     node.fit(replace(site.hardware, missing_devices=(3,)))
     node.execute("systemctl", "reboot", "--no-block")
     second = wait_for("another record", lambda: newer(site, node, first.time))

@@ -15,7 +15,7 @@ from lab.laboratory import Laboratory
 from lab.node import Node
 from lab.package_hosts import host_of
 from lab.plans import BARE, lab_plan
-from lab.site import BUCKET, IMPATIENCE, Outcome, Site
+from lab.site import BUCKET, SHORT_TIMEOUTS, Outcome, Site
 from trainium_core.catalog.neuron_packages import neuron_packages
 
 Breaking = Callable[[Laboratory, Node], object]
@@ -32,7 +32,7 @@ class Fault:
     hardware: fields of the node's hardware that are changed. breaking: what is done to it before it is powered on.
     """
 
-    told: str
+    reported: str
     hardware: Mapping[str, Any] = field(default_factory=dict[str, Any])
     breaking: Breaking = leave_it
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -77,84 +77,84 @@ LUSTRE = {"fsx_lustre": 1200}
 FAULTS = {
     "device missing": Fault(
         hardware={"missing_devices": (7,)},
-        told=r"15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores",
+        reported=r"15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores",
     ),
     "no driver": Fault(
         breaking=no_driver,
-        told=r"the Neuron driver \(aws-neuronx-dkms\) is not installed for this kernel",
+        reported=r"the Neuron driver \(aws-neuronx-dkms\) is not installed for this kernel",
     ),
     "driver does not load": Fault(
         hardware={"driver_loads": False},
-        told=r"the Neuron driver \S+ is not loaded",
+        reported=r"the Neuron driver \S+ is not loaded",
     ),
     "driver and runtime mismatch": Fault(
         breaking=other_driver("2.26.5.0"),
         hardware={"zero_cores": (5,)},
-        told=r"driver 2\.26\.5\.0 and runtime \S+ do not go together: runtime 2\.32 and later need driver 2\.27 or "
+        reported=r"driver 2\.26\.5\.0 and runtime \S+ do not go together: runtime 2\.32 and later need driver 2\.27 or "
         r"later; install both from one Neuron release",
     ),
     "zeros from a core": Fault(
         hardware={"zero_cores": (5,)},
-        told=r"core 5 answers zeros where the CPU gives \d+",
+        reported=r"core 5 answers zeros where the CPU gives \d+",
     ),
     "wrong sums": Fault(
         hardware={"wrong_collectives": True},
-        told=r"all-reduce over 32 cores: nccom-test .*data mismatch",
+        reported=r"all-reduce over 32 cores: nccom-test .*data mismatch",
     ),
     "7 of 8 EFA": Fault(
         hardware={"efa_devices": 7},
-        told=r"7 of 8 EFA devices",
+        reported=r"7 of 8 EFA devices",
     ),
     "clock skew": Fault(
         breaking=clock_behind,
-        told=r"the clock is off: 3[56]\d\d seconds behind S3's, which refuses more than 900",
+        reported=r"the clock is off: 3[56]\d\d seconds behind S3's, which refuses more than 900",
     ),
     "S3 denied": Fault(
         breaking=refused(WRITING_DENIED),
-        told=rf"the record did not reach S3: S3 refuses PUT s3://{BUCKET}/nodes/i-[0-9a-f]+\.json: "
+        reported=rf"the record did not reach S3: S3 refuses PUT s3://{BUCKET}/nodes/i-[0-9a-f]+\.json: "
         r"403 AccessDenied Access Denied \(read from its console: it could not report\)",
     ),
     "node script denied": Fault(
         breaking=refused(ACCESS_DENIED),
-        told=r"the node script could not be fetched.*: 403 AccessDenied Access Denied \(read from its console",
+        reported=r"the node script could not be fetched.*: 403 AccessDenied Access Denied \(read from its console",
     ),
     "disk full": Fault(
         breaking=full_disk,
-        told=r"failed \(is the disk full\?\) \(read from its console",
+        reported=r"failed \(is the disk full\?\) \(read from its console",
     ),
     "disk full later": Fault(
         settings={"setup_script": "cat /dev/zero >/var/full"},
-        told=r"the setup script failed with exit code 1: .*No space left on device",
+        reported=r"the setup script failed with exit code 1: .*No space left on device",
     ),
     "FSx time-out": Fault(
         hardware={"lustre_answers": False},
         settings=LUSTRE,
-        told=r"FSx for Lustre file system \S+ could not be mounted at /fsx: no answer within 3 seconds; look "
+        reported=r"FSx for Lustre file system \S+ could not be mounted at /fsx: no answer within 3 seconds; look "
         r"whether it is AVAILABLE, and whether its security group lets the nodes in on TCP 988 and 1018-1023",
     ),
     "apt repository down": Fault(
         breaking=repository_down,
         settings=BARE,
         bare=True,
-        told=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: is there a way out",
+        reported=r"https://apt\.repos\.neuron\.amazonaws\.com/\S+ cannot be downloaded: is there a way out",
     ),
     "expired key": Fault(
         breaking=expired_key,
         settings=BARE,
         bare=True,
-        told=r"apt-get update: the key .*has expired \(EXPKEYSIG\)",
+        reported=r"apt-get update: the key .*has expired \(EXPKEYSIG\)",
     ),
 }
 
 
 @pytest.fixture(scope="module")
 def outcomes(lab: Laboratory) -> Iterator[Mapping[str, Outcome]]:
-    """What each node told first."""
+    """The first report of each node."""
     nodes: dict[str, tuple[Site, Node]] = {}
     for name, fault in FAULTS.items():
         site = Site(lab, lab_plan(**fault.settings))
         hardware = replace(hardware_of(site.plan), **fault.hardware)
-        node = site.node(hardware, layers=lab.bare if fault.bare else lab.image, environment=IMPATIENCE)
+        node = site.node(hardware, layers=lab.bare if fault.bare else lab.image, environment=SHORT_TIMEOUTS)
         fault.breaking(lab, node)
         nodes[name] = (site, node)
     for _, node in nodes.values():
@@ -168,4 +168,4 @@ def outcomes(lab: Laboratory) -> Iterator[Mapping[str, Outcome]]:
 def test_the_event_of_the_deployment_names_the_fault(outcomes: Mapping[str, Outcome], name: str) -> None:
     outcome = outcomes[name]
     assert outcome.verdict.state == "failed"
-    assert re.search(rf"^node {outcome.instance_id}: .*{FAULTS[name].told}", outcome.verdict.reason)
+    assert re.search(rf"^node {outcome.instance_id}: .*{FAULTS[name].reported}", outcome.verdict.reason)

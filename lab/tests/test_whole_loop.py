@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from lab.deployment import Run, bootstrap, deploy, destroy, failures, members, output, tag
+from lab.deployment import Run, bootstrap, deploy, destroy, failures, members, output, tag_value
 from lab.front import WRITING_DENIED
 from lab.hardware import hardware_of
 from lab.hypervisor import Hypervisor
 from lab.laboratory import REGION, Laboratory
-from lab.layers import FRAMEWORK_ENVIRONMENT, PLACE_ON_NODE
+from lab.layers import FRAMEWORK_ENVIRONMENT, PATH_ON_NODE
 from lab.node import Node
-from lab.places import REPOSITORY
-from lab.plans import MOST_NODES, lab_plan
-from lab.site import IMPATIENCE
+from lab.paths import REPOSITORY
+from lab.plans import MAX_NODES, lab_plan
+from lab.site import SHORT_TIMEOUTS
 from lab.waiting import wait_for
 
 NODES = 2
@@ -53,13 +53,13 @@ def lose_efa_traffic(number: int, node: Node) -> None:
 
 def lose_a_device(node: Node) -> None:
     node.fit(BROKEN)
-    node.set_environment(IMPATIENCE)
+    node.set_environment(SHORT_TIMEOUTS)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
     run = bootstrap()
-    assert run.code == 0, run.trouble
+    assert run.code == 0, run.errors
     with Hypervisor(lab, SOUND) as running:
         yield running
 
@@ -68,7 +68,7 @@ def with_torchrun(_number: int, node: Node) -> None:
     """Put PyTorch's own torchrun beside the stand-in of the framework."""
     node.shared += torch_folders()
     # That of trn-node needs NeuronCores, and keeps its stand-in.
-    stand_in = f'case "$*" in *all_reduce.py*) exec {PLACE_ON_NODE}/torchrun.py "$@" ;; esac'
+    stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
     script = f'#!/bin/sh\n{stand_in}\nexec {TORCH}/bin/torchrun "$@"\n'
     node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
     (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
@@ -92,7 +92,7 @@ def deployed(hypervisor: Hypervisor) -> Iterator[Run]:
 @pytest.fixture
 def nodes(hypervisor: Hypervisor, deployed: Run) -> Mapping[str, Node]:
     """Those of the cluster that is deployed, by instance id; the first is the head."""
-    assert deployed.code == 0, deployed.trouble
+    assert deployed.code == 0, deployed.errors
     return dict(sorted(hypervisor.nodes.items()))
 
 
@@ -100,7 +100,7 @@ def nodes(hypervisor: Hypervisor, deployed: Run) -> Mapping[str, Node]:
 def _gone_at_the_end() -> Iterator[None]:
     yield
     run = destroy()
-    assert run.code == 0, run.trouble
+    assert run.code == 0, run.errors
 
 
 def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
@@ -140,22 +140,22 @@ def test_the_printed_line_runs_as_a_service_with_rank_0_on_the_first_node(
         return node.execute("cat", "/srv/said")
 
     with ThreadPoolExecutor(NODES) as side_by_side:
-        said = list(side_by_side.map(train, nodes.values()))
+        outputs = list(side_by_side.map(train, nodes.values()))
     address = next(iter(nodes.values())).instance.address
-    ranks = [sorted(int(line.split()[0]) for line in text.splitlines()) for text in said]
+    ranks = [sorted(int(line.split()[0]) for line in text.splitlines()) for text in outputs]
     assert ranks == [list(range(32)), list(range(32, 64))]
-    assert {line.split()[1] for text in said for line in text.splitlines()} == {address}
+    assert {line.split()[1] for text in outputs for line in text.splitlines()} == {address}
 
 
 def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
-    assert {tag(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
+    assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
 
 
 def test_a_spot_interruption_drains_the_node(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     instance_id, node = list(nodes.items())[-1]
     end = datetime.now(UTC) + timedelta(minutes=NOTICE_MINUTES)
     lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    wait_for("the keeper's tag", lambda: tag(lab, instance_id, "trn:node") == "draining", seconds=60)
+    wait_for("the keeper's tag", lambda: tag_value(lab, instance_id, "trn:node") == "draining", seconds=60)
     assert '"kind": "spot' in node.execute("cat", "/run/trn/notice.json")
 
 
@@ -166,7 +166,7 @@ def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
     node.execute("sh", "-c", f"echo '{HARDWARE_ERROR}' >/dev/kmsg")
     wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
     (new,) = wait_for("its instance", lambda: members(lab) - nodes.keys())
-    wait_for("its proof", lambda: tag(lab, new, "trn:node") == "proven")
+    wait_for("its proof", lambda: tag_value(lab, new, "trn:node") == "proven")
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
@@ -174,17 +174,17 @@ def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hyper
     destroy()
     hypervisor.prepare(lambda number, node: lose_a_device(node) if number == 0 else None)
     run = deploy(nodes="1")
-    assert run.code == 0, run.trouble
+    assert run.code == 0, run.errors
     assert hypervisor.started == 1 + 1
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
 def test_the_one_node_of_three_whose_packets_get_lost_is_replaced(lab: Laboratory, hypervisor: Hypervisor) -> None:
     hypervisor.prepare(lose_efa_traffic)
-    run = deploy(nodes=str(MOST_NODES))
-    assert run.code == 0, run.trouble
-    assert hypervisor.started == MOST_NODES + 1
-    assert output(lab, "Fleet") == f"{MOST_NODES} of {MOST_NODES} nodes proven"
+    run = deploy(nodes=str(MAX_NODES))
+    assert run.code == 0, run.errors
+    assert hypervisor.started == MAX_NODES + 1
+    assert output(lab, "Fleet") == f"{MAX_NODES} of {MAX_NODES} nodes proven"
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
@@ -193,7 +193,7 @@ def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervis
     run = deploy(nodes="1", node_recovery="off")
     assert run.code == 1
     sentence = r"node i-[0-9a-f]+: 15 of 16 Neuron devices \(missing 7\); 30 of 32 NeuronCores"
-    assert any(re.search(sentence, reason) for reason in failures(lab)), run.trouble
+    assert any(re.search(sentence, reason) for reason in failures(lab)), run.errors
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
@@ -201,11 +201,11 @@ def test_the_event_of_the_stack_quotes_the_console_of_a_node_that_cannot_report(
     lab: Laboratory, hypervisor: Hypervisor
 ) -> None:
     def cut_off(_number: int, node: Node) -> None:
-        node.set_environment(IMPATIENCE)
+        node.set_environment(SHORT_TIMEOUTS)
         lab.front.s3_faults[node.instance.address] = WRITING_DENIED
 
     hypervisor.prepare(cut_off)
     run = deploy(nodes="1")
     assert run.code == 1
     quoted = "403 AccessDenied Access Denied (read from its console: it could not report)"
-    assert any(quoted in reason for reason in failures(lab)), run.trouble
+    assert any(quoted in reason for reason in failures(lab)), run.errors

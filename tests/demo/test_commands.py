@@ -35,7 +35,7 @@ def say(cdk: Path, *lines: str) -> None:
 
 
 def deploy(console: Console, cdk: Path) -> str:
-    Commands(console).cdk("deploy", "TrnClusterStack", unasked=("--force",), cwd=cdk)
+    Commands(console).cdk("deploy", "TrnClusterStack", quiet_options=("--force",), cwd=cdk)
     return console.export_text()
 
 
