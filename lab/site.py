@@ -1,4 +1,4 @@
-"""Nodes of a plan that no stack deployed, a bucket for their records, and the verdict of a deployment's gate on these."""
+"""Nodes of a plan without a stack, a bucket for their records, and the verdict of a deployment's gate on these."""
 
 import contextlib
 import hashlib

@@ -34,5 +34,5 @@ class HyperPodStack(Stack):
             CfnOutput(self, name, description=meaning, value=value)
         if pod.pilot is not None:
             topic = pod.pilot.topic.topic_arn
-            CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
+            CfnOutput(self, "Notices", description="Topic of the notices before the pilot ends", value=topic)
         add_end(self, plan)

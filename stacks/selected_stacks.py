@@ -1,7 +1,7 @@
-"""Which stacks of the app are wanted: those that the CDK CLI was told by name, else those of the setting.
+"""Which stacks of the app are wanted: those that the CDK CLI was given by name, else those of the setting.
 
 The CDK makes every stack of an app at each command, and a bare `cdk deploy` works with one stack only. So a stack that
-is not asked for is not made. The CLI does not tell an app what it was told; its command line does. Its context
+is not asked for is not made. The CLI does not pass its arguments to an app; its command line holds them. Its context
 `aws:cdk:bundling-stacks` would, but holds the stacks with `--exclusively` alone (aws-cdk 2.1148).
 """
 

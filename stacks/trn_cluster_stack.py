@@ -34,7 +34,7 @@ class TrnClusterStack(Stack):
         CfnOutput(self, RECORDS_OUTPUT, description="The bucket of the node records", value=records)
         if cluster.fleet.pilot is not None:
             topic = cluster.fleet.pilot.topic.topic_arn
-            CfnOutput(self, "Notices", description="Topic that is told before the pilot ends", value=topic)
+            CfnOutput(self, "Notices", description="Topic of the notices before the pilot ends", value=topic)
         add_end(self, plan)
         launched = cluster.fleet.version.summary
         CfnOutput(self, "LaunchTemplate", description="What the nodes are launched from", value=launched)

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def run(settings: Settings, *, ready_file: Path) -> None:
-    """Serve until this process is told to end; where and with which credentials it answers is written once it does."""
+    """Serve until this process is signalled to end; address and credentials are written once it serves."""
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(0))
     os.umask(0o077)  # whatever is written from now on is the user's alone
 

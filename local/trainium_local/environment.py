@@ -66,16 +66,16 @@ class Connection:
         try:
             server.request(method, path, body, headers)
             answer = server.getresponse()
-            said, proof = answer.read(), answer.headers.get(PROOF_HEADER, "")
+            body, proof = answer.read(), answer.headers.get(PROOF_HEADER, "")
         except (OSError, http.client.HTTPException) as error:
             raise NotTheEmbeddedAwsError(f"the embedded AWS does not answer at {self.endpoint}: {error!r}") from error
         finally:
             server.close()
-        if not hmac.compare_digest(proof.encode(), proof_of(self.credentials, headers["authorization"], said).encode()):
+        if not hmac.compare_digest(proof.encode(), proof_of(self.credentials, headers["authorization"], body).encode()):
             raise NotTheEmbeddedAwsError(f"refusing to use {self.endpoint}: the embedded AWS that was started is gone")
         if answer.status >= 300:
-            raise ValueError(said.decode(errors="replace"))
-        return said
+            raise ValueError(body.decode(errors="replace"))
+        return body
 
 
 def open_private(path: str, flags: int) -> int:

@@ -1,7 +1,7 @@
 """The embedded AWS as a background process of this user: start, status, stop. Imports no moto.
 
 Its state is one file, for its owner only: where it answers, and the credentials of this start. What is true now is
-asked of the server, which proves that it has them too; otherwise the file is stale and means that nothing runs.
+verified with the server, which proves that it has them too; otherwise the file is stale and means that nothing runs.
 """
 
 import fcntl

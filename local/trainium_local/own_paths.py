@@ -5,7 +5,7 @@ from typing import Any
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Answer = Callable[[Any], Any]
-"""What is asked, as a werkzeug Request, and the Response."""
+"""A function from a werkzeug Request to its Response."""
 
 
 def with_own_paths(application: WsgiApp, answers: Mapping[str, Answer]) -> WsgiApp:

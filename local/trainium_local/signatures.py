@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """What a request says of its signature. expires: seconds since 1970. signed_headers: None in Version 2."""
+    """The signature of a request. expires: seconds since 1970. signed_headers: None in Version 2."""
 
     access_key_id: str
     region: str = ""

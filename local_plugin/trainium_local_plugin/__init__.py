@@ -42,8 +42,8 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
     if stand_in_nodes:
         nodes = StandInNodes(failing=fail_nodes)
         auto_scaling.when_launched(nodes.launched)
-        event_bridge.when_emitted(nodes.told)
-        event_bridge.when_emitted(StandInJobs(nodes.is_proven).told)
+        event_bridge.when_emitted(nodes.handle_event)
+        event_bridge.when_emitted(StandInJobs(nodes.is_proven).handle_event)
         signals.when_created(stand_in_signals.created)
     paths = {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
     return with_own_paths(control.counted(with_own_paths(application, paths)), {STATE_PATH: control.answer})

@@ -75,19 +75,19 @@ def _deploy_to_bucket(kind: str, properties: Properties, region: str, physical_i
         markers_of = properties.get("SourceMarkers") or [{}] * len(keys)
         for source, key, markers in zip(properties["SourceBucketNames"], keys, markers_of, strict=True):
             body = api.call("s3", "GetObject", region, {"Bucket": source, "Key": key})["Body"].read()
-            if _says(properties.get("Extract"), default=True):
+            if _as_bool(properties.get("Extract"), default=True):
                 with zipfile.ZipFile(io.BytesIO(body)) as archive:
                     names = [name for name in archive.namelist() if not name.endswith("/")]
                     wanted |= {prefix + name: _filled(archive.read(name), markers) for name in names}
             else:
                 wanted[prefix + key.rsplit("/", 1)[-1]] = body
-    elif _says(properties.get("RetainOnDelete"), default=True):
+    elif _as_bool(properties.get("RetainOnDelete"), default=True):
         return _done(physical_id)
     for name, content in wanted.items():
         kind_of_content = mimetypes.guess_type(name)[0] or "binary/octet-stream"
         given = {"Bucket": bucket, "Key": name, "Body": content, "ContentType": kind_of_content}
         api.call("s3", "PutObject", region, given)
-    if kind == "Delete" or _says(properties.get("Prune"), default=True):
+    if kind == "Delete" or _as_bool(properties.get("Prune"), default=True):
         with api.gone_is_fine():
             pages = api.client("s3", region).get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             for name in [one["Key"] for page in pages for one in page.get("Contents", [])]:
@@ -103,7 +103,7 @@ def _filled(content: bytes, markers: Properties) -> bytes:
     return content
 
 
-def _says(given: Any, *, default: bool) -> bool:
+def _as_bool(given: Any, *, default: bool) -> bool:
     return default if given is None else str(given).lower() == "true"
 
 

@@ -10,7 +10,7 @@ from trainium_local.services import schedules
 
 
 def answer(request: Request) -> Response:
-    """What is asked at CLOCK_PATH."""
+    """Requests to CLOCK_PATH."""
     ran: list[str] = []
     if request.method == "PUT":
         try:

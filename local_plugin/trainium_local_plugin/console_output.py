@@ -1,4 +1,4 @@
-"""EC2 GetConsoleOutput: what somebody who plays an instance has said on its console; moto has one text for all."""
+"""EC2 GetConsoleOutput: what a stand-in of an instance has written to its console; moto has one text for all."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from trainium_local.kept import kept
 LONGEST = 65_536
 """Characters that EC2 keeps, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
 
-_said: dict[str, str] = kept("console outputs", {})
+_outputs: dict[str, str] = kept("console outputs", {})
 
 
 def answer(request: Request) -> Response:
     """PUT at /<instance id>: what the console of the instance holds."""
-    _said[request.path.rpartition("/")[2]] = request.get_data(as_text=True)[-LONGEST:]
+    _outputs[request.path.rpartition("/")[2]] = request.get_data(as_text=True)[-LONGEST:]
     return Response(status=204)
 
 
 def get_console_output(response: Any) -> ActionResult:
     instance = response.ec2_backend.get_instance(response._get_param("InstanceId"))
-    output = Base64EncodedString.from_raw_string(_said.get(instance.id, ""))
+    output = Base64EncodedString.from_raw_string(_outputs.get(instance.id, ""))
     return ActionResult({"InstanceId": instance.id, "Timestamp": utcnow(), "Output": output})

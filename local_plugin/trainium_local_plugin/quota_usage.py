@@ -34,11 +34,11 @@ def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
 def get_metric_statistics(original: Any, response: Any) -> ActionResult:
     if response._get_param("Namespace") != NAMESPACE:
         return original(response)
-    asked = {dimension["Name"]: dimension["Value"] for dimension in response._get_param("Dimensions", [])}
+    dimensions = {dimension["Name"]: dimension["Value"] for dimension in response._get_param("Dimensions", [])}
     backend = ec2_backends[response.current_account][response.region]
     points: list[dict[str, Any]] = []
     for quota in vcpu_quotas():
-        if usage_metric(quota)["MetricDimensions"] == asked:
+        if usage_metric(quota)["MetricDimensions"] == dimensions:
             statistics = dict.fromkeys(response._get_param("Statistics", []), float(vcpus_used(backend, quota)))
             points.append({"Timestamp": datetime.now(UTC), "Unit": "None", **statistics})
     return ActionResult({"Label": response._get_param("MetricName"), "Datapoints": points})

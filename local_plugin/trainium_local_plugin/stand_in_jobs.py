@@ -1,6 +1,6 @@
 """Jobs of a cluster whose nodes are stand-ins: the part of each node is a process on this machine, under its owner.
 
-It is the nodes' own program, `trn_job`, told of loopback in place of the nodes' addresses. What the watch of a real
+It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. What the watch of a real
 node does besides is left out: no attempt follows one that failed, and no node is ever lost.
 """
 
@@ -33,7 +33,7 @@ class StandInJobs:
     def __init__(self, is_stand_in: Callable[[str], bool]) -> None:
         self._is_stand_in = is_stand_in
 
-    def told(self, event: Mapping[str, Any]) -> None:
+    def handle_event(self, event: Mapping[str, Any]) -> None:
         """Run a job that was just written, to its end. Never raises."""
         detail = event["detail"]
         if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
@@ -82,21 +82,21 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
         "seconds_left": spec.get("time_limit_seconds"),
     }
     bucket.write(f"{job}/attempts/1/start.json", start)
-    told = {"url": f"s3://{bucket.name}/{JOBS_PREFIX}", "spec": spec, "timing": TIMING}
-    told |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
+    launch_content = {"url": f"s3://{bucket.name}/{JOBS_PREFIX}", "spec": spec, "timing": TIMING}
+    launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
     with tempfile.TemporaryDirectory(prefix="trn-stand-in-job-") as folder:
-        nodes = [_start_node(Path(folder), told, rank) for rank in range(len(instance_ids))]
+        nodes = [_start_node(Path(folder), launch_content, rank) for rank in range(len(instance_ids))]
         for node in nodes:
             node.wait()
     end = json.loads(bucket.read(f"{job}/attempts/1/end.json"))
     bucket.write(f"{job}/end.json", {**end, "attempts": 1})
 
 
-def _start_node(folder: Path, told: Mapping[str, Any], rank: int) -> subprocess.Popen[bytes]:
+def _start_node(folder: Path, launch_content: Mapping[str, Any], rank: int) -> subprocess.Popen[bytes]:
     own = folder / f"node-{rank}"
     own.mkdir()
     launch = folder / f"node-{rank}.json"
-    launch.write_text(json.dumps({**told, "rank": rank, "folder": str(own)}))
+    launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
     # Its standard input ends with this process: nothing of a job outlives the embedded AWS.
     return subprocess.Popen(
         [sys.executable, "-m", PROGRAM, str(launch)],

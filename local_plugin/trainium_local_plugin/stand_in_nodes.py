@@ -1,8 +1,8 @@
 """The nodes' part of a deployment, played by the embedded AWS: nothing runs on its instances.
 
 A node writes a record about itself to S3 and a deployment waits for it. So that it can finish, the record of an
-instance that an Auto Scaling group launched is written here, if its user data says where to, and once more when the
-roster of the cluster is there. Every record says who wrote it.
+instance that an Auto Scaling group launched is written here, if its user data names the place, and once more when the
+roster of the cluster is there. Every record names its writer.
 """
 
 import re
@@ -56,8 +56,8 @@ class StandInNodes:
         timer.daemon = True
         timer.start()
 
-    def told(self, event: Mapping[str, Any]) -> None:
-        """Let every node of a roster that was just written say that it has reached the others."""
+    def handle_event(self, event: Mapping[str, Any]) -> None:
+        """Write for every node of a new roster that it has reached the others."""
         detail = event["detail"]
         if event["detail-type"] != "Object Created" or detail["object"]["key"] != ROSTER_KEY:
             return
@@ -90,7 +90,7 @@ class StandInNodes:
 
 
 def report_url(user_data: bytes) -> str | None:
-    """Where the node is told to write its record: the value of TRN_REPORT_URL in plain or multipart user data."""
+    """Where the node writes its record: the value of TRN_REPORT_URL in plain or multipart user data."""
     for part in texts(user_data):
         if found := _REPORT_URL.search(part):
             return found[1].rstrip("/")
@@ -102,7 +102,7 @@ def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRe
     known = builtin_catalog().get(instance_type)
     checks, reason = _device_checks(known, failed=failed) if known else ((), "")
     if failed and not reason:
-        reason = f"the stand-in was told to fail; {instance_type} is not in the catalogue"
+        reason = f"the stand-in was set to fail; {instance_type} is not in the catalogue"
     return NodeRecord(
         instance_id=instance_id,
         state="failed" if failed else "proven",

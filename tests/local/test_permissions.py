@@ -317,8 +317,8 @@ def test_a_function_may_do_what_its_role_may(aws: EmbeddedAws) -> None:
     arn = role(aws, allow("ssm:PutParameter", f"arn:aws:ssm:*:{ACCOUNT}:parameter/mine/*"), trusts=OF_LAMBDA)
     name = function(aws, arn)["FunctionName"]
     assert error_of(aws, name, {"name": "/mine/a"}) is None
-    told = error_of(aws, name, {"name": "/other"}) or ""
-    assert f"assumed-role/{arn.rpartition('/')[2]}/{name} is not authorized to perform: ssm:PutParameter" in told
+    message = error_of(aws, name, {"name": "/other"}) or ""
+    assert f"assumed-role/{arn.rpartition('/')[2]}/{name} is not authorized to perform: ssm:PutParameter" in message
 
 
 def wait_until(true: Callable[[], Any]) -> bool:

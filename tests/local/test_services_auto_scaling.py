@@ -213,8 +213,8 @@ def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
 ) -> None:
     bucket, s3 = f"records-{name}", embedded_aws.client("s3")
     s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
-    told: dict[str, Any] = {"EventBridgeConfiguration": {}}
-    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=told)
+    configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
+    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=configuration)
     template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
     ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
     assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").roster for i in ids} == {""}
@@ -235,8 +235,8 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
 ) -> None:
     bucket, s3 = f"records-{name}", embedded_aws.client("s3")
     s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
-    told: dict[str, Any] = {"EventBridgeConfiguration": {}}
-    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=told)
+    configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
+    s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=configuration)
     template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
     ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
     for instance_id in ids:

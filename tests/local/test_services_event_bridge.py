@@ -85,8 +85,8 @@ def bucket(aws: EmbeddedAws, name: str, *, tells: bool = True) -> str:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": aws.region})
     if tells:
-        told: dict[str, Any] = {"EventBridgeConfiguration": {}}
-        s3.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=told)
+        configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
+        s3.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=configuration)
     return name
 
 
@@ -134,8 +134,8 @@ def test_a_rule_with_a_schedule_is_called_by_no_event(embedded_aws: EmbeddedAws,
 def test_a_template_can_make_a_bucket_that_reports_event_bridge(
     embedded_aws: EmbeddedAws, listener: Listener, name: str
 ) -> None:
-    told = {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
-    properties = {"BucketName": name, "NotificationConfiguration": told}
+    configuration = {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+    properties = {"BucketName": name, "NotificationConfiguration": configuration}
     Stacks(embedded_aws).deploy({"Resources": {"B": {"Type": "AWS::S3::Bucket", "Properties": properties}}})
     listener.listen(EventPattern=objects_under(name, ""))
     embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")

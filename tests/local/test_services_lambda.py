@@ -270,10 +270,10 @@ def handler(event, context):
 
 def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
     """Of an invocation that goes on: its process, the one that watches it, the one that starts them."""
-    told = folder / "told"
-    invoke(aws, name, {"tell": str(told)}, kind="Event")
-    assert wait_until(told.exists)
-    return [int(pid) for pid in told.read_text().split()]
+    pids = folder / "told"
+    invoke(aws, name, {"tell": str(pids)}, kind="Event")
+    assert wait_until(pids.exists)
+    return [int(pid) for pid in pids.read_text().split()]
 
 
 def test_a_function_cannot_tell_whether_its_interpreter_is_its_own(embedded_aws: EmbeddedAws, create: Create) -> None:

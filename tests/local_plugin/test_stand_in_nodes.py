@@ -63,7 +63,7 @@ def test_a_node_of_an_unknown_type_can_fail_too() -> None:
     record = node_record("i-1", "m5.large", failed=True)
     assert (record.state, record.reason) == (
         "failed",
-        "the stand-in was told to fail; m5.large is not in the catalogue",
+        "the stand-in was set to fail; m5.large is not in the catalogue",
     )
 
 

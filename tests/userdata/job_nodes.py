@@ -25,7 +25,7 @@ QUICK = {
     "log": 0.1,
     "log_others": 0.1,
     "report": 0.1,
-    "peer_failure_wait": 3,
+    "give_way": 3,
     "stacks": 3,
 }
 SPEC = {

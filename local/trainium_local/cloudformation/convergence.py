@@ -157,8 +157,8 @@ class Convergence:
 
     def _fail(self, logical_id: str, resource_type: str, verb: str, reason: str | None) -> None:
         """A resource failed, or was cancelled because another one did, and all that still waits is cancelled."""
-        said = reason or f"Resource {_VERBS[verb]} cancelled"
-        self._stack.record_resource(logical_id, resource_type, f"{verb}_FAILED", said)
+        message = reason or f"Resource {_VERBS[verb]} cancelled"
+        self._stack.record_resource(logical_id, resource_type, f"{verb}_FAILED", message)
         self._failed.append((logical_id, verb))
         self._reason = self._reason or reason or ""
         self._stack.cancelled.set()

@@ -1,4 +1,4 @@
-"""Deleting resources of a stack, and what a provisioner is told about one."""
+"""Deletes resources of a stack, and makes the requests to their provisioners."""
 
 import dataclasses
 import threading
@@ -15,7 +15,7 @@ KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
 def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False) -> Request:
-    """What a provisioner is told about a resource; with the values of `secrets` in it, or their references."""
+    """The request to the provisioner of a resource; with the values of `secrets` in it, or their references."""
     return Request(
         account=stack.account,
         region=stack.region,

@@ -1,4 +1,4 @@
-"""Drift: what a service says of a resource now, against what the template made of it, in the shapes of the API.
+"""Drift: what a service returns for a resource now, against what the template made of it, in the shapes of the API.
 
 Only what the service gives back is compared. What was not compared completely is NOT_CHECKED, not IN_SYNC.
 """
@@ -22,7 +22,7 @@ _DRIFTED = {"MODIFIED", "DELETED"}
 
 def detect(stack: Stack, resource: StackResource) -> Json:
     """A StackResourceDrift; never raises."""
-    status, found = _look(stack, resource)
+    status, found = _compared_with_service(stack, resource)
     return {
         "StackId": stack.stack_id,
         "LogicalResourceId": resource.logical_id,
@@ -36,7 +36,7 @@ def detect(stack: Stack, resource: StackResource) -> Json:
 
 
 def detection(stack: Stack) -> Json:
-    """What DescribeStackDriftDetectionStatus says of the resources that were looked at."""
+    """The status of a detection, as DescribeStackDriftDetectionStatus returns it."""
     return {
         "StackId": stack.stack_id,
         "StackDriftDetectionId": str(uuid.uuid4()),
@@ -53,7 +53,7 @@ def stack_status(drifts: Iterable[Json]) -> str:
     return "DRIFTED" if found & _DRIFTED else "UNKNOWN" if "NOT_CHECKED" in found else "IN_SYNC"
 
 
-def _look(stack: Stack, resource: StackResource) -> tuple[str, Json]:
+def _compared_with_service(stack: Stack, resource: StackResource) -> tuple[str, Json]:
     if not isinstance(resource.provisioner, Readable):
         return "NOT_CHECKED", {"DriftStatusReason": "The embedded AWS cannot read this resource back."}
     try:

@@ -32,13 +32,13 @@ def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[s
     strange = sorted(given.keys() - template.parameters.keys())
     if strange:
         raise ValidationError(f"Parameters: [{', '.join(strange)}] do not exist in the template")
-    asked: dict[str, str | None] = {
+    effective: dict[str, str | None] = {
         name: given.get(name, declaration.get("Default")) for name, declaration in template.parameters.items()
     }
-    missing = [name for name, value in asked.items() if value is None]
+    missing = [name for name, value in effective.items() if value is None]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
-    texts = {name: as_text(value) for name, value in asked.items()}
+    texts = {name: as_text(value) for name, value in effective.items()}
     for name, declaration in template.parameters.items():
         _check_constraints(name, texts[name], declaration)
     stored = _fetch(

@@ -78,7 +78,7 @@ class Cancellation(threading.Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What a stack is asked to be. `imports`: logical ids of what exists already -> its identifier."""
+    """What a stack is to become. `imports`: logical ids of what exists already -> its identifier."""
 
     template: Template
     parameters: Mapping[str, Parameter]

@@ -1,4 +1,4 @@
-"""What can be asked of a stack: create, import, update, roll back, delete. In the background, one thing at a time."""
+"""The operations on a stack: create, import, update, roll back, delete. In the background, one thing at a time."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -17,9 +17,9 @@ from trainium_local.resources import api
 from trainium_local.resources.registry import CancelledError
 
 #: Seconds that a request waits for the work it started: the CDK CLI asks at once, and then every five seconds.
-PATIENCE = 15.0
+RESPONSE_SECONDS = 15.0
 #: And once the work waits for somebody's signals: long enough for a stand-in's.
-PATIENCE_WITH_SIGNALS = 0.5
+WORKER_SECONDS = 0.5
 
 _FAILED = {"CREATE_FAILED", "UPDATE_FAILED"}
 _STABLE = {
@@ -56,7 +56,7 @@ def deploy(
     verb: str,
     then: Callable[[bool], None] = lambda _: None,
 ) -> None:
-    """CREATE, UPDATE or IMPORT: bring a stack to the deployment, and tell `then` whether that succeeded.
+    """CREATE, UPDATE or IMPORT: bring a stack to the deployment, and call `then` with whether that succeeded.
 
     Raises ValidationError if the stack's state or a type forbids it.
     """
@@ -97,9 +97,9 @@ def delete(region: Region, stack: Stack, *, retained: Collection[str] = (), forc
 
     def begin() -> None:
         if (retained or force) and stack.status != "DELETE_FAILED":
-            asked = "Specify a list of resources to retain" if retained else "Use the deletion mode FORCE_DELETE_STACK"
+            hint = "Specify a list of resources to retain" if retained else "Use the deletion mode FORCE_DELETE_STACK"
             raise ValidationError(
-                f"Invalid operation on stack [{stack.stack_id}]. {asked} only when the stack is in the "
+                f"Invalid operation on stack [{stack.stack_id}]. {hint} only when the stack is in the "
                 "DELETE_FAILED state."
             )
         if stack.status.startswith("UPDATE_") and stack.status.endswith("_IN_PROGRESS"):
@@ -151,8 +151,8 @@ def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callab
         stack.answerable.clear()
         stack.worker = worker = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
         worker.start()
-    stack.answerable.wait(PATIENCE)
-    worker.join(PATIENCE_WITH_SIGNALS)
+    stack.answerable.wait(RESPONSE_SECONDS)
+    worker.join(WORKER_SECONDS)
 
 
 def run(region: Region, stack: Stack, deployment: Deployment, on_failure: OnFailure, verb: str) -> str | None:

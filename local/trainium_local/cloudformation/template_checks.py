@@ -38,9 +38,9 @@ def check(template: Template, region: str) -> None:
 
 def _check_conditions(template: Template) -> None:
     for section, parts in (("Resources", template.resources), ("Outputs", template.outputs)):
-        asked = {part["Condition"] for part in parts.values() if "Condition" in part} - template.conditions.keys()
-        if asked:
-            raise _unresolved_condition(sorted(asked), section)
+        used = {part["Condition"] for part in parts.values() if "Condition" in part} - template.conditions.keys()
+        if used:
+            raise _unresolved_condition(sorted(used), section)
         for name, argument in functions(parts):
             if name == "Fn::If" and argument[0] not in template.conditions:
                 raise ValidationError(f"Template error: unresolved condition dependency {argument[0]} in Fn::If")

@@ -82,9 +82,9 @@ class CloudFormationResponse(BaseResponse):
         expands = self._get_action() != "CreateChangeSet"  # a change set is there to be read first
         return prepare(self._region, self._template_body(stack), given, wanted, acknowledged, expands=expands)
 
-    def _on_failure(self, asked: str | None = None) -> OnFailure:
+    def _on_failure(self, requested: str | None = None) -> OnFailure:
         default = "DO_NOTHING" if self._get_bool_param("DisableRollback", False) else "ROLLBACK"
-        action = self._get_param("OnFailure") or asked or default
+        action = self._get_param("OnFailure") or requested or default
         return OnFailure(action=action, retain=not self._get_bool_param("RetainExceptOnCreate", False))
 
     def _policy(self, name: str) -> str:

@@ -72,9 +72,9 @@ def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> C
 
 def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:
     """Raise DeniedError unless whoever has the credentials may call the function."""
-    who = credentials and principal(credentials.access_key_id, function.account_id)
-    if who:
-        _refuse_unless_one(who, [_access("lambda:InvokeFunction", function.function_arn, who.keys)])
+    identity = credentials and principal(credentials.access_key_id, function.account_id)
+    if identity:
+        _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function.function_arn, identity.keys)])
 
 
 def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
@@ -96,43 +96,43 @@ def refuse_schedule(schedule: Any, function_arn: str) -> None:
     if _enforced[0] and not trusts(role_arn, frozenset({service}), keys):
         raise DeniedError(f"{service} is not authorized to perform: sts:AssumeRole on resource: {role_arn}")
     if _enforced[0]:
-        who = role_principal(role_arn, schedule.name)
-        _refuse_unless_one(who, [_access("lambda:InvokeFunction", function_arn, who.keys)])
+        identity = role_principal(role_arn, schedule.name)
+        _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function_arn, identity.keys)])
 
 
 def _refuse(request: Request, caller: Caller) -> None:
-    who = None if caller.is_owner else principal(caller.access_key_id, request.account)
+    identity = None if caller.is_owner else principal(caller.access_key_id, request.account)
     trusted = False
     if (request.prefix, request.operation) == ("sts", "AssumeRole"):
-        trusted = _trusted_by_name(request, who)
-    if who and not trusted and request.operation != "GetCallerIdentity":
-        for alternatives in accesses(request, who.keys):
-            _refuse_unless_one(who, alternatives)
+        trusted = _trusted_by_name(request, identity)
+    if identity and not trusted and request.operation != "GetCallerIdentity":
+        for alternatives in accesses(request, identity.keys):
+            _refuse_unless_one(identity, alternatives)
 
 
-def _trusted_by_name(request: Request, who: Principal | None) -> bool:
+def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
     """Whether the role that is to be assumed names the principal, which then needs no permission of its own.
 
     Raises DeniedError if the role does not let it in at all.
     """
     arn, external = str(request.parameters["RoleArn"]), request.parameters.get("ExternalId")
     account = frozenset({request.account, f"arn:aws:iam::{request.account}:root"})
-    keys = {**(who.keys if who else {}), "sts:externalid": [external] if external else []}
-    if who and trusts(arn, who.names, keys):
+    keys = {**(identity.keys if identity else {}), "sts:externalid": [external] if external else []}
+    if identity and trusts(arn, identity.names, keys):
         return True
     if trusts(arn, account, keys):
         return False
-    name = who.arn if who else f"arn:aws:iam::{request.account}:root"
+    name = identity.arn if identity else f"arn:aws:iam::{request.account}:root"
     raise DeniedError(f"User: {name} is not authorized to perform: sts:AssumeRole on resource: {arn}")
 
 
-def _refuse_unless_one(who: Principal, alternatives: list[Access]) -> None:
-    reasons = [refusal(who.policies, one) for one in alternatives]
+def _refuse_unless_one(identity: Principal, alternatives: list[Access]) -> None:
+    reasons = [refusal(identity.policies, one) for one in alternatives]
     if None not in reasons:
-        asked = alternatives[0]
-        resource = f'"{asked.resource}"' if asked.action.startswith("s3:") else asked.resource or "*"
+        needed = alternatives[0]
+        resource = f'"{needed.resource}"' if needed.action.startswith("s3:") else needed.resource or "*"
         raise DeniedError(
-            f"User: {who.arn} is not authorized to perform: {asked.action} on resource: {resource} {reasons[0]}"
+            f"User: {identity.arn} is not authorized to perform: {needed.action} on resource: {resource} {reasons[0]}"
         )
 
 

@@ -35,12 +35,12 @@ def statements(document: str) -> tuple[Statement, ...]:
 
 def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str | None:
     """Why the access is denied, in AWS's words; None if policies of every kind, e.g. `session policy`, allow it."""
-    said = {kind: _effects(found, access) for kind, found in policies.items()}
-    for kind in said:
-        if "Deny" in said[kind]:
+    effects = {kind: _effects(found, access) for kind, found in policies.items()}
+    for kind in effects:
+        if "Deny" in effects[kind]:
             return f"with an explicit deny in a{'n' * kind.startswith('i')} {kind}"
-    silent = next((kind for kind in said if "Allow" not in said[kind]), None)
-    return silent and f"because no {silent} allows the {access.action} action"
+    implicit_deny = next((kind for kind in effects if "Allow" not in effects[kind]), None)
+    return implicit_deny and f"because no {implicit_deny} allows the {access.action} action"
 
 
 def allows(policy: Iterable[Statement], access: Access, principals: set[str]) -> bool:
@@ -61,13 +61,13 @@ def applies(statement: Statement, access: Access) -> bool:
     """Whether a statement is about the access, whatever its effect and principals."""
     believed = statement["Effect"] == "Allow"
 
-    def is_about(element: str, asked: str, *, ignore_case: bool = False) -> bool:
+    def is_about(element: str, value: str, *, ignore_case: bool = False) -> bool:
         opposite = f"Not{element}" in statement
         patterns = ensure_list(statement.get(f"Not{element}" if opposite else element, "*"))
         if ignore_case:
-            patterns, asked = [pattern.lower() for pattern in patterns], asked.lower()
+            patterns, value = [pattern.lower() for pattern in patterns], value.lower()
         fits = _may_fit if believed != opposite else _fits
-        return any(fits(pattern, asked) for pattern in patterns) != opposite
+        return any(fits(pattern, value) for pattern in patterns) != opposite
 
     if not is_about("Action", access.action, ignore_case=True) or not is_about("Resource", access.resource):
         return False

@@ -1,4 +1,4 @@
-"""Custom resources: a Lambda function of the user is asked, and its answer is waited for."""
+"""Custom resources: a Lambda function of the user is invoked, and its response is waited for."""
 
 import threading
 import time

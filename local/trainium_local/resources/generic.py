@@ -67,7 +67,7 @@ def made_up(path: str, request: Request, name: str) -> Any:
 
 @cache
 def _arn_in_api(resource_type: str) -> dict[str, Any]:
-    """What the API of a type's service says of the ARNs of its kind, which other types refer to in that form."""
+    """The ARNs of a type's kind in the API of its service, which other types refer to in that form."""
     _, service, kind = resource_type.lower().split("::")
     session: Any = botocore.session.get_session()
     if service not in session.get_available_services():

@@ -47,7 +47,7 @@ class Schema:
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
     def definition(self, path: str) -> dict[str, Any]:
-        """What the schema says of a property, nested ones dotted; nothing if it has none of the name."""
+        """The schema of a property, nested ones dotted; nothing if it has none of the name."""
         schema: dict[str, Any] = self.document
         for step in path.split("."):
             schema = self._follow(self._follow(schema).get("properties", {}).get(step, {}))
@@ -185,17 +185,17 @@ def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
     """A violation and then what lies behind it."""
     keyword, limit, value = error.validator, error.validator_value, error.instance
     path, names = [*parent, *map(str, error.path)], re.findall("'([^']*)'", error.message)
-    said = _MESSAGES
+    texts = _MESSAGES
     message = (
-        said["keywords"]
-        .get(keyword, said["scrubbed"])
+        texts["keywords"]
+        .get(keyword, texts["scrubbed"])
         .format(
             keyword=keyword or "false",
             limit=re.sub(r"['\"]", "", str(limit)),
             size_of_limit=len(ensure_list(limit)),
             size=len(value) if isinstance(value, str | list | dict) else 0,
-            expected=" or ".join(said["types"].get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
-            found=said["types"][type(value).__name__],
+            expected=" or ".join(texts["types"].get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
+            found=texts["types"][type(value).__name__],
             names=names,
             hint=did_you_mean(path[-1], error.schema.get("properties", ()))
             if keyword == "additionalProperties"

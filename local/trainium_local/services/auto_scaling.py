@@ -1,4 +1,4 @@
-"""How an Auto Scaling group launches its instances, and what it tells when EC2 refuses.
+"""How an Auto Scaling group launches its instances, and what its activities show when EC2 refuses.
 
 moto launches the *default* version of the launch template whatever the group says, puts everything into one subnet, and
 lets a refusal fail the call. On AWS a launch that EC2 refuses leaves the call alone and shows as a failed scaling
@@ -98,8 +98,8 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
 def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
     """Terminate the newest first where the group says so; moto takes the oldest always, and minds no maximum."""
     if new_capacity is not None and new_capacity > group.max_size:
-        told = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
-        raise ValidationError(f"{told} for the AutoScalingGroup.")
+        message = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
+        raise ValidationError(f"{message} for the AutoScalingGroup.")
     before = list(group.instance_states)
     if group.termination_policies[:1] == ["NewestInstance"]:
         group.instance_states.reverse()

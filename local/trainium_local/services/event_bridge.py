@@ -66,7 +66,7 @@ def send_to_targets(original: Any, rule: Any, original_event: Event, transform_i
 
 
 def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -> None:
-    """What S3 tells EventBridge of an object, in a bucket that is set to."""
+    """The event of S3 about an object, in a bucket that is set to."""
     if not event_name.startswith("s3:ObjectCreated:"):
         return
     emit(

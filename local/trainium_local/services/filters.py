@@ -8,7 +8,7 @@ from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix, simple_aws_filter
 
 
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
-    """Whether what an instance has, one value or several, matches one of the values asked for, as `web-*` does."""
+    """Whether what an instance has, one value or several, matches one of the values of the filter, as `web-*` does."""
     patterns = [re.compile(simple_aws_filter_to_re(value)) for value in filter_values]
     found = instance_value if isinstance(instance_value, list) else [instance_value]
     return any(pattern.match(_as_asked(value)) for value in found for pattern in patterns)

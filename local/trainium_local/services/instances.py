@@ -18,14 +18,14 @@ def run_instances(
     count: int,
     user_data: Any,
     security_group_names: list[str],
-    **asked: Any,
+    **arguments: Any,
 ) -> Any:
-    request = launch_request(backend, image_id=image_id, count=count, asked=asked)
+    request = launch_request(backend, image_id=image_id, count=count, arguments=arguments)
     refuse_what_ec2_refuses(backend, request)
     # A subnet decides the zone; moto would compare the two.
     zone = None if request.subnet_id else request.zone
     # The name is only for the request: moto knows no such argument.
-    asked.pop("placement_group", None)
+    arguments.pop("placement_group", None)
     # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
     # Without their types, for which it would want the IOPS that it does not pass on.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
@@ -35,7 +35,7 @@ def run_instances(
         count,
         user_data,
         security_group_names,
-        **asked
+        **arguments
         | ({"block_device_mappings": volumes} if volumes else {})
         | {
             "region_name": backend.region_name,
@@ -78,12 +78,12 @@ def terminate(original: Any, instance: Any) -> Any:
     # AWS shows a terminated instance for about an hour, as moto does; but what is left of a cluster is looked for by
     # tags, and that must not find it.
     instance.ec2_backend.tags.pop(instance.id, None)
-    _tell_of_departure(instance)
+    _emit_termination(instance)
     return previous
 
 
-def _tell_of_departure(instance: Any) -> None:
-    """What Auto Scaling says of an instance of a group, whoever ended it."""
+def _emit_termination(instance: Any) -> None:
+    """Auto Scaling's event about the end of an instance of a group, whoever ended it."""
     group = vars(instance).get("autoscaling_group")
     if group is not None:
         event_bridge.emit(

@@ -17,7 +17,7 @@ ZYGOTE = Path(__file__).with_name("lambda_zygote.py")
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 _zygote: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
-_asking = threading.Lock()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
 
 
 def _ask(*files: int) -> None:
-    with _asking:
+    with _lock:
         if _zygote:
             with suppress(OSError):  # of one that has ended
                 socket.send_fds(_zygote[0][1], [b"."], files)

@@ -56,7 +56,7 @@ def next_invocation(requests: socket.socket) -> list[int]:
 
 
 def become_function(stdin: int, output: int, connection: socket.socket) -> dict[str, Any]:
-    """Fork the process of the function, and return in it. The one forked from watches it, and tells how it ended."""
+    """Fork the process of the function, and return in it. The one forked from watches it, and reports how it ended."""
     line = connection.makefile("rb").readline()
     if not line:
         os._exit(0)

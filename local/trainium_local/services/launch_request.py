@@ -1,4 +1,4 @@
-"""What is asked of EC2 when it launches instances: a RunInstances call with its launch template merged in.
+"""The request to EC2 when it launches instances: a RunInstances call with its launch template merged in.
 
 moto reads only a few fields of a launch template at launch; network interfaces, placement, metadata options, the
 market, the instance profile and the tags of volumes and interfaces are lost.
@@ -47,39 +47,39 @@ class LaunchRequest:
         return 1 + sum(spec.get("InterfaceType") != "efa-only" for spec in own)
 
 
-def launch_request(backend: Any, *, image_id: str | None, count: int, asked: Mapping[str, Any]) -> LaunchRequest:
-    """Merge a RunInstances call (`asked`: its arguments as moto has them) with its launch template; the call wins."""
-    named = asked.get("launch_template")
+def launch_request(backend: Any, *, image_id: str | None, count: int, arguments: Mapping[str, Any]) -> LaunchRequest:
+    """Merge a RunInstances call (`arguments`: as moto has them) with its launch template; the call wins."""
+    named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
     target = (template.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
     placement = template.get("Placement") or {}
     interfaces = [
         {key: value for key, value in spec.items() if value is not None}
-        for spec in copy.deepcopy(asked.get("nics") or template.get("NetworkInterfaces") or [])
+        for spec in copy.deepcopy(arguments.get("nics") or template.get("NetworkInterfaces") or [])
     ]
-    default_type = asked.get("is_instance_type_default") and template.get("InstanceType")
+    default_type = arguments.get("is_instance_type_default") and template.get("InstanceType")
     tags = convert_tag_spec(template.get("TagSpecifications") or [])
-    for resource_type, given in (asked.get("tags") or {}).items():
+    for resource_type, given in (arguments.get("tags") or {}).items():
         tags[resource_type] = tags.get(resource_type, {}) | given
     return LaunchRequest(
         image_id=_image_id(backend, image_id or template.get("ImageId") or ""),
-        instance_type=default_type or asked.get("instance_type") or "m1.small",
+        instance_type=default_type or arguments.get("instance_type") or "m1.small",
         count=count,
-        market=asked.get("instance_market_options")
+        market=arguments.get("instance_market_options")
         or (template.get("InstanceMarketOptions") or {}).get("MarketType")
         or ON_DEMAND,
-        subnet_id=asked.get("subnet_id") or next((s["SubnetId"] for s in interfaces if s.get("SubnetId")), None),
-        zone=asked.get("placement") or placement.get("AvailabilityZone"),
+        subnet_id=arguments.get("subnet_id") or next((s["SubnetId"] for s in interfaces if s.get("SubnetId")), None),
+        zone=arguments.get("placement") or placement.get("AvailabilityZone"),
         interfaces=tuple(interfaces),
         block_devices=tuple(
             {**device, "Ebs": {"DeleteOnTermination": True, **device.get("Ebs", {})}}
-            for device in asked.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()
+            for device in arguments.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()
         ),
-        placement_group=asked.get("placement_group") or placement.get("GroupName"),
+        placement_group=arguments.get("placement_group") or placement.get("GroupName"),
         reservation_id=target.get("CapacityReservationId"),
         instance_profile=template.get("IamInstanceProfile"),
-        metadata_options=asked.get("metadata_options") or template.get("MetadataOptions") or {},
-        monitoring=asked.get("monitoring_state") == "enabled"
+        metadata_options=arguments.get("metadata_options") or template.get("MetadataOptions") or {},
+        monitoring=arguments.get("monitoring_state") == "enabled"
         or str((template.get("Monitoring") or {}).get("Enabled")).lower() == "true",
         tags=tags,
     )

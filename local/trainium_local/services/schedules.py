@@ -21,7 +21,7 @@ from trainium_local.services import lambda_process
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 _RATE = re.compile(r"rate\(([0-9]+) (minute|hour|day)s?\)")
 _AT = re.compile(r"at\(([0-9T:-]+)\)")
-_SECONDS_BETWEEN_LOOKS = 1.0
+_POLL_SECONDS = 1.0
 
 _one_at_a_time = threading.Lock()
 
@@ -32,7 +32,7 @@ def start() -> None:
 
 
 def run_due() -> list[str]:
-    """Run every schedule that is due, wait for all of them, and tell their names."""
+    """Run every schedule that is due, wait for all of them, and return their names."""
     with _one_at_a_time:
         due = list(_due(clock.now()))
         runs = [threading.Thread(target=_run, args=(schedule,), daemon=True) for schedule in due]
@@ -55,7 +55,7 @@ def next_run(expression: str, last: datetime) -> datetime | None:
 
 def _run_for_ever() -> None:
     while True:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_POLL_SECONDS)
         run_due()
 
 

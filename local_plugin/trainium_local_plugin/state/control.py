@@ -13,7 +13,7 @@ from trainium_local.own_paths import WsgiApp
 from trainium_local.services import schedules
 from trainium_local_plugin.state import snapshot
 
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 """Seconds to wait for what goes on, such as a node that boots or a function."""
 
 _IN_PROGRESS = tuple(f"{verb}_IN_PROGRESS" for verb in ("CREATE", "UPDATE", "DELETE", "ROLLBACK", "CLEANUP", "IMPORT"))
@@ -68,7 +68,7 @@ def counted(application: WsgiApp) -> WsgiApp:
 
 
 def answer(request: Request) -> Response:
-    """What is asked at STATE_PATH. Whoever may PUT there may run code: let only the owner through."""
+    """Requests to STATE_PATH. Whoever may PUT there may run code: let only the owner through."""
     try:
         with _quiet():
             if request.method == "PUT":
@@ -83,7 +83,7 @@ def answer(request: Request) -> Response:
 @contextmanager
 def _quiet() -> Generator[None]:
     """A time in which no request, schedule, function or stack goes on. Raises BusyError if there is none soon."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         with _gate.closed():
             # Not waited for: a function that a schedule has called may itself wait for the gate.

@@ -295,7 +295,7 @@ class Attempt:
             if len(launch.nodes) > 1 and not self._end.over.is_set():
                 self._test_neighbours()
         if failure.may_be_anothers and len(launch.nodes) > 1:
-            self._end.over.wait(launch.timing.peer_failure_wait)
+            self._end.over.wait(launch.timing.give_way)
         where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
         self._end.declare(
             "failed",

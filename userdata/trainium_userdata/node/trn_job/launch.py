@@ -13,7 +13,7 @@ class Timing(NamedTuple):
     """Seconds. `poll`: between looks at what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
 
     `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
-    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `peer_failure_wait`: how long a
+    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a
     failure that another node may have caused waits for that node to report it. `stacks`: for processes that hang to
     print theirs.
     """
@@ -25,7 +25,7 @@ class Timing(NamedTuple):
     log: float = 3
     log_others: float = 15
     report: float = 15
-    peer_failure_wait: float = 20
+    give_way: float = 20
     stacks: float = 3
 
 
