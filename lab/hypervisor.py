@@ -10,6 +10,7 @@ from lab.instance import Instance
 from lab.laboratory import Laboratory
 from lab.node import Node
 from trainium_local_plugin import CONSOLE_PATH
+from trainium_runtime.tags import tag_values
 
 PAUSE_SECONDS = 0.2
 Preparation = Callable[[int, Node], object]
@@ -98,5 +99,5 @@ def instance_of(ec2: Any, instance_id: str) -> Instance:
         address=found["PrivateIpAddress"],
         user_data=base64.b64decode(data),
         zone=found["Placement"]["AvailabilityZone"],
-        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", [])},
+        tags=tag_values(found.get("Tags")),
     )

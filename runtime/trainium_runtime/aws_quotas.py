@@ -9,6 +9,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric, family_of
+from trainium_runtime.tags import tag_values
 
 # EC2 documentation, Reserved Instance quotas: stopping and stopped instances count no more. It says the same of pending
 # ones; they are counted here because they run a moment later.
@@ -109,7 +110,7 @@ class AwsQuotas(AwsService):
             RunningInstance(
                 vcpus=vcpus[instance["InstanceType"]],
                 capacity=instance.get("InstanceLifecycle", "on-demand"),
-                cluster=next((tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None),
+                cluster=tag_values(instance.get("Tags")).get(CLUSTER_TAG),
             )
             for instance in found
         ]

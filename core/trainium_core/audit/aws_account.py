@@ -46,7 +46,7 @@ LISTINGS: tuple[Listing, ...] = (
 
 
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
-    """Answers trainium_core.audit.account.AuditedAccount, and counts its calls."""
+    """Implements trainium_core.audit.account.AuditedAccount, and counts its calls."""
 
     def __init__(self, region: str) -> None:
         self._log = CallLog()

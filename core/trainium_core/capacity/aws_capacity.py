@@ -13,6 +13,7 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 
 _RUNNING = ("pending", "running")
 _USABLE = ("active", "scheduled")
@@ -134,7 +135,7 @@ def _offering(entry: Mapping[str, Any], zone_ids: Mapping[str, str]) -> BlockOff
 
 def _reservation(entry: Mapping[str, Any]) -> Reservation:
     group = entry.get("PlacementGroupArn")
-    tags = {tag["Key"]: tag["Value"] for tag in entry.get("Tags", [])}
+    tags = tag_values(entry.get("Tags"))
     return Reservation(
         reservation_id=entry["CapacityReservationId"],
         capacity="capacity-block" if entry.get("ReservationType") == "capacity-block" else "reservation",

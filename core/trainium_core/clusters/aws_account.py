@@ -16,6 +16,7 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.pilot_end import PilotEnd
+from trainium_runtime.tags import tag_values
 
 _THREADS = 4
 _STACK_TAG = "aws:cloudformation:stack-name"
@@ -24,7 +25,7 @@ _THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsClustersAccount(AwsIdentities, AwsPrices, AwsStacks):
-    """Answers trainium_core.clusters.account.ClustersAccount."""
+    """Implements trainium_core.clusters.account.ClustersAccount."""
 
     def cluster_stacks(self) -> ClusterStacks:
         """Those with the tag, and by their templates those with the name of a stack of this repository's app."""
@@ -82,7 +83,7 @@ def _engine_of(stack: str) -> str | None:
 
 
 def _node(found: Mapping[str, Any]) -> ClusterNode:
-    tags = {tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}
+    tags = tag_values(found.get("Tags"))
     return ClusterNode(
         instance_id=found["InstanceId"],
         cluster=tags[CLUSTER_TAG],

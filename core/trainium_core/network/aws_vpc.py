@@ -7,6 +7,7 @@ from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"
@@ -120,7 +121,7 @@ def _filter(name: str, *values: str) -> Mapping[str, Any]:
 
 
 def _cluster_of(entry: Mapping[str, Any]) -> str | None:
-    return next((tag["Value"] for tag in entry.get("Tags", []) if tag["Key"] == CLUSTER_TAG), None)
+    return tag_values(entry.get("Tags")).get(CLUSTER_TAG)
 
 
 def _default_target(table: Mapping[str, Any]) -> str | None:

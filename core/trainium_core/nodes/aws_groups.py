@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from trainium_core.nodes.groups import NodeGroup
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
+from trainium_runtime.tags import tag_values
 
 _GROUP_TAG = "aws:autoscaling:groupName"
 _THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsNodeGroupControl(AwsService):
-    """Answers trainium_core.nodes.groups.NodeGroups."""
+    """Implements trainium_core.nodes.groups.NodeGroups."""
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         if not names:
@@ -51,6 +52,6 @@ class AwsNodeGroupControl(AwsService):
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
             for instance in (i for page in pages for entry in page["Reservations"] for i in entry["Instances"]):
-                tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
+                tags = tag_values(instance.get("Tags"))
                 found[tags[_GROUP_TAG]][instance["State"]["Name"]] += 1
         return found

@@ -5,4 +5,4 @@ from trainium_core.stacks.aws_change_sets import AwsChangeSets
 
 
 class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
-    """Answers trainium_core.nodes.ending_nodes.NodeChanges."""
+    """Implements trainium_core.nodes.ending_nodes.NodeChanges."""

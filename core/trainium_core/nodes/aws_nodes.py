@@ -12,7 +12,7 @@ from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe
 
 
 class AwsNodes(AwsStacks):
-    """Answers trainium_core.nodes.deployed_nodes.Nodes; asked again, it reads only what changed in S3."""
+    """Implements trainium_core.nodes.deployed_nodes.Nodes; asked again, it reads only what changed in S3."""
 
     _store: NodeStore | None = None
 

@@ -30,4 +30,4 @@ class AwsAccount(
     AwsFileSystems,
     AwsBuckets,
 ):
-    """Answers trainium_core.preflight.account.Account for the credentials that boto3 finds."""
+    """Implements trainium_core.preflight.account.Account for the credentials that boto3 finds."""

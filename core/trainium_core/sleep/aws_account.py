@@ -14,7 +14,7 @@ _CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPA
 
 
 class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGroupControl):
-    """Answers trainium_core.sleep.account.SleepAccount."""
+    """Implements trainium_core.sleep.account.SleepAccount."""
 
     def sleep_state(self, stack: str) -> SleepState | None:
         deployed = self.deployed_stack(stack)

@@ -11,7 +11,7 @@ _ABSENT = ("does not exist", "ChangeSetNotFound")
 
 
 class AwsChangeSets(AwsService):
-    """Answers trainium_core.stacks.change_sets.ChangeSets."""
+    """Implements trainium_core.stacks.change_sets.ChangeSets."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
         with read_errors("cloudformation:ListStackResources", absent=_ABSENT):

@@ -6,6 +6,7 @@ from typing import Any
 from trainium_core.stacks.aws_template import AwsStackTemplates, TemplateResources, cluster_of
 from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.tags import tag_values
 
 _NO_STACK = ("does not exist",)
 _SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
@@ -13,7 +14,7 @@ _KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
 class AwsStackControl(AwsStackTemplates):
-    """Answers trainium_core.stacks.description.Stacks."""
+    """Implements trainium_core.stacks.description.Stacks."""
 
     def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return list(self._living(names))
@@ -118,7 +119,7 @@ def _described(
         name=found["StackName"],
         stack_id=found["StackId"],
         status=found["StackStatus"],
-        cluster=cluster_of({tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}, template),
+        cluster=cluster_of(tag_values(found.get("Tags")), template),
         protected=bool(found.get("EnableTerminationProtection")),
         resources=resources,
     )

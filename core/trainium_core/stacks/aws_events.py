@@ -10,7 +10,7 @@ from trainium_runtime.aws_service import AwsService
 
 
 class AwsStackEvents(AwsService):
-    """Answers trainium_core.stacks.events.StackEvents."""
+    """Implements trainium_core.stacks.events.StackEvents."""
 
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
         with read_errors("cloudformation:DescribeStackEvents", absent=("does not exist",)):

@@ -6,10 +6,11 @@ from typing import Any
 from trainium_core.stacks.aws_template import AwsStackTemplates, TemplateResources, cluster_of
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.tags import tag_values
 
 
 class AwsStacks(AwsStackTemplates):
-    """Answers trainium_core.stacks.deployed_stack.Stacks."""
+    """Implements trainium_core.stacks.deployed_stack.Stacks."""
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
         # CloudFormation has no code of its own for a stack that does not exist.
@@ -30,7 +31,7 @@ def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
         stack_id=found["StackId"],
         status=found["StackStatus"],
         created=found["CreationTime"],
-        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", [])},
+        tags=tag_values(found.get("Tags")),
         outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])},
         parameters={one["ParameterKey"]: one.get("ParameterValue", "") for one in parameters},
     )

@@ -1,12 +1,12 @@
 """Asks FSx and EFS about file systems, and EC2 who may reach them."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from trainium_core.storage.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 
 _ABSENT = ("FileSystemNotFound",)
 
@@ -67,9 +67,5 @@ class AwsFileSystems(AwsService):
     def _clusters_of(self, group_ids: frozenset[str]) -> frozenset[str]:
         with read_errors("ec2:DescribeSecurityGroups"):
             answer = self.client("ec2").describe_security_groups(GroupIds=sorted(group_ids))
-            return frozenset(_cluster_tags(answer["SecurityGroups"]))
-
-
-def _cluster_tags(groups: list[Mapping[str, Any]]) -> Iterator[str]:
-    for group in groups:
-        yield from (tag["Value"] for tag in group.get("Tags", []) if tag["Key"] == CLUSTER_TAG)
+            clusters = (tag_values(group.get("Tags")).get(CLUSTER_TAG) for group in answer["SecurityGroups"])
+            return frozenset(filter(None, clusters))

@@ -18,4 +18,4 @@ class AwsTeardown(
     AwsLeftovers,
     AwsStoredSizes,
 ):
-    """Answers trainium_core.teardown.account.TeardownAccount."""
+    """Implements trainium_core.teardown.account.TeardownAccount."""

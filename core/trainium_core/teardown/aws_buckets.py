@@ -6,17 +6,17 @@ from typing import Any
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.tags import tag_values
 
 _NO_BUCKET = ("NoSuchBucket",)
 
 
 class AwsBucketControl(AwsService):
-    """Answers trainium_core.teardown.account.Buckets."""
+    """Implements trainium_core.teardown.account.Buckets."""
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):
-            tags = self.client("s3").get_bucket_tagging(Bucket=name)["TagSet"]
-            return {tag["Key"]: tag["Value"] for tag in tags}
+            return tag_values(self.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
         return {}
 
     def delete_some(self, bucket: str) -> int:

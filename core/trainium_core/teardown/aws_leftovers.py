@@ -8,10 +8,11 @@ from trainium_core.teardown.account import Leftover, LeftoverKind
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 
 
 class AwsLeftovers(AwsService):
-    """Answers trainium_core.teardown.account.Leftovers."""
+    """Implements trainium_core.teardown.account.Leftovers."""
 
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
         match kind:
@@ -62,14 +63,14 @@ class AwsLeftovers(AwsService):
         for name in names:
             with read_errors("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
                 answer = client.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
-                yield Leftover(kind="SSM parameter", resource_id=name, tags=_as_mapping(answer["TagList"]))
+                yield Leftover(kind="SSM parameter", resource_id=name, tags=tag_values(answer["TagList"]))
 
     def _snapshots(self, cluster: str) -> Iterator[Leftover]:
         with read_errors("ec2:DescribeSnapshots"):
             pages = self.client("ec2").get_paginator("describe_snapshots")
             for page in pages.paginate(OwnerIds=["self"], Filters=_of(cluster)):
                 for entry in page["Snapshots"]:
-                    tags = _as_mapping(entry.get("Tags", []))
+                    tags = tag_values(entry.get("Tags"))
                     yield Leftover(kind="snapshot", resource_id=entry["SnapshotId"], tags=tags)
 
     def _interfaces(self, cluster: str) -> Iterator[Leftover]:
@@ -78,14 +79,10 @@ class AwsLeftovers(AwsService):
             free = {"Name": "status", "Values": ["available"]}
             for page in pages.paginate(Filters=[*_of(cluster), free]):
                 for entry in page["NetworkInterfaces"]:
-                    tags = _as_mapping(entry.get("TagSet", []))
+                    tags = tag_values(entry.get("TagSet"))
                     named = entry["NetworkInterfaceId"]
                     yield Leftover(kind="network interface", resource_id=named, tags=tags)
 
 
 def _of(cluster: str) -> list[Mapping[str, Any]]:
     return [{"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
-
-
-def _as_mapping(tags: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in tags}

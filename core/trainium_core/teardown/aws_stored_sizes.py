@@ -11,7 +11,7 @@ _GIB = 1024**3
 
 
 class AwsStoredSizes(AwsService):
-    """Answers trainium_core.teardown.account.StoredSizes."""
+    """Implements trainium_core.teardown.account.StoredSizes."""
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
         match kind:

@@ -8,6 +8,7 @@ from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
@@ -16,7 +17,7 @@ _OVER = ("is in status", "ExecutionDoesNotExist")
 
 
 class AwsWorkloads(AwsService):
-    """Answers trainium_core.teardown.account.RunningWork."""
+    """Implements trainium_core.teardown.account.RunningWork."""
 
     def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         return [*self._executions(state_machines), *self._jobs(cluster), *self._warm_pools(cluster)]
@@ -68,4 +69,4 @@ class AwsWorkloads(AwsService):
     def _cluster_of(self, job_arn: str) -> str | None:
         with read_errors("sagemaker:ListTags"):
             pages = self.client("sagemaker").get_paginator("list_tags").paginate(ResourceArn=job_arn)
-            return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}.get(CLUSTER_TAG)
+            return tag_values(tag for page in pages for tag in page["Tags"]).get(CLUSTER_TAG)

@@ -13,6 +13,7 @@ from trainium_local.resources.registry import (
     Request,
     ResourceType,
 )
+from trainium_local.tags import tag_values
 
 
 class NestedStack:
@@ -60,7 +61,7 @@ def _deployment(region: Region, request: Request) -> Deployment:
         name: ",".join(value) if isinstance(value, list) else str(value)
         for name, value in (request.properties.get("Parameters") or {}).items()
     }
-    tags = {tag["Key"]: tag["Value"] for tag in request.properties.get("Tags") or []}
+    tags = tag_values(request.properties.get("Tags"))
     return prepare(region, body, given, tags, region.get(request.stack_id).capabilities)
 
 

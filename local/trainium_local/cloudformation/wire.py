@@ -24,6 +24,7 @@ from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.cloudformation.template_structure import check_request
 from trainium_local.kept import kept
+from trainium_local.tags import tag_values
 
 _change_sets: dict[str, ChangeSet] = kept("change sets", {})
 _detections: dict[str, Json] = kept("drift detections", {})
@@ -76,7 +77,7 @@ class CloudFormationResponse(BaseResponse):
             else:
                 given[name] = old.parameters[name].given  # the name of an SSM parameter, not what it held
         tags = self._get_param("Tags")
-        wanted = {tag["Key"]: tag["Value"] for tag in tags} if tags is not None else dict(old.tags if old else {})
+        wanted = tag_values(old.tags if tags is None and old else tags)
         check_request(Parameters=given, Tags=wanted)
         acknowledged = self._get_param("Capabilities") or []
         expands = self._get_action() != "CreateChangeSet"  # a change set is there to be read first

@@ -19,6 +19,7 @@ from moto.core.exceptions import ServiceException
 
 from trainium_local.environment import Connection
 from trainium_local.signatures import Credentials
+from trainium_local.tags import tag_values
 
 _connection: list[Connection] = []
 _acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
@@ -142,8 +143,7 @@ def _convert(shape: Any, value: Any) -> Any:
             value = [{"Key": key, "Value": item} for key, item in value.items()]
         return [_convert(shape.member, item) for item in (value if isinstance(value, list) else [value])]
     if kind == "map":
-        pairs = {tag["Key"]: tag["Value"] for tag in value} if isinstance(value, list) else value
-        return {key: _convert(shape.value, item) for key, item in pairs.items()}
+        return {key: _convert(shape.value, item) for key, item in tag_values(value).items()}
     if kind in ("integer", "long"):
         return int(float(value))
     if kind in ("float", "double"):

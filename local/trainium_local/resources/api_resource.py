@@ -25,6 +25,7 @@ from trainium_local.resources.registry import (
 )
 from trainium_local.resources.settings import Setting
 from trainium_local.resources.texts import Given, Texts, fill, fill_known, put
+from trainium_local.tags import tag_values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +264,7 @@ class ApiResource:
         return bool(self.ec2_tag_type) or argument.lower() in {name.lower() for name in names}
 
     def _change_tags(self, request: Request, current: Provisioned, old: Any, new: Any) -> None:
-        tagging, before, after = self.tagging, _as_map(old), _as_map(new)
+        tagging, before, after = self.tagging, tag_values(old), tag_values(new)
         assert tagging is not None
         identity = fill(tagging.identified_by, _facts(request, current))
         gone, changed = before.keys() - after.keys(), {k: v for k, v in after.items() if before.get(k) != v}
@@ -327,10 +328,6 @@ class AttachedResource(ApiResource):
 
 def _changed(new: Properties, old: Properties) -> set[str]:
     return {key for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
-
-
-def _as_map(tags: Any) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else dict(tags or {})
 
 
 def _facts(request: Request, current: Provisioned | None = None) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix, simple_aws_filter_to_re
 
+from trainium_local.tags import tag_values
+
 
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
     """Whether what an instance has, one value or several, matches one of the values of the filter, as `web-*` does."""
@@ -22,7 +24,7 @@ def _as_asked(value: Any) -> str:
 
 def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
     """Whether a resource as EC2 shows it passes the filters, of which instance-type is about its InstanceType."""
-    tags = {tag["Key"]: tag["Value"] for tag in entry["Tags"]}
+    tags = tag_values(entry["Tags"])
     for name, wanted in filters.items():
         if name == "tag-key":
             found = tags.keys()

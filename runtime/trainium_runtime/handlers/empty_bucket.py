@@ -3,6 +3,7 @@
 from typing import Any
 
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
+from trainium_runtime.tags import tag_values
 
 from .custom_resource import respond
 from .permissions import retry_until_permitted
@@ -26,7 +27,7 @@ def empty(bucket: str) -> int:
 
     s3: Any = boto3.client("s3")
     try:
-        tags = {tag["Key"]: tag["Value"] for tag in s3.get_bucket_tagging(Bucket=bucket)["TagSet"]}
+        tags = tag_values(s3.get_bucket_tagging(Bucket=bucket)["TagSet"])
     except ClientError as error:
         if error.response["Error"]["Code"] in ("NoSuchBucket", "NoSuchTagSet"):
             return 0

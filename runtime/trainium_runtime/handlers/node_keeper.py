@@ -19,6 +19,7 @@ from trainium_runtime.node_store import Group, NodeStore, StoredRoster, describe
 from trainium_runtime.recovery import Recovery, plan_recovery
 from trainium_runtime.roster import Notice, Roster, notice_time
 from trainium_runtime.stored_record import StoredRecord, failures, one_line
+from trainium_runtime.tags import tag_values
 
 from .capacity_block_end import capacity_block_notice
 from .pilot_stop import updated_notices
@@ -109,7 +110,8 @@ class Keeper:
             if event_instance is None or event_instance not in records:
                 _print(ignored=str(found.get("key")), why="no record, or deleted since")
         for instance, stored in records.items():
-            not_logged = instance in instances and _tags(instances[instance]).get(NODE_STATE_TAG) != stored.record.state
+            state = tag_values(instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
+            not_logged = instance in instances and state != stored.record.state
             if instance == event_instance or not_logged:
                 of_group = {} if instance in group.instances else {"why": "not of the group"}
                 _print(record=json.loads(stored.record.to_json()), **of_group)
@@ -139,7 +141,7 @@ class Keeper:
             sentence = "; ".join(part for part in (record.reason, recovery.sentence(instance)) if part)
             reason = one_line(sentence if record.state == "failed" else record.reason, _LONGEST_TAG)
             tags_now = {NODE_STATE_TAG: record.state, NODE_REASON_TAG: reason}
-            if not tags_now.items() <= _tags(described).items():
+            if not tags_now.items() <= tag_values(described.get("Tags")).items():
                 by_tags.setdefault((record.state, reason), []).append(instance)
         for (state, reason), tagged in by_tags.items():
             tags = [{"Key": NODE_STATE_TAG, "Value": state}, {"Key": NODE_REASON_TAG, "Value": reason}]
@@ -189,10 +191,6 @@ def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, S
     }
     complete = bool(addresses) and all(addresses.values()) and len(addresses) == len(group.instances) == group.desired
     return addresses if complete else None
-
-
-def _tags(described: Mapping[str, Any]) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in described.get("Tags", [])}
 
 
 def _notices(stored_roster: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:

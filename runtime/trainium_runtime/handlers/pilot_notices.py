@@ -5,6 +5,7 @@ from typing import Any
 
 from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 from trainium_runtime.pilot_clock import Memory, SpentBudget
+from trainium_runtime.tags import tag_values
 
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
@@ -22,8 +23,7 @@ class PilotNotices:
 
     def _recall(self) -> tuple[Memory, Exception | None]:
         try:
-            entries = self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"]
-            tags = {tag["Key"]: tag["Value"] for tag in entries}
+            tags = tag_values(self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"])
             spent = SpentBudget.from_text(tags[SPENT_TAG]) if SPENT_TAG in tags else None
         except Exception as error:  # nodes stop at the end, whatever is remembered
             return Memory(), error

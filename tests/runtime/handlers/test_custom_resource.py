@@ -22,7 +22,7 @@ def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormati
 
 def test_a_failure_carries_its_reason(cloudformation: CloudFormation) -> None:
     respond(cloudformation.event("Create", {}), failure="15 of 16 devices", physical_id="x")
-    assert (cloudformation.response["Status"], cloudformation.respond["Reason"]) == ("FAILED", "15 of 16 devices")
+    assert (cloudformation.response["Status"], cloudformation.response["Reason"]) == ("FAILED", "15 of 16 devices")
 
 
 @pytest.mark.parametrize("character", ["x", "ü", "\n", '"', "\N{PILE OF POO}"])

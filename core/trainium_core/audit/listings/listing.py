@@ -9,6 +9,7 @@ import jmespath
 from trainium_core.audit.resource import Resource
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.tags import tag_values
 
 Entry = Mapping[str, Any]
 
@@ -57,7 +58,7 @@ class Listing:
 
 
 class AwsResourceLister:
-    """Answers trainium_core.audit.resource.ResourceLister for one listing in one place."""
+    """Implements trainium_core.audit.resource.ResourceLister for one listing in one place."""
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
@@ -94,7 +95,7 @@ class AwsResourceLister:
 
 def tags_of(entry: Entry) -> dict[str, str]:
     """The tags in the way most services write them."""
-    return {tag["Key"]: tag["Value"] for tag in entry.get("Tags") or ()}
+    return tag_values(entry.get("Tags"))
 
 
 def gib(size_in_bytes: int) -> str:

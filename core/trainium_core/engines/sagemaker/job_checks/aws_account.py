@@ -45,7 +45,7 @@ class AwsContainerImages(AwsService):
 
 
 class AwsSageMakerAccount(AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsContainerImages, AwsBuckets, AwsStacks):
-    """Answers job_checks.account.SageMakerAccount for the credentials that boto3 finds."""
+    """Implements job_checks.account.SageMakerAccount for the credentials that boto3 finds."""
 
 
 def _services(policy: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ _ABSENT = ("404", "NoSuchKey", "NotFound")
 
 
 class AwsTrainingJobControl(AwsTrainingJobs):
-    """Answers jobs.training_jobs.TrainingJobControl for the credentials that boto3 finds."""
+    """Implements jobs.training_jobs.TrainingJobControl for the credentials that boto3 finds."""
 
     def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
         url_parts = urlsplit(folder_url)

@@ -1,0 +1,8 @@
+"""Tags as the APIs of AWS list them."""
+
+from collections.abc import Iterable, Mapping
+
+
+def tag_values(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
+    """`[{"Key": "a", "Value": "b"}]` as `{"a": "b"}`; empty for None."""
+    return {tag["Key"]: tag["Value"] for tag in tags or ()}
