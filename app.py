@@ -22,7 +22,7 @@ def main() -> None:
 def define(plan: Plan) -> None:
     # Ends before memory matters, and the collector would go over the large aws_cdk modules again and again.
     gc.disable()
-    # Imported here: aws_cdk starts Node, and a mistake in the plan is told without.
+    # Imported here: aws_cdk starts Node, and a mistake in the plan is shown without.
     from aws_cdk import App
 
     app = App()

@@ -128,7 +128,7 @@ def _plan_for_every_region(region: str) -> Plan:
 
 
 def _key(event_name: str, request: AWSPreparedRequest) -> tuple[str, ...]:
-    """What tells requests apart. All regions have one endpoint here: theirs stands in the signature alone."""
+    """The key of a request. All regions have one endpoint here: theirs stands in the signature alone."""
     region = str(request.headers.get("Authorization")).split("/")[2]
     body = "" if event_name.endswith(_WITH_A_TIME) else str(request.body)
     return (event_name, region, request.url or "", body)

@@ -1,6 +1,6 @@
 """AWS's own host names, over TLS: what a node asks them goes to the embedded AWS, or comes from a folder of files.
 
-Every request is noted. A node can be refused S3, told that its clock is wrong, or find a host gone.
+Every request is noted. A node can be refused S3, refused for its clock, or find a host gone.
 """
 
 import http.client

@@ -14,7 +14,7 @@ FRAMEWORK = STAND_INS / "framework"
 FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 
-# User data tell systems apart by this file. Of Ubuntu 24.04 a node has no more than it.
+# User data distinguish systems by this file. Of Ubuntu 24.04 a node has no more than it.
 OS_RELEASE = """\
 PRETTY_NAME="Ubuntu 24.04 LTS (a stand-in of the node lab)"
 NAME="Ubuntu"

@@ -53,7 +53,7 @@ class Subject:
 
 
 class MetadataService:
-    """Subjects by address; nodes that are not among them are told 404."""
+    """Subjects by address; nodes that are not among them get 404."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, Subject] = {}

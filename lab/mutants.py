@@ -88,7 +88,7 @@ def judge(mutant: Mutant) -> Verdict:
 
 
 def _tests(copy: Path, subject: str) -> Sequence[str]:
-    """The test files, those that speak most of the subject first."""
+    """The test files, those that name the subject most often first."""
 
     def mentions(file: Path) -> int:
         return file.read_text().count(subject) + 100 * (subject in file.name)

@@ -45,4 +45,4 @@ def _outputs(training: SageMakerTraining, destroy: str) -> Iterator[tuple[str, s
     yield "ImageUri", "Container image for PyTorch on Neuron", training.image_uri
     yield "StateMachineArn", "Runs a job, waits for capacity and stops it at the budget", training.state_machine.arn
     yield "TopicArn", "Told of failed jobs and of the end of each run", training.alerts.topic.topic_arn
-    yield "Destroy", "Removes everything but what was told to stay", destroy
+    yield "Destroy", "Removes everything but what is retained", destroy

@@ -53,7 +53,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a program to its end, with nothing to read. Raises TimeoutError when it does not end.
 
-    started: is told the number of the process before it does anything. stderr_apart: else all is in `stdout`.
+    started: called with the id of the process before it does anything. stderr_apart: else all is in `stdout`.
     """
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
@@ -126,7 +126,7 @@ def _next_run(requests: socket.socket) -> list[int]:
 
 
 def _become_program(streams: Sequence[int], status: socket.socket) -> dict[str, object]:
-    """Fork the process of the program, and return in it. The one forked from tells its number, and how it ended."""
+    """Fork the process of the program, and return in it. The one forked from reports its id, and how it ended."""
     asked = status.makefile("r")
     request: dict[str, object] = json.loads(asked.readline())
     pid = os.fork()

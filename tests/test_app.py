@@ -1,4 +1,4 @@
-"""app.py as the CDK CLI runs it: a mistake in the plan is told in the plan's words, before aws_cdk is even imported."""
+"""app.py as the CDK CLI runs it: a mistake in the plan is shown by its setting, before aws_cdk is even imported."""
 
 import json
 import os

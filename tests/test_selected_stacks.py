@@ -1,4 +1,4 @@
-"""Which stacks the app makes: those that the CDK CLI was told by name, else those of trn:stacks."""
+"""Which stacks the app makes: those that the CDK CLI was given by name, else those of trn:stacks."""
 
 import os
 import subprocess

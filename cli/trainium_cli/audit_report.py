@@ -12,7 +12,7 @@ from trainium_core.costs.estimate import Total, dollars
 
 HEADINGS: Mapping[Group, str] = {
     "left": "Left",
-    "kept": "Kept, because the stack was told to keep it",
+    "kept": "Kept, because the stack retains it",
     "shared": "Of `cdk bootstrap`, which other CDK apps share",
 }
 COLUMNS = ("Kind", "What", "State", "Found by", "Per month")

@@ -159,7 +159,7 @@ def _notes(found: Found) -> Iterator[str]:
             since = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
             yield f"Prices by the hour: {words}, {since}, before tax and discounts. --json has each source."
     for reason in found.unavailable:
-        yield f"AWS was not heard about prices: {reason}"
+        yield f"AWS's prices are unavailable: {reason}"
 
 
 def _sources(found: Found) -> list[str]:

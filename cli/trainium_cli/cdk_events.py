@@ -46,8 +46,8 @@ def cdk_event(line: str) -> CdkEvent | None:
     return CdkEvent(done=int(found["done"]), total=total, status=found["status"], kind=found["type"], what=what)
 
 
-def run_cdk(command: Sequence[str], folder: Path, hear: Callable[[str], None]) -> int:
-    """Run the CDK CLI without a terminal and hear every line of it. The exit code."""
+def run_cdk(command: Sequence[str], folder: Path, on_line: Callable[[str], None]) -> int:
+    """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code."""
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],
         cwd=folder,
@@ -59,5 +59,5 @@ def run_cdk(command: Sequence[str], folder: Path, hear: Callable[[str], None]) -
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            hear(line.rstrip())
+            on_line(line.rstrip())
     return process.returncode

@@ -12,7 +12,7 @@ from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 
-_LAST_LINES = 30  # of what the CLI said, when it failed without a stack that could tell why
+_LAST_LINES = 30  # of the CLI's output, when it failed without a stack whose events explain it
 
 
 def find_cdk(folder: Path) -> str:
@@ -47,12 +47,12 @@ class CdkRun:
         """Run it without a terminal, and show how far it is. The exit code."""
         with ProgressReporter() as reporter:
 
-            def hear(line: str) -> None:
+            def on_line(line: str) -> None:
                 self.said.append(line)
                 _report(reporter, line)
 
             reporter.report("cdk", "making the template")
-            return run_cdk(self._command, self._folder, hear)
+            return run_cdk(self._command, self._folder, on_line)
 
     @property
     def last_words(self) -> str:

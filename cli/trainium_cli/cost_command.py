@@ -77,7 +77,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     for (origin, date, source), number in sources.items():
         out.print(f"[{number}] {_ORIGINS[origin]}, {date}: {source}")
     for reason in estimated.unavailable:
-        out.print(f"AWS was not heard: {reason}")
+        out.print(f"AWS's prices are unavailable: {reason}")
     for note in notes_on(plan, estimated):
         out.print(note)
     warning = sales_warning(plan, estimated)

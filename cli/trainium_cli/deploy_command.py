@@ -1,4 +1,4 @@
-"""`trn deploy`: asks the account first, then deploys with the CDK CLI, and tells why when that fails."""
+"""`trn deploy`: checks the account first, then deploys with the CDK CLI, and explains a failure."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def deploy(
 
     First asks what `trn preflight` asks, and stops unless all is well. If nodes run, a change set then shows how many
     of them would end, and you are asked. Then `cdk deploy` makes the stacks; without --yes the CDK CLI asks before it
-    changes permissions. When it fails, the reason is told, and what to do.
+    changes permissions. When it fails, the reason is shown, and what to do.
 
     Exit code 0: deployed. 1: not ready, or failed. 3: could not tell. 4: with --yes alone, if running nodes would end.
     """

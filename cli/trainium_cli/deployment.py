@@ -47,7 +47,7 @@ def deploy_stacks(
     yes: bool,
     replace_nodes: bool = False,
 ) -> ExitCode:
-    """Deploy the stacks of engines; on failure tell why.
+    """Deploy the stacks of engines; on failure explain why.
 
     yes: nobody is asked anything. replace_nodes: running nodes may end.
     """

@@ -1,4 +1,4 @@
-"""`trn destroy`: everything of a cluster goes, in the order that works, but for what was told to stay."""
+"""`trn destroy`: everything of a cluster goes, in the order that works, except what is retained."""
 
 import time
 from datetime import timedelta
@@ -37,7 +37,7 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
 
     Can be interrupted at any time: run again, it goes on.
 
-    Exit code 0: nothing is left but what was told to stay. 1: something is left. 3: could not tell.
+    Exit code 0: nothing is left but what is retained. 1: something is left. 3: could not tell.
     """
     if as_json and not yes:
         raise click.UsageError("with --json nobody is asked: give --yes as well")
@@ -52,7 +52,7 @@ def destroy(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, gr
     if not as_json:
         show_inventory(found, scope, plan.region)
         if grace and any(one.what == "nodes" for one in found.going):
-            click.echo(f"\nThe nodes are told {in_words(grace)} before they end; --grace changes that.")
+            click.echo(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown):
         _nothing(found, scope, plan.region, as_json=as_json)
     # What is protected is not asked about: nothing of it goes.

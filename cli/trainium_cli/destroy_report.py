@@ -35,18 +35,18 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
 def show_kept(kept: Sequence[Kept], region: str) -> None:
     if kept:
         screen = console()
-        screen.print(f"\nThis was told to stay in {region}, and stays:\n", style="bold")
+        screen.print(f"\nThis is retained in {region}:\n", style="bold")
         rows = [(_kind(one), one.resource_id, _amount(one.stored), _month(one)) for one in kept]
         screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
 
 
 def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
-    """What stands in the way, if anything does, and the verdict. kept: whether something was told to stay."""
+    """What stands in the way, if anything does, and the verdict. kept: whether something is retained."""
     screen = console()
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
-    but = " but what was told to stay" if kept else ""
+    but = " but what is retained" if kept else ""
     sentences = {
         "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
         "left": f"Something of {cluster} is left in {region}, see above. Then run `trn destroy` again: it goes on.",

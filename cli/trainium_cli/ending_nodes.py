@@ -1,4 +1,4 @@
-"""Telling before a deployment how many running nodes it would end, and asking."""
+"""Shows before a deployment how many running nodes it would end, and asks for consent."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The option --grace: how long before their end the nodes are told of it."""
+"""The option --grace: how long before their end the nodes are notified."""
 
 import re
 from collections.abc import Callable
@@ -39,5 +39,5 @@ def grace_option(command: Command) -> Command:
         default=in_words(DEFAULT_GRACE),
         show_default=True,
         callback=_duration,
-        help="How long before their end running nodes are told, so that jobs save what they have. 0: not at all.",
+        help="How long before their end running nodes are notified, so that jobs save what they have. 0: not at all.",
     )(command)

@@ -55,14 +55,14 @@ def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None,
 def pin(cdk_json: Path, yes: bool) -> None:
     """Write the id of the image that the parameter names now into cdk.json.
 
-    A deployment next month then boots the same image. The parameter is kept in trn:ami_parameter: `trn preflight` tells
+    A deployment next month then boots the same image. The parameter is kept in trn:ami_parameter: `trn preflight` shows
     when it has moved on, and pinning again follows it. Image ids differ between regions.
     """
     plan = read_plan(cdk_json, (), as_json=False)
     parameter = plan.image_parameter
     if parameter is None:
         raise click.UsageError(
-            f"{plan.ami} is an id already, and nothing tells which parameter it follows; "
+            f"{plan.ami} is an id already, and which parameter it follows is not known; "
             "set trn:ami_parameter, or set trn:ami to a parameter"
         )
     current = _resolved(plan, parameter)

@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command. With --json a usage that click refuses is told as JSON too, as every other outcome is."""
+        """Run the command. With --json a usage that click refuses is printed as JSON too, as every other outcome is."""
         given = sys.argv[1:] if args is None else list(args)
         own = given[: given.index("--")] if "--" in given else given  # what comes after belongs to another program
         run: Callable[..., Any] = super().main

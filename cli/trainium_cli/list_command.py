@@ -65,7 +65,7 @@ def _regions(plan: Plan, account: AwsClustersAccount) -> Sequence[str]:
 
 
 def _look(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
-    """One list for each region, in their order; what has no answer is told in it."""
+    """One list for each region, in their order; what could not be read is named in it."""
 
     def look(region: str) -> ClusterList:
         try:
@@ -92,6 +92,6 @@ def _show(lists: Sequence[ClusterList], plan: Plan, account: str) -> None:
         for reason in one.not_read:
             out.print(f"Could not be read in {one.region}: {reason}", style="magenta")
     for reason in dict.fromkeys(reason for one in lists for reason in one.prices_unavailable):
-        out.print(f"AWS was not heard about prices: {reason}")
+        out.print(f"AWS's prices are unavailable: {reason}")
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
     out.print(f"{number} of account {account} in {where}", style="bold")

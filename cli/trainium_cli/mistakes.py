@@ -1,4 +1,4 @@
-"""How a mistake in an option is told: as one in a plan is."""
+"""Messages about mistakes in options, in the form of those in a plan."""
 
 from collections.abc import Sequence
 

@@ -76,7 +76,7 @@ def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
 
 
 def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesReport:
-    """Look until the end. aloud: tell on standard error whenever something changed."""
+    """Look until the end. verbose: print to standard error whenever something changed."""
     message = ""
     while True:
         report = _report(account, plan, stack)

@@ -1,4 +1,4 @@
-"""The options by which a command is given a plan, and how a mistake in it is told."""
+"""The options by which a command is given a plan, and the messages about mistakes in it."""
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from trainium_core.problems import PlanError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 IRRELEVANT_LATER = ("setup_script",)
-"""Settings that may have become wrong since the deployment, and tell nothing about what is there of it."""
+"""Settings that may have become wrong since the deployment, and do not matter for what is deployed."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 

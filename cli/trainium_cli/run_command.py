@@ -138,7 +138,7 @@ def _new_job(
     of_file: dict[str, Any] = {"script": str(script)}
     if script.suffix == _JOB_FILE:
         of_file = read_job_file(script)
-        # A problem of the file is told by the file's own key.
+        # A problem of the file is shown with the file's own key.
         shown = {key: shown[key] for key in of_options}
     request = job_request(of_file | of_options, shown=shown)
     source = None if request.source is None else Path(request.source)

@@ -27,7 +27,7 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
     """Show SageMaker's quotas for the plan's instance type, in instances.
 
     They are apart from those of EC2, and found by name. What runs already is not counted.
-    Exit code 0: each limit is told. 3: one could not be told.
+    Exit code 0: each limit is shown. 3: one could not be read.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     account, wanted = AwsAccount(plan.region), usages or sagemaker_usages()

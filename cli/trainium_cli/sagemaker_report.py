@@ -71,12 +71,16 @@ def _files(package: SourcePackage) -> str:
 def _cost(job: TrainingJob, estimated: Estimate) -> str:
     sources = {f"{line.price.source}, {line.price.date}" for line in estimated.lines if line.price}
     return "; ".join(
-        [cost_words(job, estimated), *sources, *(f"AWS was not heard: {reason}" for reason in estimated.unavailable)]
+        [
+            cost_words(job, estimated),
+            *sources,
+            *(f"AWS's prices are unavailable: {reason}" for reason in estimated.unavailable),
+        ]
     )
 
 
 def state_rows(state: JobState) -> list[tuple[str, str]]:
-    """Where a job stands; what AWS does not tell is left out."""
+    """The state of a job; what AWS does not return is left out."""
     rows = [
         ("job", state.name),
         ("status", f"{state.status}, {state.stage}"),

@@ -21,8 +21,8 @@ from trainium_runtime.errors import RequestRefusedError
 def stop(name: str, overrides: tuple[str, ...], cdk_json: Path | None, yes: bool) -> None:
     """Stop a job.
 
-    SageMaker tells the script, waits two minutes, and saves what the job has made so far. A job that is over is left as
-    it is.
+    SageMaker signals the script, waits two minutes, and saves what the job has made so far. A job that is over is left
+    as it is.
 
     Exit code 0: asked to stop, or over already. 1: not stopped. 3: could not tell.
     """
@@ -41,4 +41,4 @@ def stop(name: str, overrides: tuple[str, ...], cdk_json: Path | None, yes: bool
     except RequestRefusedError as error:
         click.echo(f"It was not stopped: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY) from error
-    click.echo(f"Asked SageMaker to stop {name}. `trn sagemaker describe {name}` tells when it has.")
+    click.echo(f"Asked SageMaker to stop {name}. `trn sagemaker describe {name}` shows when it has.")

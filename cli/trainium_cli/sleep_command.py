@@ -18,8 +18,8 @@ from trainium_cli.sleep_switching import switch
 def sleep(overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: no nodes, next to no cost.
 
-    Its nodes are told and end, and so do the endpoints or the NAT gateway of its network. The compile cache and file
-    systems stay. A deployment leaves it asleep; `trn wake` wakes it.
+    Its nodes are notified and end, and so do the endpoints or the NAT gateway of its network. The compile cache and
+    file systems stay. A deployment leaves it asleep; `trn wake` wakes it.
 
     Exit code 0: it is asleep. 1: it is not. 3: could not tell.
     """

@@ -139,7 +139,7 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
             end(notice, on_progress, time.sleep)
     except KeyboardInterrupt:
         notice.withdraw()
-        _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are told so.")
+        _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are notified of that.")
 
 
 def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, because: str = "") -> NoReturn:

@@ -34,7 +34,7 @@ def cost(
 
     Billed: by Cost Explorer and the tag trn:cluster, which the payer of the account must have activated. Estimated: by
     when Auto Scaling started and ended nodes, by how long the rest is there, and by list prices. What it costs before
-    it is deployed is told by `trn estimate`.
+    it is deployed is shown by `trn estimate`.
 
     Exit code 3 when an amount is not known, or something could not be read.
     """
@@ -87,6 +87,6 @@ def _show(found: Spending) -> None:
     for one in found.audit.not_read:
         out.print(f"Could not be read: {one.what}: {one.reason}")
     for reason in found.audit.prices_unavailable:
-        out.print(f"AWS was not heard about prices: {reason}")
+        out.print(f"AWS's prices are unavailable: {reason}")
     rows = summary(found)
     out.print(pairs(rows, label_width=max(len(label) for label, _ in rows)), style="bold")

@@ -22,7 +22,7 @@ def stop(
 ) -> None:
     """End a job on all its nodes.
 
-    Default: the one that runs. Its processes are told to end, and killed when they have not within seconds. Whole
+    Default: the one that runs. Its processes are signalled to end, and killed when they have not within seconds. Whole
     checkpoints and outputs are kept: `trn run --resume JOB` goes on from them. A job that is over is left as it is.
 
     Exit code 0: it has ended. 1: there is no such job, or it was not stopped. 3: could not tell, or not waited for.
@@ -35,7 +35,7 @@ def stop(
         except RequestRefusedError as error:
             end(ExitCode.NOT_READY, f"It was not stopped: {error}", as_json=as_json)
         if detach:
-            tells = f"`trn jobs {state.job.id}` tells when they have"
+            tells = f"`trn jobs {state.job.id}` shows when they have"
             click.echo(f"Asked the nodes to end {state.job.id}; {tells}.", err=True)
             return
         last = follow_job(JobFollower(state.job.id, jobs), quiet=True)

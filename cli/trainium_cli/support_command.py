@@ -53,7 +53,7 @@ def support(
     consoles of nodes, ends of the functions' logs. Secrets, account ids and e-mail addresses are masked, as far as
     they look like such: look through the files before you send them.
 
-    What the account does not tell is named with the reason, and the rest is there. Exit code 0: an archive was
+    What the account does not return is named with the reason, and the rest is there. Exit code 0: an archive was
     written. 2: not one that can be written there.
     """
     now = datetime.now(UTC)

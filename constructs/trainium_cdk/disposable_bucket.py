@@ -1,4 +1,4 @@
-"""A private S3 bucket that goes with its stack, contents and all, or stays if told so."""
+"""A private S3 bucket that goes with its stack, contents and all, or is retained."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ class DisposableBucket(Construct):
         """
         retain: keep the bucket and what is in it at destroy. Default: both are deleted.
         lifecycle_rules: when objects expire. Default: never.
-        tells_event_bridge: whether EventBridge hears of every object.
+        tells_event_bridge: whether EventBridge gets an event for every object.
         name: of the bucket, unique in the world. Default: CloudFormation names it.
         kms_key_arn: key that its objects are encrypted with. Default: S3's own.
         """

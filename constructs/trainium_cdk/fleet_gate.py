@@ -41,7 +41,7 @@ class FleetGate(Construct):
         group_name, nodes: the Auto Scaling group, and how many instances it is to have.
         launch_template_version: version that the instances are of; a new one means new instances to wait for.
         records: where the nodes report to.
-        keeper: who replaces failed nodes and tells the others who is there.
+        keeper: replaces failed nodes and writes the roster.
         cluster_name: what the instances are tagged with, as trn:cluster.
         timeout_minutes: how long to wait, up to 55.
         clock: who says how many of the nodes there are to be at the time. Default: all of them.

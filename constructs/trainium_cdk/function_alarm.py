@@ -1,4 +1,4 @@
-"""Who hears of a function that fails while nobody waits for its answer."""
+"""The alarm of a function that fails while nobody waits for its result."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -10,7 +10,7 @@ _PERIOD_SECONDS = 900
 class FunctionAlarm(Construct):
     """Tells a topic when a function fails so often that an event may have been given up.
 
-    An error that a retry makes good is not told. The topic must let CloudWatch publish.
+    An error that a retry makes good raises no alarm. The topic must let CloudWatch publish.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:

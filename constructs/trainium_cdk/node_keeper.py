@@ -17,10 +17,10 @@ from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
 
 class NodeKeeper(Construct):
-    """A function that hears of every node record, and acts on it.
+    """A function that is called for every node record, and acts on it.
 
     It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
-    may, tells all nodes who is in the cluster once every one is proven, and warns them when their Capacity Block ends.
+    may, writes the roster of the cluster once every node is proven, and warns them when their Capacity Block ends.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class NodeKeeper(Construct):
         group_name: the nodes' Auto Scaling group. cluster_name: what the instances are tagged with, as trn:cluster.
         records: where the nodes report to, and find the roster.
         replacements: failed nodes that are replaced within 24 hours; 0 for none.
-        capacity_block_id: the reservation whose end the nodes are to be told of.
+        capacity_block_id: the reservation whose end the nodes are to be notified of.
         """
         super().__init__(scope, construct_id)
         self.replacements = replacements

@@ -25,7 +25,7 @@ class NodeRecords(Construct):
     """A bucket for node records, logs and the roster that goes with the cluster. `url` is the folder of the records.
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
-    EventBridge is told of every object.
+    EventBridge gets an event for every object.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:

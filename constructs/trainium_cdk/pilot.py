@@ -1,4 +1,4 @@
-"""What ends a pilot in time, and within its budget, and who hears when that fails."""
+"""What ends a pilot in time, and within its budget, and who is notified when that fails."""
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
@@ -15,9 +15,9 @@ from trainium_core.plan import Plan
 
 
 class Pilot(Construct):
-    """The clock and the budget of a plan, as far as it asks for them, and the topic that both of them tell.
+    """The clock and the budget of a plan, as far as it has them, and the topic that both of them publish to.
 
-    The topic also hears of a clock or keeper that fails.
+    The topic also gets the alarm of a clock or keeper that fails.
 
     `topic` is the CDK object, `clock` the construct, None if nothing ends by itself.
     """
@@ -36,7 +36,7 @@ class Pilot(Construct):
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
         the stack alone.
         sleep: what the clock leaves to others. Default: the cluster never sleeps.
-        keeper: who tells jobs that nodes stop soon. Default: nobody does.
+        keeper: notifies jobs that nodes stop soon. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -60,7 +60,7 @@ class Pilot(Construct):
             spent = self.topic
             if plan.pilot.stops_at_budget and self.clock is not None:
                 spent = _topic(self, "Spent")
-                self.clock.hear(spent)
+                self.clock.subscribe_to(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
                 _let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             PilotBudget(self, "Budget", plan=plan, notices=self.topic, spent=spent)

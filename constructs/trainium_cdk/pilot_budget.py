@@ -19,7 +19,7 @@ class PilotBudget(Construct):
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: Plan, notices: sns.Topic, spent: sns.Topic
     ) -> None:
-        """notices: told of what is nearly spent, or forecast to be. spent: told once all is."""
+        """notices: gets what is nearly spent, or forecast to be. spent: once all is."""
         super().__init__(scope, construct_id)
         nearly = facts()["budgets"]["actual_percent"]
         budget = budgets.CfnBudget(

@@ -45,7 +45,7 @@ class PilotClock(Construct):
         topic: where warnings go.
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
         the stack and does nothing else to nodes.
-        keeper: who tells jobs that nodes stop soon. Default: nobody does.
+        keeper: notifies jobs that nodes stop soon. Default: none.
         budget: name of the budget that stops the nodes. Default: none does.
         """
         super().__init__(scope, construct_id)
@@ -85,7 +85,7 @@ class PilotClock(Construct):
             function.allow(actions=["lambda:InvokeFunction"], resources=[keeper.arn])
         self._schedule()
 
-    def hear(self, topic: sns.Topic) -> None:
+    def subscribe_to(self, topic: sns.Topic) -> None:
         """Look at once when something is published."""
         sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)
         lambda_.CfnPermission(

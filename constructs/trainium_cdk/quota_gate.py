@@ -26,7 +26,7 @@ class QuotaGate(Construct):
     """Asks for the EC2 quota before anything that depends on this is made, and fails the deployment without room.
 
     The reason is what `trn preflight` prints. An update is asked about only when it needs more than before. A quota
-    that cannot be told fails the deployment as well: leave the gate out to go on regardless. For a plan that counts
+    that is unknown fails the deployment as well: leave the gate out to go on regardless. For a plan that counts
     against no known quota, as in a Capacity Block or a reservation, it makes nothing.
     """
 

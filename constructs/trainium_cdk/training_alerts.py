@@ -1,4 +1,4 @@
-"""Who hears of training jobs: a topic, a message for every failed job, and an alarm that shows there was one."""
+"""Alerts on training jobs: a topic, a message for every failed job, and an alarm that shows there was one."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,7 +14,7 @@ _ALARM_PERIOD_SECONDS = 300
 
 
 class TrainingAlerts(Construct):
-    """A topic that is told of every failed job whose name begins with a prefix. `topic` is the CDK object.
+    """A topic with a message for every failed job whose name begins with a prefix. `topic` is the CDK object.
 
     The alarm counts the failures for dashboards and other alarms. It sends nothing: the message with the reason is the
     rule's.

@@ -19,7 +19,7 @@ _LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
 """Log groups below it need no entry of their own in the account's resource policy, which would stay behind."""
 
 _MANAGED_RULE = "StepFunctionsGetEventsForSageMakerTrainingJobsRule"
-"""With which Step Functions itself hears of the end of a job (Step Functions documentation, IAM for SageMaker)."""
+"""With which Step Functions itself learns of the end of a job (Step Functions documentation, IAM for SageMaker)."""
 
 _LOG_DELIVERY = (
     "logs:CreateLogDelivery",

@@ -1,4 +1,4 @@
-"""How a mistake in a plan is told: which setting, what was given, what is allowed, the nearest match, what to do."""
+"""Messages about mistakes in a plan: which setting, what was given, what is allowed, the nearest match, what to do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ def main() -> None:
 
         if step % options.report_every == 0 or step in (first + 1, options.steps):
             mean_loss, noticed = status.tolist()  # waits for the device
-            stopping = noticed > 0  # one process was told: all stop after the same step
+            stopping = noticed > 0  # one process was signalled: all stop after the same step
             if RANK == 0:
                 tokens = (step - reported) * options.context * settings["batch"]
                 now = time.monotonic()

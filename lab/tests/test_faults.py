@@ -1,4 +1,4 @@
-"""A node that has a fault tells whoever deploys which one, in a sentence. All faulty nodes boot at once."""
+"""A node that has a fault reports which one to whoever deploys, in a sentence. All faulty nodes boot at once."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ def no_driver(_lab: Laboratory, node: Node) -> None:
 
 
 def full_disk(_lab: Laboratory, node: Node) -> None:
-    """Only where the node is installed: on one that is full everywhere, cloud-init itself breaks off in silence."""
+    """Only where the node is installed: on one that is full everywhere, cloud-init itself fails without a message."""
     node.write("etc/systemd/system/opt-trn.mount", FULL_DISK)
     wants = node.root / "etc/systemd/system/local-fs.target.wants"
     wants.mkdir(exist_ok=True)

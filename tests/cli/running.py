@@ -32,7 +32,7 @@ TRN = Program(
 
 
 def run(*arguments: str) -> Result:
-    """Run a command in this process; standard output and error are told apart."""
+    """Run a command in this process; standard output and error are kept apart."""
     return CliRunner().invoke(trn, arguments, prog_name="trn")
 
 

@@ -79,7 +79,7 @@ def test_what_is_left_is_shown_with_how_it_was_found_and_its_price(monkeypatch: 
 
 
 def test_what_is_kept_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ask(monkeypatch, KEPT).stdout.startswith("Kept, because the stack was told to keep it\n")
+    assert ask(monkeypatch, KEPT).stdout.startswith("Kept, because the stack retains it\n")
 
 
 def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ def test_json_says_the_same_with_every_source(ask: Ask) -> None:
 def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(ask: Ask) -> None:
     shown = ask(FakeAccount(unavailable={"price"}), *HERE).stdout
     assert "snapshot in this package, 20" in shown
-    assert "AWS was not heard about prices: no answer about price" in shown
+    assert "AWS's prices are unavailable: no answer about price" in shown
 
 
 def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(ask: Ask) -> None:

@@ -45,7 +45,7 @@ def test_offline_prices_are_a_snapshot_and_say_so() -> None:
     assert cells(ended.stdout, "2 x trn1.32xlarge ")[3:] == ["21.50", "/hour", "[1]", "$43.00", "-", "$1,720.00"]
     assert "[1] snapshot in this package, 2026-09-01: " in ended.stdout
     assert "US dollars by list price, before tax and discounts." in ended.stdout
-    assert "AWS was not heard" not in ended.stdout
+    assert "AWS's prices are unavailable" not in ended.stdout
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway", "none"])
@@ -70,7 +70,7 @@ def test_what_aws_says_is_shown_as_that(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = ask(monkeypatch, FakePrices(unavailable={"price"}))
-    assert "AWS was not heard: no answer about price" in ended.stdout
+    assert "AWS's prices are unavailable: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
 
 
@@ -155,4 +155,4 @@ def test_without_credentials_the_snapshot_answers_and_says_why() -> None:
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("estimate", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
     assert (ended.returncode, ended.stderr) == (ExitCode.OK, "")
-    assert "AWS was not heard: The config profile (none-such) could not be found" in ended.stdout
+    assert "AWS's prices are unavailable: The config profile (none-such) could not be found" in ended.stdout

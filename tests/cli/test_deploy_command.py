@@ -18,7 +18,7 @@ PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
 
 
 class NoEvents:
-    """A stack that CloudFormation has never heard of."""
+    """A stack that CloudFormation does not know."""
 
     def last_event(self, stack: str) -> None:  # noqa: ARG002
         return None

@@ -69,7 +69,7 @@ def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
-    assert f"Nothing of {OURS} is left in us-west-2 but what was told to stay." in ended.stdout
+    assert f"Nothing of {OURS} is left in us-west-2 but what is retained." in ended.stdout
 
 
 def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_running_nodes_have_notice_as_long_as_is_shown(
     monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
     ended = CliRunner().invoke(trn, ["destroy", *GOOD, "--yes", *options], prog_name="trn")
     assert given == [grace]
-    assert ("The nodes are told" in ended.stdout) == bool(grace)
+    assert ("The nodes are notified" in ended.stdout) == bool(grace)
 
 
 @pytest.mark.parametrize("given", ["2", "2h", "-1s", "61m", "soon", ""])

@@ -1,4 +1,4 @@
-"""`trn sleep` and `trn wake`: what they refuse, ask and tell. Real updates are in tests/deploy."""
+"""`trn sleep` and `trn wake`: what they refuse, ask and print. Real updates are in tests/deploy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -193,7 +193,7 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
     messages: list[tuple[str, str]] = []
 
     class Leaving(FakeSleepAccount):
-        """Nodes that end as soon as they are told."""
+        """Nodes that end as soon as they are notified."""
 
         def announce(self, stack: str, notice: Notice) -> bool:
             self.running = 0
@@ -216,7 +216,7 @@ def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monk
     monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = run(monkeypatch, "sleep", account, "--yes")
-    assert "nothing was changed, and the nodes are told so" in answer.stderr
+    assert "nothing was changed, and the nodes are notified of that" in answer.stderr
     assert (account.orders, account.board) == ([], [])
 
 

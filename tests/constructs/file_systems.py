@@ -15,7 +15,7 @@ OWN_GROUP = "sg-0123456789abcdef0"
 
 Ports = set[tuple[int, int]]
 Placed = tuple[Template, Mapping[str, str]]
-"""A template, and the places that nodes are told."""
+"""A template, and the locations that nodes are given."""
 
 
 def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Placed:

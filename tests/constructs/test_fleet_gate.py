@@ -1,4 +1,4 @@
-"""FleetGate: what it is told, and what it may do."""
+"""FleetGate: its properties, and what it may do."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""QuotaGate: what it is told, what it may do, and what waits for it."""
+"""QuotaGate: its properties, what it may do, and what waits for it."""
 
 from functools import cache
 

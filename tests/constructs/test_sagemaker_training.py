@@ -1,4 +1,4 @@
-"""What a training job may do, what hears of it, and what stays."""
+"""What a training job may do, its alerts, and what stays."""
 
 import json
 from typing import Any

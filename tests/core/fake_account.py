@@ -1,4 +1,4 @@
-"""An account in memory that answers what a test tells it, and counts as ready when told nothing."""
+"""An account in memory with the values of a test, and ready by default."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

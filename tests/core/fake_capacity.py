@@ -1,4 +1,4 @@
-"""Capacity in memory: nothing reserved, no Capacity Block for sale and good spot scores, when told nothing."""
+"""Capacity in memory: nothing reserved, no Capacity Block for sale and good spot scores, by default."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""A network in memory: a VPC whose only subnet has room, a NAT gateway and one VPC beside it, when told nothing."""
+"""A network in memory: a VPC whose only subnet has room, a NAT gateway and one VPC beside it, by default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Quotas in memory: those of an account with room for two trn1.32xlarge, in which nothing runs, when told nothing."""
+"""Quotas in memory: those of an account with room for two trn1.32xlarge, in which nothing runs, by default."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What is used of the limits of the facts, in memory: nothing, of AWS's default quotas, when told nothing."""
+"""What is used of the limits of the facts, in memory: nothing, of AWS's default quotas, by default."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

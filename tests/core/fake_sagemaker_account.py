@@ -1,4 +1,4 @@
-"""An account in memory that is ready for JOB when told nothing."""
+"""An account in memory that is ready for JOB by default."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""An account that tells what a cluster cost, as a test writes it."""
+"""An account with what a cluster cost, as a test writes it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

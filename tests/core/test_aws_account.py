@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 def account() -> Iterator[AwsAccount]:
     """One account for all tests: moto takes a second to fill a new one with images."""
     with mock_aws():
-        # moto keeps a backend of an earlier test, which may have been told to load no images.
+        # moto keeps a backend of an earlier test, which may have been set to load no images.
         ec2_backends[DEFAULT_ACCOUNT_ID][REGION].reset()
         yield AwsAccount(REGION)
 

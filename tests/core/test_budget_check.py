@@ -1,4 +1,4 @@
-"""Whether the budget of a plan can be made, as far as AWS Budgets tells whoever is signed in."""
+"""Whether the budget of a plan can be made, as far as AWS Budgets lets the signed-in user see."""
 
 import pytest
 

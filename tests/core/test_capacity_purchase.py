@@ -1,4 +1,4 @@
-"""The purchase of a Capacity Block: one request, never repeated, and a doubt is never told as a failure."""
+"""The purchase of a Capacity Block: one request, never repeated, and a doubt is never reported as a failure."""
 
 import threading
 from collections.abc import Iterator

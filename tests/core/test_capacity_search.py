@@ -1,4 +1,4 @@
-"""What the answers of regions come to: every way of buying the type is told about, or why it cannot be."""
+"""The results of all regions: every way of buying the type is listed, or why it cannot be."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whether preflight tells of a pilot that ends before it has begun."""
+"""Whether preflight reports a pilot that ends before it has begun."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

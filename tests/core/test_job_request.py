@@ -1,4 +1,4 @@
-"""What is asked of a job: options and file mean the same, and everything wrong is told at once."""
+"""The request for a job: options and file mean the same, and everything wrong is reported at once."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `trn nodes` tells of each node."""
+"""What `trn nodes` shows of each node."""
 
 from datetime import UTC, datetime
 

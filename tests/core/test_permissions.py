@@ -1,4 +1,4 @@
-"""What each role is told to need, against the calls in the code and the Service Authorization Reference."""
+"""The documented permissions of each role, against the calls in the code and the Service Authorization Reference."""
 
 import ast
 import json

@@ -32,7 +32,7 @@ NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
 FILE_SYSTEMS, ENDING = "file systems of one's own", "an end"
 HYPERPOD = "a HyperPod cluster"
 
-# Operation, the plan that needs it, the permission it takes, and the check that cannot tell without it.
+# Operation, the plan that needs it, the permission it takes, and the check that is unknown without it.
 QUESTIONS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
     ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),

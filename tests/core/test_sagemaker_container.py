@@ -108,7 +108,7 @@ def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path)
     waits = "import os, time\nos.write(1, b'begun\\n')\ntime.sleep(100)\n"
     child = of_script(tmp_path, waits).start(torch_python)
     assert child.stdout is not None
-    # torchrun forgets a process that it has started if it is told to stop before it has started the others.
+    # torchrun forgets a process that it has started if it is signalled to stop before it has started the others.
     begun = (line for line in child.stdout if "begun" in line)
     for _ in range(2):
         next(begun)

@@ -1,4 +1,4 @@
-"""What a training job may not be: each mistake is told with what was given, what is allowed, and what to do."""
+"""What a training job may not be: each mistake is reported with what was given, what is allowed, and what to do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two clusters of an account are told apart by their names, also where one begins with the other."""
+"""Two clusters of an account are distinguished by their names, also where one begins with the other."""
 
 import re
 from itertools import product

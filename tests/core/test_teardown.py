@@ -46,7 +46,7 @@ def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
 
 
 def is_gone(account: FakeTeardown) -> bool:
-    """Whether nothing of ours is left, but for what was told to stay."""
+    """Whether nothing of ours is left, except what is retained."""
     ours = [*account.stacks, *account.work, *account.leftovers, *account.group.instances]
     return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
 
@@ -337,7 +337,7 @@ def test_the_log_group_that_hyperpod_made_for_a_cluster_of_ours_goes_and_no_othe
 
 
 class TestNotice:
-    """What running nodes are told before they end."""
+    """The notices to running nodes before they end."""
 
     def test_no_node_ends_before_the_time_that_all_were_reported(self) -> None:
         clock = FakeClock()

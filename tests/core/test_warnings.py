@@ -1,4 +1,4 @@
-"""What a plan's author is told although the plan is good."""
+"""Warnings about a plan that is valid."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is left of a cluster, or taken from somebody else, is told by id."""
+"""What is left of a cluster, or taken from somebody else, is listed by id."""
 
 from collections.abc import Mapping
 from io import StringIO

@@ -36,7 +36,7 @@ BOOTSTRAP_PARAMETERS = {
     "CloudFormationExecutionPolicies": "arn:aws:iam::aws:policy/AdministratorAccess",
     "FileAssetsBucketKmsKeyId": "AWS_MANAGED_KEY",
 }
-"""What `cdk bootstrap` gives its stack unless told otherwise."""
+"""What `cdk bootstrap` gives its stack by default."""
 
 
 @cache

@@ -25,7 +25,7 @@ LOOK = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """A deployed cluster, its clock, and a queue that hears what the topic is told."""
+    """A deployed cluster, its clock, and a queue with the messages of the topic."""
 
     account: Account
     clock: MovableClock
@@ -44,7 +44,7 @@ class Pilot:
 
     @property
     def subjects(self) -> list[str]:
-        """Of everything that the topic was told so far."""
+        """Of all messages of the topic so far."""
         sqs = self.account.aws.client("sqs")
         while found := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
             for message in found:

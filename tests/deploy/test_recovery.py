@@ -1,4 +1,4 @@
-"""Nodes that fail are replaced during a deployment, as often as the plan says, and the cluster is told who is in."""
+"""Nodes that fail are replaced during a deployment, as often as the plan says, and the roster is written anew."""
 
 import json
 import time

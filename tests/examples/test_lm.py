@@ -165,7 +165,7 @@ def test_a_node_reads_the_progress_lines(by_one: Trained) -> None:
     progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # a line takes half a second
     for line in by_one.run.outputs[0].splitlines():
         progress.feed(0, line)
-    told = progress.told()
+    told = progress.as_record()
     assert (told["step"], told["loss"]) == (STEPS, float(by_one.run.losses[STEPS]))
     assert (told["steps_per_second"], told["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
 

@@ -1,4 +1,4 @@
-"""Change sets: what `cdk diff` and `cdk deploy` are told."""
+"""Change sets, as `cdk diff` and `cdk deploy` read them."""
 
 from typing import Any
 

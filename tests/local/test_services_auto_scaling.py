@@ -1,4 +1,4 @@
-"""An Auto Scaling group launches what its template version says; a refused launch is told, not raised."""
+"""An Auto Scaling group launches what its template version says; a refused launch is an activity, not an error."""
 
 import time
 import uuid

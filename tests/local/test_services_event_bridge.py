@@ -1,4 +1,4 @@
-"""Services tell EventBridge what happens, and rules call functions."""
+"""Services emit events to EventBridge, and rules call functions."""
 
 import io
 import json

@@ -39,7 +39,7 @@ def clock(aws: EmbeddedAws) -> MovableClock:
 
 @pytest.fixture(scope="module")
 def function(aws: EmbeddedAws) -> str:
-    """The ARN of a function that tells a queue what it was called with, and when it thinks it was."""
+    """The ARN of a function that sends a queue its event and its time."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as package:
         package.writestr("index.py", CODE)

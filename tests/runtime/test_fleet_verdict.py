@@ -32,7 +32,7 @@ def judge(
     failed_launches: list[str] | None = None,
     **more: Any,
 ) -> FleetVerdict:
-    """The verdict of nodes that have all reached each other, unless told otherwise."""
+    """The verdict of nodes that have all reached each other, by default."""
     there = roster(*instances)
     met = [replace(r, roster=r.roster or there.version) for r in records]
     view: Mapping[str, Any] = {

@@ -216,6 +216,6 @@ def test_whatever_is_known(
     assert (found.ended is not None) == ended
     assert found.notice is None or found.nodes
     assert not (found.delete and found.nodes)
-    # Why there are none is always told, and remembered but for a sleep, which is the stack's own affair.
+    # Why there are none is always published, and remembered but for a sleep, which is the stack's own affair.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
     assert decision(after, of, **known) == found

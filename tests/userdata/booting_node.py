@@ -101,7 +101,7 @@ class BootingNode:
         file.chmod(0o755)
 
     def calls(self, name: str, body: str = "true") -> None:
-        """Put a stand-in there whose calls a Run tells."""
+        """Put a stand-in there whose calls a Run lists."""
         self.program(name, f'echo "{name} $*" >>"$ROOT/calls"\n{body}')
 
     def without(self, name: str) -> None:

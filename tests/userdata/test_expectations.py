@@ -1,4 +1,4 @@
-"""What a node is told to expect of itself."""
+"""What a node expects of itself."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What cloud-init runs on a node: the node script is fetched, checked, run and started, or it is told why not."""
+"""What cloud-init runs on a node: the node script is fetched, checked, run and started, or the reason is reported."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What `trn-node verify` tells of a node without failing it."""
+"""Warnings of `trn-node verify`, which do not fail a node."""
 
 import shutil
 from pathlib import Path

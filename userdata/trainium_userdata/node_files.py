@@ -22,7 +22,7 @@ class NodeFile:
 
 
 def mark(files: Sequence[NodeFile]) -> str:
-    """A word that is in none of the files, to tell them apart in one here-document."""
+    """A word that is in none of the files, to separate them in one here-document."""
     word = "@@FILE"
     while any(word in file.text for file in files):
         word += "_"

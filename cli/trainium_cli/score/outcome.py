@@ -51,7 +51,7 @@ class Outcome:
         """Count the resources that the stack of a template lists. Raises FailedError if it lacks one of the template.
 
         created: the types that have a service behind them, None for all. Resources under a condition or in a loop may
-        be lacking: whether they should be there is what the stack itself has to tell.
+        be lacking: whether they should be there is for the stack itself to show.
         """
         ids: dict[str, str] = {}
         for one in listed:

@@ -1,4 +1,4 @@
-"""Which calls were made, and how often: what an audit asked can be told."""
+"""Which calls were made, and how often, for the report of an audit."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Asks CloudFormation what stacks made. Their events tell more than their resources: also what they replaced."""
+"""What stacks made, from CloudFormation. Their events hold more than their resources: also what they replaced."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -11,7 +11,7 @@ from trainium_core.audit.stack_record import StackRecord
 from trainium_core.identity.caller import Identity
 
 Group = Literal["left", "kept", "shared"]
-"""Left behind (or still in use); kept because the stack was told to; of the CDK's bootstrap, which other apps share."""
+"""Left behind (or still in use); kept because the stack retains it; of the CDK's bootstrap, which other apps share."""
 
 Verdict = Literal["nothing left", "something left", "could not tell"]
 
@@ -34,7 +34,7 @@ class NotRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """`calls`: how often each call was made. `prices_unavailable`: each reason why AWS was not heard about a price."""
+    """`calls`: how often each call was made. `prices_unavailable`: each reason why a price of AWS is unavailable."""
 
     cluster: str
     region: str

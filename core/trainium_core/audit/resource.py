@@ -22,7 +22,7 @@ class ChargedItem:
 class Charge:
     """What a thing costs by being there. `unpriced` names what of it this package has no price of, if there is any.
 
-    `note` tells what the amount does not: what comes on top by use, or was paid before.
+    `note` is what the amount does not hold: what comes on top by use, or was paid before.
     """
 
     items: tuple[ChargedItem, ...] = ()
@@ -36,7 +36,7 @@ BY_USE = Charge(note="by use")
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """`ids`: every name CloudFormation may know it by. `tags`: None where its listing does not tell them.
+    """`ids`: every name CloudFormation may know it by. `tags`: None where its listing does not hold them.
 
     `parents`: ids of what it is part of, such as the VPC. `name` is what its maker called it, or its id.
     """

@@ -22,7 +22,7 @@ from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 
 Progress = Callable[[int, int], None]
-"""Is told how many of how many questions are answered."""
+"""Called with how many of how many calls have returned."""
 
 THREADS = 16
 """Questions at once: many more would only be throttled by EC2."""
@@ -128,7 +128,7 @@ def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[st
 def _grouped(
     answers: _Answers, cluster: str, stack_names: Sequence[str], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
-    """Everything that is to be told, and in which group. What could not be measured goes to not_read."""
+    """Everything that is reported, and in which group. What could not be measured goes to not_read."""
     evidence = Evidence(
         cluster=cluster,
         tagged={arn_key(arn): value for arn, value in answers.tagged.items()},

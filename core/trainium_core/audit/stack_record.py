@@ -7,7 +7,7 @@ from datetime import datetime
 from trainium_core.audit.resource import arn_name
 
 KEPT = "DELETE_SKIPPED"
-"""Status of what a stack made and was told to keep."""
+"""Status of what a stack made and retained."""
 
 
 @dataclass(frozen=True, kw_only=True)

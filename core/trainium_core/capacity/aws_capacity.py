@@ -17,7 +17,7 @@ from trainium_runtime.tags import tag_values
 
 _RUNNING = ("pending", "running")
 _USABLE = ("active", "scheduled")
-# EC2 documentation, view Capacity Blocks: before a block begins its capacity appears as zero, and this tag tells it.
+# EC2 documentation, view Capacity Blocks: before a block begins its capacity appears as zero, and this tag holds it.
 _SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 _NOT_SOLD = "not supported for Capacity Blocks"
 
@@ -101,7 +101,7 @@ class AwsCapacity(AwsService):
             )
 
     def _zone_ids(self) -> Mapping[str, str]:
-        """Zone ids by the names that they have in this account: offerings tell the name alone."""
+        """Zone ids by the names that they have in this account: offerings hold the name alone."""
         with read_errors("ec2:DescribeAvailabilityZones"):
             zones = self.client("ec2").describe_availability_zones()["AvailabilityZones"]
             return {zone["ZoneName"]: zone["ZoneId"] for zone in zones}

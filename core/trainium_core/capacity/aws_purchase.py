@@ -12,7 +12,7 @@ from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.errors import RequestRefusedError
 
 ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
-"""A purchase has no token that tells a repetition from a second purchase: it is never sent twice."""
+"""A purchase has no token for idempotency: it is never sent twice."""
 
 
 class SaleUnknownError(Exception):

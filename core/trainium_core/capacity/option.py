@@ -22,7 +22,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityOption:
-    """One way to get the nodes, in one zone; in the region as a whole where no zone can be told.
+    """One way to get the nodes, in one zone; in the region as a whole where no zone is known.
 
     `capacity` is the plan's word for the way. `start` is None for at once. `hourly` is US dollars for one instance and
     `total` for all nodes over `hours`; None where it is not known. `paid_for` means that the nodes cost nothing more.

@@ -41,7 +41,7 @@ class RegionAnswers:
 
 
 def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    """Every way in which the type is sold, so that one that cannot be told about is seen to be missing."""
+    """Every way in which the type is sold, so that one that could not be read is seen to be missing."""
     yield from _reserved(request, answers)
     for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
         if capacity in request.plan.type.usage_classes:
@@ -178,7 +178,7 @@ def _item(product: str, request: CapacityRequest, region: str, zone_id: str = ""
 
 
 def _priced(option: CapacityOption, price: Price | None, request: CapacityRequest) -> CapacityOption:
-    """The option at a price by the hour, for as long as the wish says."""
+    """The option at a price by the hour, for as long as the request says."""
     hours = Decimal(request.hours)
     if price is None or price.usd is None:
         return replace(option, hours=hours)

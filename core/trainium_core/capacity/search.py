@@ -28,7 +28,7 @@ class Seller(Capacity, Prices, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The options, ranked, with the prices behind them and each reason why AWS was not heard about a price."""
+    """The options, ranked, with the prices behind them and each reason why a price of AWS is unavailable."""
 
     options: tuple[CapacityOption, ...]
     prices: tuple[Price, ...]

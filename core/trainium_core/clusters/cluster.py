@@ -53,7 +53,7 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterList:
-    """not_read: what of the region could not be read, and why. prices_unavailable: why AWS was not heard on prices."""
+    """not_read: what of the region could not be read, and why. prices_unavailable: why AWS's prices are unavailable."""
 
     region: str
     clusters: tuple[Cluster, ...]

@@ -75,7 +75,7 @@ class Total:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The lines and totals of a plan. `unavailable` is each reason why AWS was not heard about a price."""
+    """The lines and totals of a plan. `unavailable` is each reason why a price of AWS is unavailable."""
 
     lines: tuple[CostLine, ...]
     hours: Decimal

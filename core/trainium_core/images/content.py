@@ -1,4 +1,4 @@
-"""What a Neuron image holds, as far as its parameter and its description tell."""
+"""What a Neuron image holds, as far as its parameter and its description show."""
 
 import re
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ class EndingNodes:
 
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
-    """Judge a change set of a stack with so many nodes that run. What cannot be told is taken to end nodes."""
+    """Judge a change set of a stack with so many nodes that run. What is unknown is taken to end nodes."""
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return EndingNodes(count=running, reasons=tuple(reasons))

@@ -9,11 +9,11 @@ from trainium_runtime.roster import Notice
 
 class NodeNotices(Protocol):
     def notices(self, stack: str) -> Sequence[Notice]:
-        """What the nodes of a stack are told; nothing where there is no such stack, or no roster."""
+        """The notices to the nodes of a stack; none where there is no such stack, or no roster."""
         ...
 
     def announce(self, stack: str, notice: Notice) -> bool:
-        """Tell the nodes, in place of an earlier notice of this kind; False where there is no roster to tell it in."""
+        """Notify the nodes, in place of an earlier notice of this kind; False where there is no roster for it."""
         ...
 
     def withdraw(self, stack: str, kind: str) -> None: ...

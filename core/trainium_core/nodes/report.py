@@ -1,4 +1,4 @@
-"""What is told of the nodes of a cluster: the state of each and of all, by the rules of gate and keeper."""
+"""The report on the nodes of a cluster: the state of each and of all, by the rules of gate and keeper."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ class Action:
     """An IAM action, such as ec2:AttachNetworkInterface.
 
     access: Read, List, Write, Tagging or Permissions management. required: types of resources that each request is on,
-    all of them; optional: those that a request may be on. `any_type`: on more types than are told apart here.
+    all of them; optional: those that a request may be on. `any_type`: on more types than are listed here.
     """
 
     access: str

@@ -17,7 +17,7 @@ _PROJECT_FILE = "cdk.json"
 def plan_from_cdk(folder: Path) -> Plan:
     """The plan for an app that the CDK CLI runs, or that is run by hand in the folder of cdk.json.
 
-    Reads what the CLI passes in the environment, so that a mistake is told before aws_cdk is even imported.
+    Reads what the CLI passes in the environment, so that a mistake is shown before aws_cdk is even imported.
     Raises PlanError.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")

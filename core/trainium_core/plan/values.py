@@ -84,7 +84,7 @@ class PlanValues:
         "ami_parameter",
         Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
         default=None,
-        meaning="parameter that the AMI id in trn:ami was taken from; preflight tells when it has moved on",
+        meaning="parameter that the AMI id in trn:ami was taken from; preflight shows when it has moved on",
     )
     cluster_name: str = setting(
         "cluster_name",

@@ -1,6 +1,6 @@
 """Whether the policy of an endpoint of the user's own lets through what nodes ask of the service.
 
-Only what can be told without knowing who asks: a statement with conditions, or for some principals, may or may not
+Only what holds whoever makes the call: a statement with conditions, or for some principals, may or may not
 apply to the nodes.
 """
 

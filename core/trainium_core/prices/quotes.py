@@ -11,7 +11,7 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class Quotes:
-    """The price found for each item that has one, and each reason why AWS was not heard."""
+    """The price found for each item that has one, and each reason why AWS's prices are unavailable."""
 
     prices: Mapping[PricedItem, Price]
     unavailable: tuple[str, ...] = ()

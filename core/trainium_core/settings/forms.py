@@ -17,7 +17,7 @@ class UnreadableError(ValueError):
 
 
 class Form(Protocol):
-    """Reads a raw value (`-c` always hands over text). `allowed` is what a person is told."""
+    """Reads a raw value (`-c` always hands over text). `allowed` is for messages to people."""
 
     @property
     def allowed(self) -> str: ...

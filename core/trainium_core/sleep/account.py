@@ -30,5 +30,5 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
         ...
 
     def fleet(self, stack: str) -> str | None:
-        """What the gate of its last deployment said; None where the stack does not tell."""
+        """The result of the gate of its last deployment; None where the stack has none."""
         ...

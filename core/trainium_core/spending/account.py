@@ -1,4 +1,4 @@
-"""What AWS tells about the money a cluster cost."""
+"""What a cluster cost, as AWS bills it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

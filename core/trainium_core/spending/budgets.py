@@ -1,4 +1,4 @@
-"""What AWS Budgets tells an account about itself."""
+"""Whether an account may have budgets of AWS Budgets."""
 
 from typing import Protocol
 

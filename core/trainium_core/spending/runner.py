@@ -98,7 +98,7 @@ def _billed(
         return None, str(error)
     if not any(found.values()):
         return None, (
-            "nothing is told under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
+            "there are no figures under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
             "or it is too early (Cost Explorer lags by up to a day, and a new tag by another)"
         )
     return found, ""

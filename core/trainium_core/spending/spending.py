@@ -29,7 +29,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """`billed` is None where Cost Explorer told nothing, and `not_billed` says why.
+    """`billed` is None where Cost Explorer has nothing, and `not_billed` says why.
 
     `since`: when the first stack was made that is remembered. `forecast`: None for a plan without an end.
     """

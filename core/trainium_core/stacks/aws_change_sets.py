@@ -44,7 +44,7 @@ def _change(one: Mapping[str, Any]) -> ResourceChange:
     properties: dict[str, ChangedProperty] = {}
     for detail in change.get("Details", []):
         target = detail["Target"]
-        # One property may be told of twice: as it is written, and as it may become by what it refers to.
+        # One property may be listed twice: as it is written, and as it may become by what it refers to.
         if "Name" in target and (detail["Evaluation"] == "Static" or target["Name"] not in properties):
             after = target.get("AfterValue") if detail["Evaluation"] == "Static" else None
             properties[target["Name"]] = ChangedProperty(before=target.get("BeforeValue"), after=after)

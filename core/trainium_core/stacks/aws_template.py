@@ -26,7 +26,7 @@ class AwsStackTemplates(AwsService):
 
 
 def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
-    """By the tag of a stack, or that of its resources: the CDK puts tags on these, and on stacks only if told so."""
+    """By the tag of a stack, or that of its resources: the CDK tags these, and stacks only if configured so."""
     if CLUSTER_TAG in tags:
         return tags[CLUSTER_TAG]
     for some in (made.get("Properties", {}).get("Tags", []) for made in resources.values()):

@@ -38,7 +38,7 @@ class AwsFileSystems(AwsService):
         return None
 
     def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
-        """The file system's security groups, which FSx itself does not tell."""
+        """The file system's security groups, which FSx itself does not return."""
         with read_errors("ec2:DescribeNetworkInterfaces"):
             answer = self.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interface_ids)
             return frozenset(

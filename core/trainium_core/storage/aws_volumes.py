@@ -8,7 +8,7 @@ _ALIAS_OF_AWS = "alias/aws/ebs"
 
 class AwsVolumes(AwsService):
     def default_volume_key(self) -> str | None:
-        """The customer's key that new volumes are encrypted with unless told otherwise; None when it is AWS's."""
+        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
         with read_errors("ec2:GetEbsDefaultKmsKeyId"):
             key = self.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
             return None if key.endswith(_ALIAS_OF_AWS) or self._is_of_aws(key) else key

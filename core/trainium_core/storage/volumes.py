@@ -5,5 +5,5 @@ from typing import Protocol
 
 class Volumes(Protocol):
     def default_volume_key(self) -> str | None:
-        """The customer's key that new volumes are encrypted with unless told otherwise; None when it is AWS's."""
+        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
         ...

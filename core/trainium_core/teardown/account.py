@@ -10,7 +10,7 @@ from trainium_core.stacks.description import Stacks
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Something that runs, and is billed. `stopping`: it was told to stop.
+    """Something that runs, and is billed. `stopping`: it has been stopped, and is ending.
 
     An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name.
     """
@@ -45,7 +45,7 @@ LeftoverKind = Literal["log group", "SSM parameter", "snapshot", "network interf
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A resource outside every stack that may be ours, with the tags by which to tell."""
+    """A resource outside every stack that may be ours, with the tags that decide."""
 
     kind: LeftoverKind
     resource_id: str

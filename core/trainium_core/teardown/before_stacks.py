@@ -65,7 +65,7 @@ class EmptyGroups:
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
             return Progress(state="done", message="none is left")
-        message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being told"
+        message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being notified"
         ends = any(group.wanted for group in groups) or states["shutting-down"]
         self.idle = 0 if ends else self.idle + 1
         if self.idle == _IDLE_LIMIT:

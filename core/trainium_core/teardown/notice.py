@@ -11,7 +11,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.roster import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
-"""As long as a spot instance has; a node reads what it is told every 30 seconds."""
+"""As long as a spot instance has; a node reads its notices every 30 seconds."""
 
 _REMEMBERED = timedelta(hours=1)
 _UP = ("pending", "running")
@@ -23,7 +23,7 @@ def utc_now() -> datetime:
 
 @dataclass
 class GiveNotice:
-    """Has the nodes of a stack told when they end, and waits until then; a notice that was given before counts.
+    """Notifies the nodes of a stack of their end, and waits until then; a notice that was given before counts.
 
     kind: names the notice among others, such as destroy. groups: the nodes' Auto Scaling groups.
     """
@@ -50,11 +50,11 @@ class GiveNotice:
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
             return Progress(state="done", message=f"{count(running, 'node')} had notice")
-        message = f"{count(running, 'node')} told to end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
+        message = f"{count(running, 'node')} notified of their end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
         return Progress(state="waiting", message=f"{message}; jobs save what they have")
 
     def withdraw(self) -> None:
-        """The nodes go on after all, as far as that can still be told."""
+        """Withdraw the notice, as far as that is still possible."""
         if self.stack is not None and self.ends is not None:
             with suppress(UnavailableError, RequestRefusedError):
                 self.account.withdraw(self.stack, self.kind)

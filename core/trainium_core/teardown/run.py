@@ -23,7 +23,7 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a step ended. `counts`: whether it tells if anything is left; what a later step made up for does not."""
+    """How a step ended. `counts`: whether it decides if anything is left; what a later step made up for does not."""
 
     step: str
     state: Literal["done", "stuck", "unknown", "not tried"]

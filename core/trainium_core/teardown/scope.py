@@ -1,4 +1,4 @@
-"""What a teardown is about: the stacks of one cluster, and how what is ours is told from what is not."""
+"""What a teardown is about: the stacks of one cluster, and how what is ours is distinguished from what is not."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def is_ours(tags: Mapping[str, str], cluster: str) -> bool:
 
 
 def may_be_emptied(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether a bucket is ours and was not told to stay."""
+    """Whether a bucket is ours and not retained."""
     return is_ours(tags, cluster) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
 
 
@@ -78,11 +78,11 @@ class Scope:
 
     @property
     def kept(self) -> tuple[MadeResource, ...]:
-        """What the stacks were told to keep, or have kept."""
+        """What the stacks are to retain, or have retained."""
         return tuple(made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kept)
 
     def owns(self, leftover: Leftover) -> bool:
-        """Whether something outside the stacks is ours. A log group that a service made has no tags: its name tells."""
+        """Whether something outside the stacks is ours. The name decides for a log group without tags."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)

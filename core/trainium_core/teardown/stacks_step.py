@@ -63,7 +63,7 @@ class DeleteStacks:
 
     def _clear(self) -> None:
         for step in self.clearing:
-            # What cannot be cleared away keeps no stack from another attempt, which tells what is in its way.
+            # What cannot be cleared away keeps no stack from another attempt, whose error names what is in its way.
             with suppress(UnavailableError, RequestRefusedError):
                 while step.advance().state == "working":
                     pass

@@ -1,4 +1,4 @@
-"""What becomes of the notices in the roster when the clock tells the keeper that nodes stop soon."""
+"""What becomes of the notices in the roster when the clock notifies the keeper that nodes stop soon."""
 
 from datetime import UTC, datetime
 

@@ -36,7 +36,7 @@ def _log_group(entry: Entry, location: Location) -> Resource:
         parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
         detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'kept for ever'}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
-        charge=Charge(unpriced="log storage, whose size CloudWatch tells late"),
+        charge=Charge(unpriced="log storage, whose size CloudWatch shows late"),
     )
 
 

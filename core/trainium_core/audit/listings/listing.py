@@ -65,7 +65,7 @@ class AwsResourceLister:
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:
-        # The permission is told in full: the call is asked for on everything.
+        # The permission is named in full: the call needs it on everything.
         with read_errors(self._listing.permission):
             entries = list(self._entries())
             yield from (one for entry in entries if (one := self._listing.read(entry, self._location)) is not None)

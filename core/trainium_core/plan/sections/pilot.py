@@ -1,4 +1,4 @@
-"""A pilot's end: when it is, what happens then, who is told, and what it may cost."""
+"""A pilot's end: when it is, what happens then, who is notified, and what it may cost."""
 
 from trainium_core.plan.pilot_end import EndForm
 from trainium_core.settings.forms import Choice, WholeNumber

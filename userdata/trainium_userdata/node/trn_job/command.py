@@ -57,7 +57,7 @@ class Command:
     def exit_code(self) -> int | None:
         """Negative: the signal that ended it. None while it runs."""
         code = self._process.poll()
-        # bash's own way to tell the signal that ended a program.
+        # bash's own way to report the signal that ended a program.
         return 128 - code if code is not None and 128 < code <= 128 + signal.SIGRTMAX else code
 
     def wait(self, until: threading.Event, seconds: float = 0.2) -> None:

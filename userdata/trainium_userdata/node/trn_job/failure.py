@@ -1,4 +1,4 @@
-"""Why a command failed, as its own output tells: the first traceback, and not those that follow from it."""
+"""Why a command failed, from its own output: the first traceback, and not those that follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the nodes of a job find what they tell each other: a folder in S3."""
+"""Where the nodes of a job exchange objects: a folder in S3."""
 
 from __future__ import annotations
 

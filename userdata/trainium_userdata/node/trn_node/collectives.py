@@ -24,7 +24,7 @@ COUNTS = ("-d", "fp32", "-n", "5", "-w", "1")
 OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), *COUNTS, "-c", "--non-interactive")
 """Another option has to follow -c: before release 2.28 it takes no value, and since then an optional one."""
 WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt).*", re.IGNORECASE)
-"""How a result that fails the check is told is not documented. After a run that ended well these words may be about
+"""How a result that fails the check is printed is not documented. After a run that ended well these words may be about
 something else."""
 
 

@@ -65,7 +65,7 @@ def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[CheckResul
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is told."""
+    """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is shown."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""

@@ -44,7 +44,7 @@ class AwsTrainingJobControl(AwsTrainingJobs):
             self.client("sagemaker").stop_training_job(TrainingJobName=name)
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
-        # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it tells more.
+        # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it has the better error.
         with write_errors("s3:GetObject", absent=(*_ABSENT, *DENIED)):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         return False

@@ -198,7 +198,7 @@ def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tup
 
 
 def reason(lines: "deque[str]", code: int) -> str:
-    """The script's own last error; torchrun's summary, which follows it, tells less."""
+    """The script's own last error; torchrun's summary, which follows it, holds less."""
     errors = [line for line in lines if re.search(r"^(\[rank\d+\]:\s*)?[\w.]*(Error|Exception|Interrupt)\b", line)]
     own = [line for line in errors if "ChildFailedError" not in line]
     last = own or errors or [line for line in lines if line.strip()]

@@ -12,7 +12,7 @@ _OVER = ("Completed", "Failed", "Stopped")
 class JobState:
     """Where a job stands. `status`, `stage` and `message` are AWS's words; `reason` why it failed, if it did.
 
-    `billable_seconds` counts one instance; it is None until AWS tells. `model_url`: what the job has made.
+    `billable_seconds` counts one instance; it is None until AWS returns it. `model_url`: what the job has made.
     """
 
     name: str
