@@ -11,7 +11,7 @@ from trainium_cli.ending_nodes import ask_about_ending_nodes
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.engines.ec2 import EC2
 from trainium_core.engines.registry import CONSTRUCT_IDS
-from trainium_core.nodes.aws_node_changes import AwsNodeChanges
+from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.plan import Plan
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure

@@ -17,8 +17,7 @@ from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
-from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.plan.pilot_extension import extended_end
+from trainium_core.plan.pilot_end import extended_end, read_pilot_end
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.settings.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from trainium_cli.sagemaker_report import size
+from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.job import Job
@@ -17,7 +17,7 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 _BAR = 30
-_SHORT, _MINUTE, _HOUR = 10, 60, 3600
+_HOUR = 3600
 _LONGEST_COMMAND = 400
 
 
@@ -121,13 +121,6 @@ def state_line(state: JobState) -> str:
 
 def state_as_json(state: JobState) -> Mapping[str, Any]:
     return {"status": state.status, "seconds": _seconds(state), **asdict(state)}
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def _retries(job: Job) -> str:

@@ -6,23 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from trainium_cli.quantities import duration, size
 from trainium_core.costs.estimate import Estimate
 from trainium_core.engines.sagemaker.jobs.cost import cost_words
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
-
-_KIB = 1024
-
-
-def size(count: float) -> str:
-    """Bytes for people."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < _KIB:
-            return f"{count:.4g} {unit}"
-        count /= _KIB
-    return f"{count:.4g} GiB"
 
 
 def job_rows(plan: Plan, job: TrainingJob, package: SourcePackage, estimated: Estimate) -> list[tuple[str, str]]:
@@ -104,7 +94,7 @@ def state_as_json(state: JobState) -> dict[str, Any]:
 
 def state_line(state: JobState) -> str:
     """One line for a change of state, with the time that the job has been there."""
-    age = f"{(datetime.now(UTC) - state.created).total_seconds() / 60:.0f} min" if state.created else "new"
+    age = lasted(state.created, None) if state.created else "new"
     return f"[{age}] {state.status}, {state.stage}" + (f": {state.message}" if state.message else "")
 
 
@@ -114,8 +104,7 @@ def log_text(line: LogLine, *, nodes: int) -> str:
 
 
 def lasted(begin: datetime, end: datetime | None) -> str:
-    minutes = ((end or datetime.now(UTC)) - begin).total_seconds() / 60
-    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    return duration(((end or datetime.now(UTC)) - begin).total_seconds())
 
 
 def _moment(when: datetime | None) -> str:

@@ -1,7 +1,12 @@
 """Polling AWS until something has ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from trainium_runtime.errors import UnavailableError
+
+Value = TypeVar("Value")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 UNANSWERED = 3
@@ -34,3 +39,25 @@ class Polling:
         """Count a poll without an answer, and say whether it was one too many."""
         self._in_a_row += 1
         return self._in_a_row >= self.unanswered
+
+
+def polled(
+    read: Callable[[], Value | None], *, absent: str, pause: Callable[[float], None], seconds: float, unanswered: int
+) -> Iterator[Value]:
+    """What `read` returns, each time that the caller wants the next; after an error it is read again in `seconds`.
+
+    Raises UnavailableError after `unanswered` errors in a row, and with the message `absent` for None.
+    """
+    polling = Polling(pause, shortest=seconds, longest=seconds, unanswered=unanswered)
+    while True:
+        try:
+            value = read()
+        except UnavailableError:
+            if polling.gives_up():
+                raise
+            polling.wait()
+            continue
+        if value is None:
+            raise UnavailableError(absent)
+        polling.answered()
+        yield value

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.plan.pilot_extension import extended_end
+from trainium_core.plan.pilot_end import extended_end, read_pilot_end
 from trainium_runtime.pilot_end import utc_text
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -1,9 +1,14 @@
-"""An account as an audit asks it: every listing of this folder, the index of tags, and the history of stacks."""
+"""The account of an audit: every listing of this folder, the index of tags, and the history of stacks."""
 
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Any
 
-from trainium_core.audit.aws_call_log import CallLog
+import boto3
+from botocore.exceptions import BotoCoreError
+
 from trainium_core.audit.aws_stack_history import AwsStackHistory
 from trainium_core.audit.listings.ec2_compute import COMPUTE
 from trainium_core.audit.listings.ec2_network import NETWORK
@@ -21,6 +26,7 @@ from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -45,11 +51,36 @@ LISTINGS: tuple[Listing, ...] = (
 """Every kind that is looked for, in the order in which it is shown: what costs most comes first."""
 
 
+class _CallLog:
+    """A boto3 session that counts the calls of its clients, threads or not.
+
+    Raises UnavailableError without one, such as for a profile that does not exist.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self.session: Any = boto3.Session()
+        except BotoCoreError as error:
+            raise UnavailableError(str(error)) from error
+        self._counts: Counter[str] = Counter()
+        self._lock = Lock()
+        self.session.events.register("before-call", self._count)
+
+    @property
+    def calls(self) -> Mapping[str, int]:
+        with self._lock:
+            return dict(sorted(self._counts.items()))
+
+    def _count(self, *, model: Any, **_: Any) -> None:
+        with self._lock:
+            self._counts[f"{model.service_model.service_name}:{model.name}"] += 1
+
+
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
     """Implements trainium_core.audit.account.AuditedAccount, and counts its calls."""
 
     def __init__(self, region: str) -> None:
-        self._log = CallLog()
+        self._log = _CallLog()
         self.session = self._log.session
         super().__init__(region, clients=Clients(self.session))
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from trainium_core.jobs.aws_jobs import LogChunk
 from trainium_core.jobs.progress import JobState
-from trainium_core.polling import Polling
+from trainium_core.polling import polled
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 3
@@ -85,19 +85,13 @@ class JobFollower:
             self._pause(POLL_SECONDS)
 
     def _states(self) -> Iterator[JobState]:
-        polling = Polling(self._pause, shortest=POLL_SECONDS, longest=POLL_SECONDS, unanswered=UNANSWERED)
-        while True:
-            try:
-                state = self._jobs.state(self.job_id)
-            except UnavailableError:
-                if polling.gives_up():
-                    raise
-                polling.wait()
-                continue
-            if state is None:
-                raise UnavailableError(f"there is no job {self.job_id}")
-            polling.answered()
-            yield state
+        return polled(
+            lambda: self._jobs.state(self.job_id),
+            absent=f"there is no job {self.job_id}",
+            pause=self._pause,
+            seconds=POLL_SECONDS,
+            unanswered=UNANSWERED,
+        )
 
     def _new_lines(self, state: JobState) -> Iterator[LogLine]:
         """What cannot be read now is read with the next look: the log does not decide how the job ends."""

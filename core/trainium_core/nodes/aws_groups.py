@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trainium_core.nodes.groups import NodeGroup
+from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.tags import tag_values
@@ -55,3 +56,7 @@ class AwsNodeGroupControl(AwsService):
                 tags = tag_values(instance.get("Tags"))
                 found[tags[_GROUP_TAG]][instance["State"]["Name"]] += 1
         return found
+
+
+class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
+    """Implements trainium_core.nodes.ending_nodes.NodeChanges."""

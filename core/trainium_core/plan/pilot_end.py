@@ -72,3 +72,14 @@ def _in_utc(local: datetime) -> datetime:
         return local.astimezone(UTC)
     except OverflowError:
         raise UnreadableError(f"give {EndForm.allowed}") from None
+
+
+def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:
+    """The new end, in UTC: so much after the end that the setting names, or after now if that has passed.
+
+    deployed: when the cluster was first deployed; None when it is not, and a duration would count from now.
+    """
+    current = read_pilot_end(ends).instant(deployed or now)
+    later = max(current, now) + by
+    # Whole minutes, as people write them; never earlier than promised.
+    return (later + timedelta(minutes=1) - timedelta(microseconds=1)).astimezone(UTC).replace(second=0, microsecond=0)

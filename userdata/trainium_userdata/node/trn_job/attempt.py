@@ -20,8 +20,8 @@ from .launch import Launch
 from .logs import Log
 from .notices import Notices
 from .peers import Listener, Neighbours
+from .periodic_thread import PeriodicThread
 from .progress import Progress
-from .repeating import PeriodicThread
 from .store import Store
 
 FINAL_ATTEMPTS = 3

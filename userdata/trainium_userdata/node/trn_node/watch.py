@@ -82,14 +82,14 @@ class Watch:
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
-            error = ""
+            message = ""
             try:
                 self._poll(name)
             except Exception as error:
-                error = f"{type(error).__name__}: {error}"
-            if error != self._errors.get(name, ""):
-                log(f"{name}: {error or 'works again'}")
-            self._errors[name] = error
+                message = f"{type(error).__name__}: {error}"
+            if message != self._errors.get(name, ""):
+                log(f"{name}: {message or 'works again'}")
+            self._errors[name] = message
 
     def _poll(self, name: str) -> None:
         mine = record.read()

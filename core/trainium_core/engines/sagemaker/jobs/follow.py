@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, LogPage, TrainingJobs
-from trainium_core.polling import Polling
+from trainium_core.polling import polled
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS = 10
@@ -41,19 +41,13 @@ class JobFollower:
             self._pause(POLL_SECONDS)
 
     def _states(self) -> Iterator[JobState]:
-        polling = Polling(self._pause, shortest=POLL_SECONDS, longest=POLL_SECONDS, unanswered=UNANSWERED)
-        while True:
-            try:
-                state = self._jobs.training_job(self.name)
-            except UnavailableError:
-                if polling.gives_up():
-                    raise
-                polling.wait()
-                continue
-            if state is None:
-                raise UnavailableError(f"SageMaker knows no training job {self.name} in this region")
-            polling.answered()
-            yield state
+        return polled(
+            lambda: self._jobs.training_job(self.name),
+            absent=f"SageMaker knows no training job {self.name} in this region",
+            pause=self._pause,
+            seconds=POLL_SECONDS,
+            unanswered=UNANSWERED,
+        )
 
     def _new_lines(self, *, to_the_end: bool) -> Iterator[LogLine]:
         """What cannot be read now is read with the next look: the log does not decide how the job ends."""

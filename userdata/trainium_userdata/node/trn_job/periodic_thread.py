@@ -17,14 +17,14 @@ class PeriodicThread(threading.Thread):
 
     def run(self) -> None:
         while True:
-            error = ""
+            message = ""
             try:
                 self._work()
             except Exception as error:
-                error = f"{type(error).__name__}: {error}"
-            if error != self._error:
-                print(f"{self.name}: {error or 'works again'}", flush=True)
-            self._error = error
+                message = f"{type(error).__name__}: {error}"
+            if message != self._error:
+                print(f"{self.name}: {message or 'works again'}", flush=True)
+            self._error = message
             if self._stopped.wait(self._seconds()):
                 return
 

@@ -1,0 +1,20 @@
+"""Sizes and durations for people."""
+
+_KIB = 1024
+_SHORT, _MINUTE, _HOUR = 10, 60, 3600
+
+
+def size(count: float) -> str:
+    """Bytes, such as 1.5 MiB."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < _KIB:
+            return f"{count:.4g} {unit}"
+        count /= _KIB
+    return f"{count:.4g} GiB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, such as 90 min."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
