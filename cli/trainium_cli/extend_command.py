@@ -13,7 +13,6 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
-from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
@@ -112,6 +111,7 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
-    if plan.stack_names[HYPERPOD.key] in stacks:
-        lines.append(f"What {HYPERPOD.construct_id} costs, by SageMaker's own prices, is not in it.")
+    billed_apart = [engine for engine in ENGINES.values() if not engine.ec2_shows_nodes]
+    for engine in [engine for engine in billed_apart if plan.stack_names[engine.key] in stacks]:
+        lines.append(f"What {engine.construct_id} costs, by prices of its service, is not in it.")
     return "\n".join([*lines, ""])

@@ -75,7 +75,7 @@ def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch,
     ended = extend(monkeypatch, tmp_path, account)
     assert account.deployed == [["HyperPodStack"]]
     assert written(tmp_path)["trn:ami"] == PARAMETER
-    assert "What HyperPodStack costs, by SageMaker's own prices, is not in it." in ended.stdout
+    assert "What HyperPodStack costs, by prices of its service, is not in it." in ended.stdout
 
 
 def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
