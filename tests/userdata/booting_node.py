@@ -14,7 +14,7 @@ import yaml
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.parts import parts_of, script_of
-from tests.userdata.plans import PLACES
+from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 from trainium_userdata import node_script, node_user_data
 
@@ -41,7 +41,7 @@ PROGRAMS = (
 )
 """All that a node on a Neuron DLAMI may call besides the stand-ins: each is part of Ubuntu 24.04 and Amazon Linux."""
 
-SCRIPT_OBJECT = (PLACES.node_script_url or "").removeprefix("s3://")
+SCRIPT_OBJECT = (LOCATIONS.node_script_url or "").removeprefix("s3://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +79,9 @@ class BootingNode:
         self.program("mountpoint", "false")
         self.program("pgrep", "false")
         self.program("blkid", "false")
-        document = node_user_data(plan, PLACES)
-        (places,) = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
-        self.write(places["path"].lstrip("/"), places["content"])
+        document = node_user_data(plan, LOCATIONS)
+        (locations,) = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
+        self.write(locations["path"].lstrip("/"), locations["content"])
         self.fetch_script = script_of(document)
         self.aws.records[SCRIPT_OBJECT] = node_script(plan)
 

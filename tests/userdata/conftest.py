@@ -7,7 +7,7 @@ import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.booting_node import BootingNode
-from tests.userdata.plans import PLACES
+from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 
 NodeMaker = Callable[[Plan], BootingNode]
@@ -15,7 +15,7 @@ NodeMaker = Callable[[Plan], BootingNode]
 
 @pytest.fixture
 def aws() -> Iterator[AwsStandIn]:
-    with AwsStandIn(region=PLACES.region) as services:
+    with AwsStandIn(region=LOCATIONS.region) as services:
         yield services
 
 

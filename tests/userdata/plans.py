@@ -1,4 +1,4 @@
-"""Plans and places the tests of the user data share."""
+"""Plans and locations that the tests of the user data share."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan import Plan
 from trainium_userdata import NodeLocations
 
-PLACES = NodeLocations(
+LOCATIONS = NodeLocations(
     region="us-west-2",
     cache_url="s3://cluster-cache/neuron-compile-cache",
     report_url="s3://cluster-records/nodes",

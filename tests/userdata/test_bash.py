@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.userdata.parts import script_of
-from tests.userdata.plans import PLACES, every_plan, plan_for
+from tests.userdata.plans import LOCATIONS, every_plan, plan_for
 from trainium_userdata import node_script, node_user_data
 from trainium_userdata.script import boot_script
 
@@ -27,7 +27,7 @@ def scripts() -> Iterator[str]:
             yield boot_script(plan)
         plan = plan_for("trn2.48xlarge", **options)
         yield node_script(plan)
-        yield script_of(node_user_data(plan, PLACES))
+        yield script_of(node_user_data(plan, LOCATIONS))
 
 
 @cache

@@ -42,7 +42,7 @@ def _environment(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(internode_rounds, "PAUSE_SECONDS", 0.01)
     for name, value in aws.loopback_environment.items():
         monkeypatch.setenv(name, value)
-    files.write(files.PLACES, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://records/nodes\n")
+    files.write(files.LOCATIONS, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://records/nodes\n")
 
 
 def task(mine: str, version: str = "v1") -> Task:

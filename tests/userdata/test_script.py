@@ -8,7 +8,7 @@ import yaml
 from jinja2 import UndefinedError
 
 from tests.userdata.parts import parts_of, script_of
-from tests.userdata.plans import PLACES, every_plan, plan_for, plan_id
+from tests.userdata.plans import LOCATIONS, every_plan, plan_for, plan_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_local_plugin.stand_in_nodes import report_url
@@ -48,7 +48,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_the_same_plan_gives_the_same_bytes(options: dict[str, Any]):
     plans = [plan_for("trn2.48xlarge", **options) for _ in range(2)]
-    assert node_user_data(plans[0], PLACES) == node_user_data(plans[1], PLACES)
+    assert node_user_data(plans[0], LOCATIONS) == node_user_data(plans[1], LOCATIONS)
     assert node_script(plans[0]) == node_script(plans[1])
 
 
@@ -71,11 +71,16 @@ def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
 
 
 def test_the_parts_are_those_that_cloud_init_knows():
-    assert list(parts_of(node_user_data(plan_for("trn1.2xlarge"), PLACES))) == ["text/cloud-config", "application/gzip"]
+    assert list(parts_of(node_user_data(plan_for("trn1.2xlarge"), LOCATIONS))) == [
+        "text/cloud-config",
+        "application/gzip",
+    ]
 
 
 def test_a_configuration_begins_with_the_line_that_makes_it_one():
-    assert parts_of(node_user_data(plan_for("trn1.2xlarge"), PLACES))["text/cloud-config"].startswith("#cloud-config\n")
+    assert parts_of(node_user_data(plan_for("trn1.2xlarge"), LOCATIONS))["text/cloud-config"].startswith(
+        "#cloud-config\n"
+    )
 
 
 def test_tokens_stand_only_where_the_places_are_assigned():
@@ -91,24 +96,24 @@ def test_the_boundary_is_in_no_part():
 
 
 def test_the_embedded_aws_finds_where_to_report():
-    document = node_user_data(plan_for("trn1.32xlarge"), PLACES)
-    assert report_url(document.encode()) == PLACES.report_url
-    assert PLACES.lines.count(f"{REPORT_URL_VARIABLE}={PLACES.report_url}") == 1
+    document = node_user_data(plan_for("trn1.32xlarge"), LOCATIONS)
+    assert report_url(document.encode()) == LOCATIONS.report_url
+    assert LOCATIONS.lines.count(f"{REPORT_URL_VARIABLE}={LOCATIONS.report_url}") == 1
 
 
 def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
-    two, four = (node_user_data(plan_for("trn1.32xlarge", nodes=n), PLACES) for n in (2, 4))
+    two, four = (node_user_data(plan_for("trn1.32xlarge", nodes=n), LOCATIONS) for n in (2, 4))
     assert two == four
 
 
 def test_the_way_nodes_are_bought_does_not_change_them():
-    texts = {node_user_data(plan_for("trn1.32xlarge", capacity=way), PLACES) for way in ("on-demand", "spot")}
+    texts = {node_user_data(plan_for("trn1.32xlarge", capacity=way), LOCATIONS) for way in ("on-demand", "spot")}
     assert len(texts) == 1
 
 
 @pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
 def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(change: dict[str, Any]):
-    first, second = (node_user_data(plan_for("trn1.32xlarge", **settings), PLACES) for settings in ({}, change))
+    first, second = (node_user_data(plan_for("trn1.32xlarge", **settings), LOCATIONS) for settings in ({}, change))
     assert first != second
 
 
@@ -129,8 +134,8 @@ def test_a_name_that_a_template_does_not_know_is_an_error():
         TEMPLATES.from_string("<{ no_such_name }>").render()
 
 
-@pytest.mark.parametrize("place", [field.name for field in dataclasses.fields(NodeLocations)])
+@pytest.mark.parametrize("location", [field.name for field in dataclasses.fields(NodeLocations)])
 @pytest.mark.parametrize("value", ["", "s3://a b", "s3://a;reboot", "$(reboot)", "${HOME}", "s3://a'", "s3://a\nb"])
-def test_a_place_that_a_shell_would_interpret_is_refused(place: str, value: str):
-    with pytest.raises(ValueError, match=place):
-        dataclasses.replace(PLACES, **{place: value})
+def test_a_place_that_a_shell_would_interpret_is_refused(location: str, value: str):
+    with pytest.raises(ValueError, match=location):
+        dataclasses.replace(LOCATIONS, **{location: value})

@@ -12,7 +12,7 @@ from tests import program_zygote
 from tests.program_zygote import Program
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
-from tests.userdata.plans import PLACES
+from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 from trainium_runtime.node_record import Check, NodeRecord
 from trainium_userdata import node
@@ -21,8 +21,8 @@ from trainium_userdata.expectations import node_expectations
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
 PACKAGES = Path(node.__file__).parent
 TRN_NODE = Program(module="trn_node", imports=("trn_node.status", "trn_node.verify"))
-RECORD_KEY = f"{PLACES.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
-LOG_KEY = f"{PLACES.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
+RECORD_KEY = f"{LOCATIONS.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
+LOG_KEY = f"{LOCATIONS.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
 LARGE_REPORT = {"results": [{"size(B)": 268435456, "busbw(GB/s)": 91.24, "time:avg(us)": 5700.1}]}
 DISK = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
 
@@ -50,7 +50,7 @@ class VerifiedNode:
         self.programs.mkdir(parents=True)
         self.expectations = node_expectations(plan)
         self.write("etc/trn/plan.json", json.dumps(self.expectations))
-        self.write("etc/trn/places.env", f"TRN_REGION={PLACES.region}\nTRN_REPORT_URL={PLACES.report_url}\n")
+        self.write("etc/trn/places.env", f"TRN_REGION={LOCATIONS.region}\nTRN_REPORT_URL={LOCATIONS.report_url}\n")
         self.write("etc/passwd", "root:x:0:0::/root:/bin/bash\nubuntu:x:1000:1000::/home/ubuntu:/bin/bash\n")
         self.write("var/log/trn-node.log", "booted\n")
         self.write("dev/console")

@@ -38,7 +38,7 @@ class WatchNode:
         for name, value in aws.loopback_environment.items():
             monkeypatch.setenv(name, value)
         self.plan(**PLAN)
-        files.write(files.PLACES, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/nodes\n")
+        files.write(files.LOCATIONS, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/nodes\n")
         files.write("proc/sys/kernel/random/boot_id", BOOT + "\n")
         files.write("dev/kmsg", "")
         for device in (0, 1):

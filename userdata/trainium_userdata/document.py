@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 BOUNDARY = "==trn-node=="
-PLACES_FILE = "/etc/trn/places.env"
+LOCATIONS_FILE = "/etc/trn/places.env"
 _INSTALL_AGAIN = (
     "cmp -s /var/lib/cloud/data/instance-id /var/lib/trn/instance-id"
     " || rm -f /var/lib/cloud/instance/sem/config_scripts_user"
@@ -27,7 +27,7 @@ def cloud_config(lines: Sequence[str]) -> str:
 bootcmd:
   - [sh, -c, "{_INSTALL_AGAIN}"]
 write_files:
-  - path: {PLACES_FILE}
+  - path: {LOCATIONS_FILE}
     permissions: "0644"
     content: |
 {content}

@@ -5,17 +5,17 @@ from trainium_core.plan import Plan
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.script import TEMPLATES
 
-_PLACES = "places.env"
+_LOCATIONS = "places.env"
 
 
 def hyperpod_files(plan: Plan, *, script: str, region: str, cache_url: str) -> dict[str, str]:
-    """The lifecycle files by name: `script`, which depends on the plan alone, and the places that it reads.
+    """The lifecycle files by name: `script`, which depends on the plan alone, and the locations that it reads.
 
     region, cache_url: of the compile cache; may be CDK tokens.
     """
     return {
         script: hyperpod_script(plan),
-        _PLACES: f"TRN_REGION={region}\nTRN_CACHE_URL={cache_url}\n",
+        _LOCATIONS: f"TRN_REGION={region}\nTRN_CACHE_URL={cache_url}\n",
     }
 
 
@@ -23,7 +23,7 @@ def hyperpod_script(plan: Plan) -> str:
     """The lifecycle script of the instances of a plan: environment, limits and reserved ports. It can run again."""
     return TEMPLATES.get_template("hyperpod.sh.j2").render(
         plan=plan,
-        places_file=_PLACES,
+        places_file=_LOCATIONS,
         expected=node_expectations(plan),
         limits=facts()["process_limits"],
         profile=TEMPLATES.get_template("profile.sh.j2").render().rstrip("\n"),

@@ -45,15 +45,15 @@ _PART_OF = {
 """The steps of a boot in their order, by their functions' names, and the template of each."""
 
 
-def node_user_data(plan: Plan, places: NodeLocations) -> str:
+def node_user_data(plan: Plan, locations: NodeLocations) -> str:
     """The user data of every node of the plan: one MIME document, not base64-encoded, the same text every time.
 
-    A small script fetches the plan's `node_script` from the places' node_script_url and runs it if its digest is right.
+    A small script fetches the plan's `node_script` from its node_script_url and runs it if its digest is right.
     """
     digest = hashlib.sha256(node_script(plan).encode()).hexdigest()
     files = reporting_files(constant_text=_render)
     script = _render("fetch_node_script.sh", files=files, mark=mark(files), digest=digest)
-    return user_data(cloud_config(places.lines), script)
+    return user_data(cloud_config(locations.lines), script)
 
 
 def node_script(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_store import NodeStore
 from trainium_runtime.roster import Roster
 
-Reconcile = Callable[..., None]
+Keep = Callable[..., None]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def fleet() -> Fleet:
 
 
 @pytest.fixture
-def reconcile(fleet: Fleet) -> Reconcile:  # noqa: ARG001
+def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
     """Call the keeper; `limit`: replacements, `clients`: those that differ from moto's."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
@@ -83,55 +83,55 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_roster_is_written_once_every_node_is_proven(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_the_roster_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
     first, second = sorted(fleet.instances)
     fleet.prove(first, connected=False)
-    reconcile()
+    keep()
     assert roster() is None
     fleet.prove(second, connected=False)
-    reconcile()
+    keep()
     assert roster() == Roster.of({first: address(first), second: address(second)})
 
 
-def test_an_address_in_the_roster_is_the_one_that_ec2_reports(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_an_address_in_the_roster_is_the_one_that_ec2_reports(keep: Keep, fleet: Fleet) -> None:
     """A node could write a command there, which every other node would run."""
     for instance in fleet.instances:
         sent = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
         fleet.write(instance, json.dumps(sent))
-    reconcile()
+    keep()
     written = roster()
     assert written is not None
     assert {member.address for member in written.members} == {address(i) for i in fleet.instances}
 
 
-def test_a_group_that_has_not_all_its_nodes_gets_no_roster(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_group_that_has_not_all_its_nodes_gets_no_roster(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     group = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     group["AutoScalingGroups"][0]["DesiredCapacity"] = 3
-    reconcile(autoscaling=PartialClient(client("autoscaling"), describe_auto_scaling_groups=group))
+    keep(autoscaling=PartialClient(client("autoscaling"), describe_auto_scaling_groups=group))
     assert roster() is None
 
 
-def test_a_roster_that_is_right_is_not_written_again(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_roster_that_is_right_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    reconcile()
+    keep()
     forbidden = PartialClient(client("s3"), put_object=AssertionError("written"))
-    reconcile(s3=forbidden)
+    keep(s3=forbidden)
 
 
-def test_a_node_that_was_replaced_is_replaced_in_the_roster(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_node_that_was_replaced_is_replaced_in_the_roster(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    reconcile()
+    keep()
     gone = fleet.instances[0]
     fleet.replace(gone)
     fleet.prove(*fleet.instances, connected=False)
-    reconcile()
+    keep()
     written = roster()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
 
 
-def test_a_roster_that_somebody_else_changed_meanwhile_is_read_again(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_roster_that_somebody_else_changed_meanwhile_is_read_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     s3 = client("s3")
     looks: list[str] = []
@@ -149,61 +149,59 @@ def test_a_roster_that_somebody_else_changed_meanwhile_is_read_again(reconcile: 
                 if len(looks) == 1:
                     s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=Roster.of({"i-9": "10.0.0.9"}).to_json())
 
-    reconcile(s3=Racing(s3))
+    keep(s3=Racing(s3))
     written = roster()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
     assert len(looks) == 2
 
 
-def test_a_failed_node_is_marked_for_replacement(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_failed_node_is_marked_for_replacement(keep: Keep, fleet: Fleet) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.fail(second, "no driver")
-    reconcile(limit=1)
+    keep(limit=1)
     assert unhealthy() == {second}
 
 
-def test_without_recovery_no_node_is_marked(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_without_recovery_no_node_is_marked(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
-    reconcile(limit=0)
+    keep(limit=0)
     assert unhealthy() == set()
 
 
-def test_no_more_than_the_limit_are_replaced_whoever_calls_how_often(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_no_more_than_the_limit_are_replaced_whoever_calls_how_often(keep: Keep, fleet: Fleet) -> None:
     fleet.fail("i-0aaaaaaaaaaaaaaaa", "replaced already")
     for instance in fleet.instances:
         fleet.fail(instance, "no driver")
     for _ in range(3):
-        reconcile(limit=2)
+        keep(limit=2)
     assert len(unhealthy()) == 1
 
 
-def test_a_node_that_is_on_its_way_out_is_not_marked_again(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_node_that_is_on_its_way_out_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
-    reconcile(limit=2)
+    keep(limit=2)
     again = PartialClient(client("autoscaling"), set_instance_health=AssertionError("marked again"))
-    reconcile(limit=2, autoscaling=again)
+    keep(limit=2, autoscaling=again)
 
 
-def test_a_node_that_left_while_the_keeper_looked_is_no_trouble(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_node_that_left_while_the_keeper_looked_is_no_trouble(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
-    reconcile(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
+    keep(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
 
 
-def test_instances_are_tagged_with_their_state_and_the_reason(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet: Fleet) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.fail(second, "no driver")
-    reconcile(limit=1)
+    keep(limit=1)
     assert tags(first) == {"trn:node": "proven", "trn:reason": ""}
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_other(
-    reconcile: Reconcile, fleet: Fleet
-) -> None:
+def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_other(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     calls: list[list[str]] = []
 
@@ -214,46 +212,44 @@ def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_othe
             if fleet.instances[0] in parameters["Resources"]:
                 raise ClientError({"Error": {"Code": "InvalidInstanceID.NotFound"}}, "CreateTags")
 
-    reconcile(ec2=Forgetful(client("ec2")))
+    keep(ec2=Forgetful(client("ec2")))
     assert calls == [fleet.instances, *([instance] for instance in fleet.instances)]
 
 
-def test_a_tag_is_no_longer_than_ec2_takes(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_tag_is_no_longer_than_ec2_takes(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "x" * 10_000)
-    reconcile()
+    keep()
     assert len(tags(fleet.instances[0])["trn:reason"]) == 256
 
 
-def test_tags_that_are_right_are_not_written_again(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_tags_that_are_right_are_not_written_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    reconcile()
-    reconcile(ec2=PartialClient(client("ec2"), create_tags=AssertionError("tagged again")))
+    keep()
+    keep(ec2=PartialClient(client("ec2"), create_tags=AssertionError("tagged again")))
 
 
-def test_the_record_of_an_event_goes_to_the_log(
-    reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_record_of_an_event_goes_to_the_log(keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
     fleet.fail(fleet.instances[0], "no driver")
-    reconcile(about(f"{PREFIX}/{fleet.instances[0]}.json"))
+    keep(about(f"{PREFIX}/{fleet.instances[0]}.json"))
     record = printed(capsys)[0]["record"]
     assert (record["instance_id"], record["reason"]) == (fleet.instances[0], "no driver")
 
 
 def test_a_record_whose_event_got_lost_goes_to_the_log_once(
-    reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Such as one that was written before the rule was there."""
     first, second = fleet.instances
     fleet.prove(first, connected=False)
-    reconcile()
-    reconcile()
+    keep()
+    keep()
     fleet.fail(second, "no driver")
-    reconcile(about(f"{PREFIX}/{second}.json"))
+    keep(about(f"{PREFIX}/{second}.json"))
     logged = [line["record"]["instance_id"] for line in printed(capsys) if "record" in line]
     assert logged == [first, second]
 
 
-def test_a_roster_is_never_older_than_the_one_it_replaces(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_roster_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fleet) -> None:
     """Two invocations at once: the one that saw less of the group must not have the last word."""
     fleet.prove(*fleet.instances, connected=False)
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
@@ -269,20 +265,20 @@ def test_a_roster_is_never_older_than_the_one_it_replaces(reconcile: Reconcile, 
                 return client("autoscaling").describe_auto_scaling_groups(**parameters)
             fleet.replace(fleet.instances[0])
             fleet.prove(*fleet.instances, connected=False)
-            reconcile()
+            keep()
             return old
 
-    reconcile(autoscaling=Slow(client("autoscaling")))
+    keep(autoscaling=Slow(client("autoscaling")))
     written = roster()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
 
 
 def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
-    reconcile: Reconcile, fleet: Fleet, capsys: pytest.CaptureFixture[str]
+    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
-    reconcile(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
+    keep(about(f"{PREFIX}/i-0aaaaaaaaaaaaaaaa.json"), limit=2)
     (line,) = printed(capsys)
     assert line["why"] == "not of the group"
     assert unhealthy() == set()
@@ -292,9 +288,9 @@ def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
     "key", ["nodes/../cluster.json", "nodes/i-1.txt", "nodes/i-1.json", "nodes/", "other/i-1.json"]
 )
 def test_an_event_about_no_record_is_reported_and_does_nothing(
-    reconcile: Reconcile, key: str, capsys: pytest.CaptureFixture[str]
+    keep: Keep, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reconcile(about(key))
+    keep(about(key))
     assert printed(capsys) == [{"ignored": key, "why": "no record, or deleted since"}]
 
 
@@ -302,27 +298,25 @@ def test_an_event_about_no_record_is_reported_and_does_nothing(
     "event", [{}, {"detail": None}, {"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str
 )
 def test_an_event_of_another_form_is_a_reason_to_look_all_the_same(
-    reconcile: Reconcile, fleet: Fleet, event: dict[str, Any]
+    keep: Keep, fleet: Fleet, event: dict[str, Any]
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    reconcile(event)
+    keep(event)
     assert roster() is not None
 
 
 @pytest.mark.parametrize("garbage", ["", "<html>", "null", "[" * 50_000, "x" * 100_000, '{"state": "proven"}'])
-def test_a_record_that_is_garbage_is_a_failed_node_and_nothing_worse(
-    reconcile: Reconcile, fleet: Fleet, garbage: str
-) -> None:
+def test_a_record_that_is_garbage_is_a_failed_node_and_nothing_worse(keep: Keep, fleet: Fleet, garbage: str) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.write(second, garbage)
-    reconcile(about(f"{PREFIX}/{second}.json"), limit=1)
+    keep(about(f"{PREFIX}/{second}.json"), limit=1)
     assert unhealthy() == {second}
     assert tags(second)["trn:reason"].startswith("its record cannot be used: ")
     assert tags(first)["trn:node"] == "proven"
 
 
-def test_the_order_and_number_of_events_change_nothing(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_the_order_and_number_of_events_change_nothing(keep: Keep, fleet: Fleet) -> None:
     first, second = fleet.instances
     events = [about(f"{PREFIX}/{i}.json") for i in (first, second, "i-0aaaaaaaaaaaaaaaa")] * 2
     fleet.prove(first, second, connected=False)
@@ -331,19 +325,17 @@ def test_the_order_and_number_of_events_change_nothing(reconcile: Reconcile, fle
     for _ in range(3):
         order.shuffle(events)
         for event in events:
-            reconcile(event, limit=1)
+            keep(event, limit=1)
         seen.add(str(roster()))
     assert len(seen) == 1
     assert unhealthy() == set()
 
 
-def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(
-    reconcile: Reconcile, fleet: Fleet
-) -> None:
+def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.RaisesGroup(ClientError):
-        reconcile(ec2=PartialClient(client("ec2"), create_tags=denied))
+        keep(ec2=PartialClient(client("ec2"), create_tags=denied))
     assert roster() is not None
 
 
@@ -351,12 +343,12 @@ def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(
     "detail_type", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
 )
 def test_the_end_of_the_capacity_block_is_told_to_every_node_when_termination_begins(
-    reconcile: Reconcile, fleet: Fleet, detail_type: str
+    keep: Keep, fleet: Fleet, detail_type: str
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    reconcile()
+    keep()
     before = roster()
-    reconcile(warning(detail_type))
+    keep(warning(detail_type))
     after = roster()
     assert before is not None
     assert after is not None
@@ -366,33 +358,33 @@ def test_the_end_of_the_capacity_block_is_told_to_every_node_when_termination_be
     assert "cr-0123456789abcdef0 ends at 13:30 UTC" in notice.reason
 
 
-def test_the_end_of_the_capacity_block_is_reported_before_any_node_is_proven(reconcile: Reconcile) -> None:
-    reconcile(warning("Capacity Block Expiration Warning"))
+def test_the_end_of_the_capacity_block_is_reported_before_any_node_is_proven(keep: Keep) -> None:
+    keep(warning("Capacity Block Expiration Warning"))
     written = roster()
     assert written is not None
     assert (len(written.notices), written.version) == (1, "")
 
 
-def test_a_warning_that_comes_twice_is_one_notice(reconcile: Reconcile) -> None:
+def test_a_warning_that_comes_twice_is_one_notice(keep: Keep) -> None:
     for _ in range(2):
-        reconcile(warning("Capacity Block Expiration Warning"))
+        keep(warning("Capacity Block Expiration Warning"))
     written = roster()
     assert written is not None
     assert len(written.notices) == 1
 
 
-def test_a_notice_that_is_long_past_is_taken_away(reconcile: Reconcile) -> None:
-    reconcile(warning("Capacity Block Expiration Warning"))
-    reconcile(now=NOON + timedelta(hours=3))
+def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
+    keep(warning("Capacity Block Expiration Warning"))
+    keep(now=NOON + timedelta(hours=3))
     written = roster()
     assert written is not None
     assert written.notices == ()
 
 
-def test_a_warning_without_an_end_is_an_error_and_the_rest_is_done(reconcile: Reconcile, fleet: Fleet) -> None:
+def test_a_warning_without_an_end_is_an_error_and_the_rest_is_done(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     with pytest.RaisesGroup(ValueError):
-        reconcile(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
+        keep(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
     assert tags(fleet.instances[0])["trn:node"] == "proven"
 
 

@@ -16,7 +16,7 @@ from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
 SCHEDULE = {"kind": "schedule"}
-RunClock = Callable[..., Any]
+Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def topic(queue: str) -> str:  # noqa: ARG001
 
 
 @pytest.fixture
-def run_clock(stack: Stack, topic: str, keeper: Keeper) -> RunClock:
+def run(stack: Stack, topic: str, keeper: Keeper) -> Run:
     """Run the clock, so many hours after noon, with these settings (None: without); `clients` differ from moto's."""
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
@@ -72,7 +72,7 @@ def run_clock(stack: Stack, topic: str, keeper: Keeper) -> RunClock:
 
 
 @pytest.fixture
-def received(queue: str) -> Callable[[], list[dict[str, str]]]:
+def inbox(queue: str) -> Callable[[], list[dict[str, str]]]:
     def receive() -> list[dict[str, str]]:
         found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
         return [json.loads(message["Body"]) for message in found]
@@ -96,119 +96,113 @@ def desired() -> int:
     return group()["DesiredCapacity"]
 
 
-def test_before_the_end_nothing_is_touched(run_clock: RunClock, received: Callable[[], list[Any]]) -> None:
-    run_clock(1, ENDS="100h")
-    assert (desired(), tags(), received()) == (2, {}, [])
+def test_before_the_end_nothing_is_touched(run: Run, inbox: Callable[[], list[Any]]) -> None:
+    run(1, ENDS="100h")
+    assert (desired(), tags(), inbox()) == (2, {}, [])
 
 
-def test_at_the_end_nodes_go_and_the_reason_is_kept_and_told(
-    run_clock: RunClock, received: Callable[[], list[Any]]
-) -> None:
-    run_clock(100, ENDS="100h")
+def test_at_the_end_nodes_go_and_the_reason_is_kept_and_told(run: Run, inbox: Callable[[], list[Any]]) -> None:
+    run(100, ENDS="100h")
     assert desired() == 0
     assert tags() == {STOPPED_TAG: "end 2026-11-25T16:00Z"}
-    (message,) = received()
+    (message,) = inbox()
     assert message["Subject"] == "trn-pilot nodes stopped"
     assert "the pilot ended at 2026-11-25T16:00Z" in message["Message"]
     assert "trn extend 8h" in message["Message"]
 
 
-def test_who_looks_again_does_nothing_again(run_clock: RunClock, received: Callable[[], list[Any]]) -> None:
+def test_who_looks_again_does_nothing_again(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for _ in range(3):
-        run_clock(100, ENDS="100h")
-    assert len(received()) == 1
+        run(100, ENDS="100h")
+    assert len(inbox()) == 1
 
 
-def test_a_warning_is_sent_once_and_says_when_and_what(run_clock: RunClock, received: Callable[[], list[Any]]) -> None:
-    run_clock(80, ENDS="100h", ENDS_ACTION="destroy")
-    run_clock(81, ENDS="100h", ENDS_ACTION="destroy")
-    (message,) = received()
+def test_a_warning_is_sent_once_and_says_when_and_what(run: Run, inbox: Callable[[], list[Any]]) -> None:
+    run(80, ENDS="100h", ENDS_ACTION="destroy")
+    run(81, ENDS="100h", ENDS_ACTION="destroy")
+    (message,) = inbox()
     assert message["Subject"] == "trn-pilot ends in 20 h"
     assert "the stack is deleted" in message["Message"]
     assert tags() == {NOTIFIED_TAG: "warned of 2026-11-25T16:00Z"}
 
 
-def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_poll(
-    run_clock: RunClock, received: Callable[[], list[Any]]
-) -> None:
+def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_run(run: Run, inbox: Callable[[], list[Any]]) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
-        run_clock(80, ENDS="100h", clients={"sns": silent})
+        run(80, ENDS="100h", clients={"sns": silent})
     assert tags() == {}
-    run_clock(80.1, ENDS="100h")
-    assert len(received()) == 1
+    run(80.1, ENDS="100h")
+    assert len(inbox()) == 1
 
 
-def test_nodes_stop_also_when_nobody_can_be_reported(run_clock: RunClock) -> None:
+def test_nodes_stop_also_when_nobody_can_be_reported(run: Run) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
-        run_clock(100, ENDS="100h", clients={"sns": silent})
+        run(100, ENDS="100h", clients={"sns": silent})
     assert desired() == 0
 
 
-def test_nodes_stop_also_when_the_reason_cannot_be_kept(run_clock: RunClock) -> None:
+def test_nodes_stop_also_when_the_reason_cannot_be_kept(run: Run) -> None:
     refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
     with pytest.raises(ExceptionGroup):
-        run_clock(100, ENDS="100h", clients={"sns": PartialClient(client("sns"), tag_resource=refused)})
+        run(100, ENDS="100h", clients={"sns": PartialClient(client("sns"), tag_resource=refused)})
     assert desired() == 0
 
 
 def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_reported_again_and_again(
-    run_clock: RunClock, received: Callable[[], list[Any]]
+    run: Run, inbox: Callable[[], list[Any]]
 ) -> None:
     forgetful = {
         "sns": PartialClient(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))
     }
     for hours in (80, 80.1, 100):
         with pytest.raises(ExceptionGroup):
-            run_clock(hours, ENDS="100h", clients=forgetful)
+            run(hours, ENDS="100h", clients=forgetful)
     assert desired() == 0
-    assert [message["Subject"] for message in received()] == ["trn-pilot nodes stopped"]
+    assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes stopped"]
 
 
-def test_nodes_stop_at_the_end_also_when_ec2_reports_nothing_of_their_capacity_block(run_clock: RunClock) -> None:
+def test_nodes_stop_at_the_end_also_when_ec2_reports_nothing_of_their_capacity_block(run: Run) -> None:
     silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
     ec2 = PartialClient(client("ec2"), describe_capacity_reservations=silent)
-    run_clock(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
+    run(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
     assert desired() == 0
 
 
-def test_an_extended_pilot_gets_its_nodes_back(run_clock: RunClock) -> None:
-    run_clock(100, ENDS="100h")
-    run_clock(101, ENDS="200h")
+def test_an_extended_pilot_gets_its_nodes_back(run: Run) -> None:
+    run(100, ENDS="100h")
+    run(101, ENDS="200h")
     assert (desired(), tags()) == (2, {})
 
 
-def test_what_a_person_stopped_stays_stopped_until_a_deployment(run_clock: RunClock) -> None:
+def test_what_a_person_stopped_stays_stopped_until_a_deployment(run: Run) -> None:
     client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
-    run_clock(1, ENDS="100h")
+    run(1, ENDS="100h")
     assert desired() == 0
-    assert run_clock(1, GATE_EVENT, ENDS="100h").nodes == 2
+    assert run(1, GATE_EVENT, ENDS="100h").nodes == 2
 
 
 @pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
-def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(
-    run_clock: RunClock, stack: Stack, status: str
-) -> None:
-    run_clock(100, ENDS="100h")
+def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(run: Run, stack: Stack, status: str) -> None:
+    run(100, ENDS="100h")
     stack.status = status
-    assert run_clock(101, ENDS="200h").nodes == 2
+    assert run(101, ENDS="200h").nodes == 2
     assert (desired(), list(tags())) == (0, [STOPPED_TAG])
-    assert run_clock(101, GATE_EVENT, ENDS="200h").nodes == 2
+    assert run(101, GATE_EVENT, ENDS="200h").nodes == 2
     assert tags() == {}  # the gate gives the group its size
 
 
-def test_a_changing_stack_does_not_keep_nodes_beyond_the_end(run_clock: RunClock, stack: Stack) -> None:
+def test_a_changing_stack_does_not_keep_nodes_beyond_the_end(run: Run, stack: Stack) -> None:
     stack.status = "UPDATE_IN_PROGRESS"
-    run_clock(100, ENDS="100h")
+    run(100, ENDS="100h")
     assert desired() == 0
 
 
 @pytest.mark.parametrize("event", [SCHEDULE, GATE_EVENT])
 def test_a_cluster_that_wakes_is_not_put_back_to_sleep_by_what_the_function_knew_before(
-    run_clock: RunClock, event: dict[str, Any]
+    run: Run, event: dict[str, Any]
 ) -> None:
-    run_clock(1, event, ENDS="100h", ASLEEP="true")
+    run(1, event, ENDS="100h", ASLEEP="true")
     assert desired() == 2
 
 
@@ -222,90 +216,90 @@ BUDGETED = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
 
 
 def test_a_spent_budget_gives_notice_to_jobs_and_to_people_and_then_stops_the_nodes(
-    run_clock: RunClock, keeper: Keeper, received: Callable[[], list[Any]]
+    run: Run, keeper: Keeper, inbox: Callable[[], list[Any]]
 ) -> None:
     for event in (spent(BUDGET), SCHEDULE, spent(BUDGET)):
-        run_clock(1, event, **BUDGETED)
+        run(1, event, **BUDGETED)
     assert (desired(), tags()) == (2, {SPENT_TAG: "500 since 2026-11-21T13:00Z"})
     assert keeper.sent[0]["pilot-stop"]["at"] == "2026-11-21T13:15:00Z"
-    run_clock(1.25, **BUDGETED)
+    run(1.25, **BUDGETED)
     assert (desired(), tags()[STOPPED_TAG]) == (0, "budget 500")
-    soon, stopped = received()
+    soon, stopped = inbox()
     assert (soon["Subject"], stopped["Subject"]) == ("trn-pilot nodes stop soon", "trn-pilot nodes stopped")
     assert "terminated at 2026-11-21T13:15Z: the budget of $500 is spent" in soon["Message"]
 
 
-def test_a_spent_budget_stops_the_nodes_until_it_is_raised(run_clock: RunClock) -> None:
-    run_clock(1, spent(BUDGET), **BUDGETED)
+def test_a_spent_budget_stops_the_nodes_until_it_is_raised(run: Run) -> None:
+    run(1, spent(BUDGET), **BUDGETED)
     for hours in (1.25, 2):
-        run_clock(hours, **BUDGETED)
+        run(hours, **BUDGETED)
         assert desired() == 0
-    run_clock(3, **{**BUDGETED, "BUDGET_USD": "600"})
+    run(3, **{**BUDGETED, "BUDGET_USD": "600"})
     assert (desired(), tags()) == (2, {})
 
 
-def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run_clock: RunClock) -> None:
+def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run: Run) -> None:
     refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
     with pytest.raises(ExceptionGroup):
-        run_clock(1, spent(BUDGET), clients={"sns": PartialClient(client("sns"), tag_resource=refused)}, **BUDGETED)
+        run(1, spent(BUDGET), clients={"sns": PartialClient(client("sns"), tag_resource=refused)}, **BUDGETED)
     assert desired() == 0
 
 
 @pytest.mark.parametrize("event", [spent("another"), {"Records": [{}]}, {"Records": []}, {}])
-def test_a_message_about_something_else_stops_nothing(run_clock: RunClock, event: dict[str, Any]) -> None:
-    run_clock(1, event, BUDGET=BUDGET, BUDGET_USD="500")
+def test_a_message_about_something_else_stops_nothing(run: Run, event: dict[str, Any]) -> None:
+    run(1, event, BUDGET=BUDGET, BUDGET_USD="500")
     assert desired() == 2
 
 
-def test_the_stack_is_deleted_once_its_nodes_are_gone(run_clock: RunClock, stack: Stack) -> None:
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy")
+def test_the_stack_is_deleted_once_its_nodes_are_gone(run: Run, stack: Stack) -> None:
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == []
-    run_clock(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == [STACK_ID]
 
 
-def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(run_clock: RunClock, stack: Stack) -> None:
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy")
+def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(run: Run, stack: Stack) -> None:
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
     for stack.status in ("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
-        run_clock(100.1, ENDS="100h", ENDS_ACTION="destroy")
+        run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == []
 
 
 def test_a_deletion_that_failed_is_tried_again_and_told_once(
-    run_clock: RunClock, stack: Stack, received: Callable[[], list[Any]]
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy")
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
     stack.status = "DELETE_FAILED"
     for _ in range(3):
-        run_clock(100.1, ENDS="100h", ENDS_ACTION="destroy")
+        run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == 3 * [STACK_ID]
-    stopped, failed = received()
+    stopped, failed = inbox()
     assert (stopped["Subject"], failed["Subject"]) == ("trn-pilot nodes stopped", "trn-pilot could not be deleted")
     assert "[Topic]" in failed["Message"]
 
 
 def test_a_deletion_that_is_refused_is_tried_again_and_told_once(
-    run_clock: RunClock, stack: Stack, received: Callable[[], list[Any]]
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy")
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
     stack.refusal = "TerminationProtection is enabled"
     for _ in range(3):
         with pytest.raises(ExceptionGroup):
-            run_clock(100.1, ENDS="100h", ENDS_ACTION="destroy")
+            run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     stack.refusal = ""
-    run_clock(100.2, ENDS="100h", ENDS_ACTION="destroy")
+    run(100.2, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == [STACK_ID]
-    *_, deleted, refused = received()
+    *_, deleted, refused = inbox()
     assert deleted["Subject"] == "trn-pilot is being deleted"
     assert "TerminationProtection is enabled" in refused["Message"]
-    assert received() == []
+    assert inbox() == []
 
 
-def test_the_stack_is_deleted_also_when_nobody_can_be_reported(run_clock: RunClock, stack: Stack) -> None:
+def test_the_stack_is_deleted_also_when_nobody_can_be_reported(run: Run, stack: Stack) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy")
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
     with pytest.raises(ExceptionGroup):
-        run_clock(100.1, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": silent})
+        run(100.1, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": silent})
     assert stack.deleted == [STACK_ID]
 
 
@@ -315,54 +309,50 @@ def of_standby() -> dict[str, Any]:
     return {"autoscaling": PartialClient(client("autoscaling"), describe_auto_scaling_groups=left)}
 
 
-def test_nodes_that_do_not_go_are_told_of_once_after_a_while(
-    run_clock: RunClock, received: Callable[[], list[Any]]
-) -> None:
+def test_nodes_that_do_not_go_are_told_of_once_after_a_while(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for hours in (100.5, 101, 102):
-        run_clock(hours, ENDS="100h", clients=of_standby())
-    (message,) = received()
+        run(hours, ENDS="100h", clients=of_standby())
+    (message,) = inbox()
     assert message["Subject"] == "trn-pilot nodes are left"
     assert message["Message"].startswith("1 nodes are still there")
 
 
-def test_nodes_that_do_not_go_keep_no_stack(run_clock: RunClock, stack: Stack) -> None:
-    run_clock(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+def test_nodes_that_do_not_go_keep_no_stack(run: Run, stack: Stack) -> None:
+    run(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
     assert stack.deleted == []
-    run_clock(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
+    run(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
     assert stack.deleted == [STACK_ID]
 
 
 def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_its_nodes(
-    run_clock: RunClock, stack: Stack, received: Callable[[], list[Any]]
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
     for hours in (80, 99.9):
-        run_clock(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+        run(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
     assert stack.deleted == []
-    run_clock(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    run(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
     assert stack.deleted == [STACK_ID]
-    assert [message["Subject"] for message in received()] == ["trn-pilot ends in 20 h", "trn-pilot is being deleted"]
+    assert [message["Subject"] for message in inbox()] == ["trn-pilot ends in 20 h", "trn-pilot is being deleted"]
 
 
 SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
 
 
-def test_jobs_are_reported_before_their_nodes_stop(run_clock: RunClock, keeper: Keeper) -> None:
+def test_jobs_are_reported_before_their_nodes_stop(run: Run, keeper: Keeper) -> None:
     for hours in (99.7, 99.8, 100):
-        run_clock(hours, ENDS="100h")
+        run(hours, ENDS="100h")
     assert keeper.sent == [{"pilot-stop": SOON}]
 
 
-def test_a_deployment_takes_back_what_jobs_were_told_of_an_end_that_it_moves(
-    run_clock: RunClock, keeper: Keeper
-) -> None:
-    run_clock(99.8, GATE_EVENT, ENDS="100h")
-    run_clock(99.9, GATE_EVENT, ENDS="200h")
+def test_a_deployment_takes_back_what_jobs_were_told_of_an_end_that_it_moves(run: Run, keeper: Keeper) -> None:
+    run(99.8, GATE_EVENT, ENDS="100h")
+    run(99.9, GATE_EVENT, ENDS="200h")
     assert keeper.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]
 
 
-def test_a_stack_that_is_only_to_sleep_is_never_deleted(run_clock: RunClock, stack: Stack) -> None:
+def test_a_stack_that_is_only_to_sleep_is_never_deleted(run: Run, stack: Stack) -> None:
     for _ in range(2):
-        run_clock(100, ENDS="100h")
+        run(100, ENDS="100h")
     assert stack.deleted == []
 
 
@@ -373,29 +363,27 @@ def in_block(state: str = "active") -> dict[str, Any]:
     return {"ec2": PartialClient(client("ec2"), describe_capacity_reservations=found)}
 
 
-def test_nodes_come_with_a_capacity_block_and_go_before_it_does(
-    run_clock: RunClock, received: Callable[[], list[Any]]
-) -> None:
+def test_nodes_come_with_a_capacity_block_and_go_before_it_does(run: Run, inbox: Callable[[], list[Any]]) -> None:
     client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
     sizes: list[int] = []
     for hours in (1, 10.1, 33, 33.3):
-        run_clock(hours, CAPACITY_BLOCK="cr-1", clients=in_block())
+        run(hours, CAPACITY_BLOCK="cr-1", clients=in_block())
         sizes.append(desired())
     assert sizes == [0, 2, 2, 0]
-    assert [m["Subject"] for m in received()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
+    assert [m["Subject"] for m in inbox()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
 
 
-def test_a_block_that_ec2_does_not_know_stops_the_nodes(run_clock: RunClock) -> None:
+def test_a_block_that_ec2_does_not_know_stops_the_nodes(run: Run) -> None:
     unknown = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
     ec2 = PartialClient(client("ec2"), describe_capacity_reservations=unknown)
-    run_clock(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
+    run(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
     assert desired() == 0
 
 
-def test_a_question_that_ec2_refuses_changes_nothing(run_clock: RunClock) -> None:
+def test_a_question_that_ec2_refuses_changes_nothing(run: Run) -> None:
     refused = ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeCapacityReservations")
     with pytest.raises(ClientError):
-        run_clock(
+        run(
             11,
             CAPACITY_BLOCK="cr-1",
             clients={"ec2": PartialClient(client("ec2"), describe_capacity_reservations=refused)},
@@ -403,6 +391,6 @@ def test_a_question_that_ec2_refuses_changes_nothing(run_clock: RunClock) -> Non
     assert desired() == 2
 
 
-def test_without_a_group_there_is_nothing_to_do(run_clock: RunClock) -> None:
+def test_without_a_group_there_is_nothing_to_do(run: Run) -> None:
     client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
-    assert run_clock(100, ENDS="100h").nodes == 0
+    assert run(100, ENDS="100h").nodes == 0

@@ -174,7 +174,7 @@ class Cluster:
 
 def folder() -> str:
     """Where in S3 the folder of the records is."""
-    return files.places()["TRN_REPORT_URL"].rpartition("/")[0]
+    return files.locations()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
 def _write(names: list[str], addresses: list[str], mine: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 PLAN = "etc/trn/plan.json"
-PLACES = "etc/trn/places.env"
+LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
 
 
@@ -41,15 +41,15 @@ def plan() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(path(PLAN).read_text()))
 
 
-def places() -> dict[str, str]:
+def locations() -> dict[str, str]:
     """Region and URLs of the cluster, by the names of their variables."""
-    lines = (line.split("=", 1) for line in read(PLACES).splitlines() if "=" in line)
+    lines = (line.split("=", 1) for line in read(LOCATIONS).splitlines() if "=" in line)
     return {name.strip(): value.strip().strip("\"'") for name, value in lines}
 
 
-def place(name: str) -> str:
-    """One of the places. Raises OSError when nobody wrote it down."""
-    found = places().get(name)
+def location(name: str) -> str:
+    """One of the locations. Raises OSError without it."""
+    found = locations().get(name)
     if not found:
-        raise OSError(f"/{PLACES} names no {name}")
+        raise OSError(f"/{LOCATIONS} names no {name}")
     return found

@@ -102,7 +102,7 @@ def get(url: str, etag: str | None = None) -> tuple[bytes, str] | None:
 def clock_offset() -> float | None:
     """Seconds by which S3's clock is ahead of this one; None without a date in its response. Raises OSError."""
     now = time.time()
-    return _offset(web.send("HEAD", _address(files.place("TRN_REPORT_URL")), {}), now)
+    return _offset(web.send("HEAD", _address(files.location("TRN_REPORT_URL")), {}), now)
 
 
 def _offset(response: web.Response, now: float) -> float | None:
@@ -112,7 +112,7 @@ def _offset(response: web.Response, now: float) -> float | None:
 
 
 def _region() -> str:
-    return files.place("TRN_REGION")
+    return files.location("TRN_REGION")
 
 
 def _address(url: str) -> str:

@@ -113,7 +113,7 @@ class Watch:
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
             # Not record.send: its many retries would keep the watch from reading anything else.
-            url = f"{files.places()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
+            url = f"{files.locations()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
 
