@@ -35,7 +35,7 @@ def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest
     ended = destroy(monkeypatch, account, typed="n\n")
     assert account.orders == []
     assert ended.exit_code == ExitCode.NOT_READY
-    assert ended.stdout.index(RECORDS) < ended.stdout.index("stays:") < ended.stdout.index(CACHE)
+    assert ended.stdout.index(RECORDS) < ended.stdout.index("retained in") < ended.stdout.index(CACHE)
     assert "Nothing was destroyed." in ended.stdout
 
 
