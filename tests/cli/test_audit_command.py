@@ -131,7 +131,7 @@ def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("audit", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
-def test_a_setup_script_that_is_gone_since_keeps_nobody_from_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setup_script_that_is_gone_does_not_stop_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask(monkeypatch, EMPTY, "-c", "trn:setup_script=gone.sh").exit_code == ExitCode.OK
 
 

@@ -66,7 +66,7 @@ def ask(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool =
     )
 
 
-def test_a_script_is_told_by_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     account = FakeChangeSets()
     assert ask(account, cdk) is ExitCode.NODES_WOULD_END
     told = capsys.readouterr().err
@@ -77,12 +77,12 @@ def test_a_script_is_told_by_an_exit_code_of_its_own(cdk: Path, capsys: pytest.C
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
 
 
-def test_who_said_so_before_is_not_asked(cdk: Path) -> None:
+def test_whoever_consented_before_is_not_prompted(cdk: Path) -> None:
     assert ask(FakeChangeSets(), cdk, replace=True) is None
 
 
 @pytest.mark.parametrize(("answer", "code"), [(True, None), (False, ExitCode.NODES_WOULD_END)])
-def test_a_person_is_asked(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer: bool, code: ExitCode | None) -> None:
+def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer: bool, code: ExitCode | None) -> None:
     monkeypatch.setattr(click, "confirm", lambda _: answer)
     assert ask(FakeChangeSets(), cdk, yes=False) is code
 
@@ -97,7 +97,7 @@ def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
     assert not (cdk.parent / "called").exists()
 
 
-def test_what_cannot_be_told_deploys_nothing(cdk: Path) -> None:
+def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
     assert ask(FakeChangeSets(silent=True), cdk) is ExitCode.COULD_NOT_TELL
     (cdk.parent / "code").write_text("1")
     assert ask(FakeChangeSets(), cdk) is ExitCode.NOT_READY

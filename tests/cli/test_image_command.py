@@ -80,7 +80,7 @@ def test_the_exit_code_is_that_of_the_check(
     assert run("image", *GOOD).exit_code == code
 
 
-def test_pinning_shows_the_change_and_writes_it_when_told_to(tmp_path: Path) -> None:
+def test_pinning_shows_the_change_and_writes_it_after_consent(tmp_path: Path) -> None:
     file = write(tmp_path)
     ended = pin(answer="y\n")
     assert ended.exit_code == ExitCode.OK

@@ -24,7 +24,7 @@ def test_one_role_is_shown_alone_for_an_account() -> None:
     assert "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/*" in resources
 
 
-def test_people_are_told_what_the_role_runs() -> None:
+def test_the_commands_of_the_role_are_shown() -> None:
     ended = run("permissions", "operate", *GOOD)
     assert ended.exit_code == 0, ended.output
     assert "trn sleep, wake, trn destroy" in ended.stdout

@@ -246,7 +246,7 @@ def test_every_usage_is_shown_unless_one_is_named(monkeypatch: pytest.MonkeyPatc
         (FakeQuotas(unavailable={"quota"}), "no answer about quota"),
     ],
 )
-def test_a_sagemaker_quota_that_is_not_told_is_unknown(
+def test_a_sagemaker_quota_without_a_value_is_unknown(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, says: str
 ) -> None:
     ended = run(monkeypatch, [account], "sagemaker", "--usage", "cluster")

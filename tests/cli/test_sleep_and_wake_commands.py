@@ -220,7 +220,7 @@ def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monk
     assert (account.orders, account.board) == ([], [])
 
 
-def test_what_an_interrupted_sleep_told_the_nodes_is_not_left_for_those_that_wake(
+def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     account = FakeSleepAccount(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])

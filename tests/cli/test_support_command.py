@@ -117,7 +117,7 @@ def test_what_helps_is_not_masked(said: FakeSupport) -> None:
     assert said
 
 
-def test_what_the_account_does_not_tell_is_named_and_the_rest_is_there(said: FakeSupport) -> None:
+def test_what_the_account_does_not_return_is_named_and_the_rest_is_there(said: FakeSupport) -> None:
     said.refused = {"events", "logs", "s3"}
     ended = run("support", *GOOD, "--json")
     assert ended.exit_code == ExitCode.OK
@@ -132,7 +132,7 @@ def test_what_the_account_does_not_tell_is_named_and_the_rest_is_there(said: Fak
     assert json.loads(files()["manifest.json"])["unavailable"] == told["unavailable"]
 
 
-def test_settings_that_make_no_plan_are_told_with_what_needs_no_account(said: FakeSupport) -> None:
+def test_settings_that_make_no_plan_are_reported_with_what_needs_no_account(said: FakeSupport) -> None:
     assert run("support", "-c", "trn:instance_type=trn9").exit_code == ExitCode.OK
     found = files()
     assert set(found) == {"manifest.json", "versions.txt", "settings.json"}
@@ -140,7 +140,7 @@ def test_settings_that_make_no_plan_are_told_with_what_needs_no_account(said: Fa
     assert said
 
 
-def test_a_file_that_cannot_be_written_is_told(said: FakeSupport) -> None:
+def test_a_file_that_cannot_be_written_is_reported(said: FakeSupport) -> None:
     ended = run("support", *GOOD, "--output", "nowhere/archive.tar.gz")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "nowhere/archive.tar.gz: No such file or directory" in ended.stderr

@@ -71,7 +71,7 @@ def test_watcher_and_keeper_may_do_all_they_need_before_the_gate_is_tried() -> N
     assert needed <= set(resource()["DependsOn"])
 
 
-def test_the_watcher_may_look_size_its_group_call_itself_and_the_keeper_and_no_more() -> None:
+def test_the_gate_may_read_size_its_group_call_itself_and_the_keeper_and_no_more() -> None:
     bucket = gate().logical_id("AWS::S3::Bucket")
     (function,) = [name for name in gate().resources("AWS::Lambda::Function") if "Watcher" in name]
     assert granted(of_watcher(gate())) == {

@@ -69,7 +69,7 @@ def test_the_runtime_is_pythons() -> None:
     assert function("fleet_gate").properties("AWS::Lambda::Function")["Runtime"].startswith("python3.")
 
 
-def test_the_time_out_is_the_one_asked_for() -> None:
+def test_the_time_out_is_the_given_one() -> None:
     assert function("fleet_gate").properties("AWS::Lambda::Function")["Timeout"] == 7 * 60
 
 

@@ -44,7 +44,7 @@ def test_the_cluster_has_no_name_so_that_another_can_take_its_place() -> None:
 
 
 @pytest.mark.parametrize(("setting", "mode"), [(True, "Automatic"), (False, "None")])
-def test_faulty_nodes_are_replaced_unless_told_not_to(setting: str, mode: str) -> None:
+def test_faulty_nodes_are_replaced_by_default(setting: str, mode: str) -> None:
     assert cluster(node_recovery=setting)["NodeRecovery"] == mode
 
 

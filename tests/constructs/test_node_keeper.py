@@ -49,7 +49,7 @@ def patterns(template: Template) -> dict[str, Json]:
     return {rule["Properties"]["EventPattern"]["source"][0]: rule["Properties"]["EventPattern"] for rule in rules}
 
 
-def test_the_keeper_may_look_tag_replace_and_tell_and_no_more() -> None:
+def test_the_keeper_may_read_tag_replace_and_write_the_roster_and_no_more() -> None:
     bucket = f"${{{keeper().logical_id('AWS::S3::Bucket')}.Arn}}"
     assert granted(statements()) == {
         ("autoscaling:DescribeAutoScalingGroups", "*"),
@@ -75,7 +75,7 @@ def test_it_may_write_two_tags_on_the_instances_of_its_cluster_alone() -> None:
     }
 
 
-def test_it_hears_of_the_records_of_its_bucket_and_of_departures_from_its_group() -> None:
+def test_its_rules_match_records_of_its_bucket_and_terminations_in_its_group() -> None:
     assert patterns(keeper()) == {
         "aws.s3": {
             "source": ["aws.s3"],
@@ -93,7 +93,7 @@ def test_it_hears_of_the_records_of_its_bucket_and_of_departures_from_its_group(
     }
 
 
-def test_it_hears_of_the_end_of_its_own_capacity_block_under_both_names() -> None:
+def test_its_rule_matches_the_end_of_its_capacity_block_under_both_names() -> None:
     pattern = patterns(keeper(capacity_block_id=BLOCK))["aws.ec2"]
     assert pattern["detail-type"] == [
         "Capacity Block Expiration Warning",

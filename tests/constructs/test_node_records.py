@@ -54,7 +54,7 @@ def test_nodes_that_are_tested_together_read_what_the_others_came_to() -> None:
     assert added == {("s3:PutObject", "/internode/*"), ("s3:GetObject", "/internode/*")}
 
 
-def test_event_bridge_hears_of_every_record() -> None:
+def test_every_record_is_an_event_of_event_bridge() -> None:
     assert bucket()["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
 
 

@@ -172,7 +172,7 @@ def test_the_gate_asks_the_clock_and_comes_after_it(settings: dict[str, Any]) ->
     assert template.logical_id("AWS::Scheduler::Schedule") in template.before(gate)
 
 
-def test_another_end_makes_the_gate_look_again() -> None:
+def test_another_end_updates_the_gate() -> None:
     gates = [cluster_template(ends=ends).properties("Custom::TrnFleetGate") for ends in ("40h", "48h")]
     assert gates[0]["Pilot"] != gates[1]["Pilot"]
 
@@ -240,7 +240,7 @@ def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[s
     [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
     ids=str,
 )
-def test_a_clock_or_keeper_that_fails_is_told_to_the_topic_of_the_pilot(
+def test_a_clock_or_keeper_that_fails_alarms_the_topic_of_the_pilot(
     settings: dict[str, Any], failing: list[str]
 ) -> None:
     template = cluster_template(**settings)

@@ -50,7 +50,7 @@ def test_the_function_may_do_all_it_needs_before_the_gate_is_tried() -> None:
     assert asker <= set(resource()["DependsOn"])
 
 
-def test_the_function_may_only_look() -> None:
+def test_the_function_may_only_read() -> None:
     actions = {action for s in statements(gate()) for action in as_list(s["Action"]) if not action.startswith("logs:")}
     assert actions
     assert all(action.split(":")[1].startswith(("Get", "List", "Describe")) for action in actions)

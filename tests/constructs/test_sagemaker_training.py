@@ -219,7 +219,7 @@ def test_models_stay_when_they_are_reported_to(setting: str, policy: str) -> Non
         ("trn-pilo", "Failed", False),
     ],
 )
-def test_a_failed_job_of_this_plan_is_heard_of(name: str, status: str, heard: bool) -> None:
+def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, heard: bool) -> None:
     pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
     event = {
         "source": "aws.sagemaker",

@@ -47,7 +47,7 @@ def test_https_alone_goes_out_by_default() -> None:
     assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
 
 
-def test_exactly_the_ports_asked_for_go_out() -> None:
+def test_exactly_the_given_ports_are_open_to_the_outside() -> None:
     rules = group(80, 443).properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert {(rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) for rule in rules} == {
         ("tcp", 80, 80),

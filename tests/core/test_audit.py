@@ -126,7 +126,7 @@ def test_what_a_stack_retains_is_kept_and_not_left() -> None:
 
 
 @pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
-def test_what_a_stack_did_not_delete_is_reported_although_nothing_looks_for_its_kind(status: str, group: str) -> None:
+def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kind(status: str, group: str) -> None:
     found = looked(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
     (one,) = found.resources
     assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (

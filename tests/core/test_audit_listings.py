@@ -270,7 +270,7 @@ def test_of_the_events_of_a_stack_the_newest_about_each_thing_counts() -> None:
     assert Stacks("CREATE_COMPLETE", events).record.made == {("AWS::S3::Bucket", "b"): "DELETE_SKIPPED"}
 
 
-def test_arns_that_are_made_here_are_of_the_type_they_are_looked_up_by() -> None:
+def test_arns_that_are_made_here_are_of_the_type_of_their_listing() -> None:
     (one,) = instances()
     assert arn_type(one.arn) == LISTING["EC2 instance"].arn_type
 

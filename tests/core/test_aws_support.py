@@ -45,7 +45,7 @@ def has_event(stub: Stubber, name: str) -> None:
     stub.add_response("describe_stack_events", {"StackEvents": [event]}, {"StackName": name})
 
 
-def test_events_are_told_without_ids(account: AwsSupport, stack: Stubber) -> None:
+def test_events_are_shown_without_ids(account: AwsSupport, stack: Stubber) -> None:
     is_there(stack)
     has_event(stack, STACK)
     (event,) = account.stack_history(STACK)

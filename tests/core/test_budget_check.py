@@ -39,7 +39,7 @@ def test_an_account_that_may_have_none_fails() -> None:
     assert "management account" in finding.fix
 
 
-def test_whoever_may_not_look_cannot_tell_and_reads_of_the_access_to_billing() -> None:
+def test_without_permission_the_result_is_unknown_and_names_the_access_to_billing() -> None:
     finding = of_budget(Refused())
     assert finding.outcome == "unknown"
     assert "budgets:ViewBudget" in finding.found

@@ -59,7 +59,7 @@ def clusters(*known: ClusterStack | ClusterNode) -> dict[str, Cluster]:
     return {one.name: one for one in clusters_in("us-west-2", account, prices=no_prices()).clusters}
 
 
-def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
+def test_clusters_whose_names_begin_alike_are_distinguished() -> None:
     found = clusters(stack("trn"), stack("trn-pilot", name="trn-pilot-TrnClusterStack"), node(1, "trn-pilot"))
     assert [(name, len(one.stacks), len(one.nodes)) for name, one in found.items()] == [
         ("trn", 1, 0),
@@ -77,7 +77,7 @@ def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
         ([node(1)], "no stack"),
     ],
 )
-def test_the_state_tells_first_what_needs_attention(known: list[ClusterStack | ClusterNode], state: str) -> None:
+def test_the_state_shows_first_what_needs_attention(known: list[ClusterStack | ClusterNode], state: str) -> None:
     assert clusters(*known)["trn"].state == state
 
 

@@ -81,7 +81,7 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
         "Your account is currently being verified. Verification normally takes less than 2 hours.",
     ],
 )
-def test_an_account_that_aws_is_verifying_is_told_to_wait(reason: str) -> None:
+def test_the_message_for_an_account_that_aws_is_verifying_is_to_wait(reason: str) -> None:
     assert "wait for the e-mail" in failed_with(reason).advice
 
 

@@ -82,7 +82,7 @@ def test_fewer_nodes_are_suggested_where_they_fit() -> None:
     assert "trn:nodes" not in found("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
 
 
-def test_addresses_and_nat_gateways_are_asked_about_where_one_is_made() -> None:
+def test_addresses_and_nat_gateways_are_checked_where_one_is_made() -> None:
     one = "1 Elastic IP; 1 NAT gateway in the zone"
     assert one in found("limits", FakeAccount(), **WITH_NAT).needed
     assert "NAT" not in found("limits", FakeAccount()).needed

@@ -47,11 +47,11 @@ def told() -> set[str]:
     return {one for role in PEOPLE for actions in commands(role).values() for one in actions}
 
 
-def test_every_call_of_the_code_is_told_to_somebody() -> None:
+def test_every_call_of_the_code_is_documented_for_a_role() -> None:
     assert labelled() - told() == set()
 
 
-def test_nobody_is_told_an_action_that_no_code_calls() -> None:
+def test_no_action_is_documented_that_no_code_calls() -> None:
     assert told() - labelled() == WITHOUT_A_LABEL.keys()
 
 
@@ -60,7 +60,7 @@ def test_every_command_that_asks_aws_is_somebodys() -> None:
     assert set(COMMANDS) - named == {"types", "settings", "plan", "permissions", "local"}
 
 
-def test_whoever_looks_changes_nothing() -> None:
+def test_the_role_look_changes_nothing() -> None:
     changing = [one for one in actions_of("look") if action(one).access not in ("Read", "List")]
     assert changing == []
 
@@ -93,7 +93,7 @@ def fits(name: str, resource: str) -> bool:
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
-def test_a_cache_of_ones_own_may_be_looked_at() -> None:
+def test_a_cache_of_ones_own_may_be_read() -> None:
     statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
     found = [one for one in statements if "s3:ListBucket" in one["Action"]]
     assert "arn:aws:s3:::team-cache" in found[0]["Resource"]

@@ -38,7 +38,7 @@ def test_what_happens_at_an_end_needs_one(key: str, value: str, needs: str) -> N
 
 
 @pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "1"}, BLOCK], ids=str)
-def test_mail_is_of_use_with_anything_to_tell(settings: dict[str, Any]) -> None:
+def test_mail_is_of_use_with_anything_to_report(settings: dict[str, Any]) -> None:
     assert from_settings(notify_email="someone@example.com", **settings).pilot.notify_email
 
 

@@ -201,7 +201,7 @@ def test_a_placement_group_with_a_capacity_block_is_refused() -> None:
         ("secondary_interface_type", "ena", "efa, efa-only"),
     ],
 )
-def test_a_malformed_value_is_refused_with_what_it_should_look_like(key: str, got: str, example: str) -> None:
+def test_a_malformed_value_is_refused_with_its_form(key: str, got: str, example: str) -> None:
     problem = next(problem for problem in problems_of(**{key: got}) if problem.key == key)
     assert problem.got == got
     assert example in problem.allowed
@@ -329,12 +329,12 @@ def test_a_long_value_is_shortened_in_the_message() -> None:
     assert len(str(the_problem(setup_script="x" * 5000))) < 1200
 
 
-def test_python_code_is_told_what_its_value_should_be() -> None:
+def test_python_code_gets_the_form_of_its_value() -> None:
     with pytest.raises(PlanError, match=r"give 4, of type int"):
         Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
 
 
-def test_python_code_that_gives_no_number_at_all_is_told_what_is_allowed() -> None:
+def test_python_code_that_gives_no_number_at_all_gets_what_is_allowed() -> None:
     with pytest.raises(PlanError, match=r"trn:nodes: got 'four'"):
         Plan(**GOOD, nodes="four")  # type: ignore[arg-type]
 

@@ -77,7 +77,9 @@ def test_a_quota_without_a_value_cannot_be_reported(account: AwsQuotas, stub: Ca
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}
     shown = {"QuotaCode": ON_DEMAND, "QuotaName": "x", "ErrorReason": reason}
     stub("service-quotas").add_response("get_service_quota", {"Quota": shown})
-    with pytest.raises(UnavailableError, match=f"has no value for {ON_DEMAND}: DEPENDENCY_THROTTLING_ERROR: EC2 is busy"):
+    with pytest.raises(
+        UnavailableError, match=f"has no value for {ON_DEMAND}: DEPENDENCY_THROTTLING_ERROR: EC2 is busy"
+    ):
         account.quota("ec2", ON_DEMAND)
 
 

@@ -51,7 +51,7 @@ def test_a_stack_without_a_network_puts_jobs_in_none() -> None:
     assert locations_from_outputs(OUTPUTS).subnet_ids == ()
 
 
-def test_another_stack_is_told_to_be_one() -> None:
+def test_another_stack_is_named_as_such() -> None:
     with pytest.raises(JobError, match="it lacks OutputUrl, CacheUrl"):
         locations_from_outputs({name: OUTPUTS[name] for name in ("RoleArn", "SourceUrl", "CheckpointUrl")})
 

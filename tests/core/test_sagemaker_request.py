@@ -116,7 +116,7 @@ def test_nodes_are_instances() -> None:
     assert request(from_settings(nodes=3))["ResourceConfig"]["InstanceCount"] == 3
 
 
-def test_the_container_is_told_how_many_processes_the_plan_expects() -> None:
+def test_the_container_gets_the_number_of_processes_of_the_plan() -> None:
     assert request()["Environment"]["TRN_EXPECTED_PROCESSES"] == "32"
 
 

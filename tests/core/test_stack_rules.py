@@ -22,7 +22,7 @@ TRN2U: dict[str, Any] = {"instance_type": "trn2u.48xlarge", "region": "ap-south-
         ("hyperpod", {"instance_type": "trn1.2xlarge"}),
     ],
 )
-def test_a_type_that_the_asked_service_does_not_have_is_refused(stacks: str, settings: dict[str, Any]) -> None:
+def test_a_type_that_the_service_does_not_have_is_refused(stacks: str, settings: dict[str, Any]) -> None:
     problem = the_problem(stacks=stacks, **settings)
     assert (problem.key, problem.got) == ("instance_type", settings["instance_type"])
     assert problem.allowed.startswith(f"with {stacks} in trn:stacks: trn1.")

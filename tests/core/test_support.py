@@ -63,7 +63,7 @@ def test_json_stays_json() -> None:
     assert json.loads(Masking()(text))["n"] == 1
 
 
-def test_accounts_are_told_apart() -> None:
+def test_accounts_are_distinguished() -> None:
     masking = Masking()
     assert masking("123456789012 210987654321") == "<account 1> <account 2>"
     assert masking("arn:aws:sns:us-west-2:210987654321:topic") == "arn:aws:sns:us-west-2:<account 2>:topic"

@@ -193,7 +193,7 @@ def test_a_scale_out_waits_for_the_record_of_every_node(grown: Moment) -> None:
     assert outputs(grown.cluster)["Fleet"] == "4 of 4 nodes proven"
 
 
-def test_a_scale_in_leaves_as_many_as_asked(grown: Moment, shrunk: Moment) -> None:
+def test_a_scale_in_leaves_the_desired_capacity(grown: Moment, shrunk: Moment) -> None:
     assert len(shrunk.nodes) == 1
     assert shrunk.inventory["instances"] == shrunk.nodes
     assert shrunk.nodes < grown.nodes

@@ -80,7 +80,7 @@ def test_cloudformation_deploys_a_cluster(account: Account) -> None:
 
 
 @pytest.mark.parametrize("command", ["nodes", "preflight", "audit", "image"])
-def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(looking: Account, command: str) -> None:
+def test_the_role_look_is_refused_no_call_and_makes_none_that_is_not_documented(looking: Account, command: str) -> None:
     ended = run_as(looking, command)
     assert "not authorized" not in ended.said
     assert "denied" not in ended.said.lower(), ended.said
@@ -88,7 +88,7 @@ def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(lookin
     assert ended.called <= set(commands("look")[command])
 
 
-def test_whoever_only_looks_does_not_destroy(looking: Account) -> None:
+def test_the_role_look_cannot_destroy(looking: Account) -> None:
     ended = run_as(looking, "destroy", "--yes", "--grace", "0")
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.said or "cloudformation:DeleteStack" in ended.said

@@ -93,7 +93,7 @@ def test_nothing_that_runs_or_reports_is_left(
     assert getattr(account.aws.client(service), operation)()[found] == []
 
 
-def test_models_that_are_told_to_stay_stay_and_nothing_else_does(account: Account, destroyed: Inventory) -> None:
+def test_retained_models_stay_and_nothing_else_does(account: Account, destroyed: Inventory) -> None:
     kept = training_template(sagemaker_output_at_destroy="retain")
     account.deploy(kept, SAGEMAKER.construct_id)
     bucket = outputs(account.cluster(SAGEMAKER.construct_id))["OutputUrl"].split("/")[2]

@@ -120,7 +120,7 @@ def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(share
     assert shared.foreign.state() == state
 
 
-def test_a_cache_that_was_told_to_stay_stays_and_is_shown_with_its_price_each_time(shared: Shared) -> None:
+def test_a_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Shared) -> None:
     shared.account.deploy(cluster_template(nodes=2, cache_at_destroy="retain"))
     cache = outputs(shared.account.cluster())["CompileCache"].split("/")[2]
     s3 = shared.account.aws.client("s3")

@@ -109,7 +109,7 @@ def test_and_how_the_stack_was_left_and_what_to_do(failed: Moment) -> None:
     assert "Next:  run `trn deploy` again" in failed.run.said
 
 
-def test_what_only_followed_from_the_failure_is_not_told(failed: Moment) -> None:
+def test_what_only_followed_from_the_failure_is_not_shown(failed: Moment) -> None:
     assert "cancelled" not in failed.run.said
 
 

@@ -46,7 +46,7 @@ def second_cluster(account: Account, cache: str, after_destroy: Inventory) -> st
     return url
 
 
-def test_a_cache_that_is_told_to_stay_is_not_emptied_by_that(cache: str, after_update: Inventory) -> None:
+def test_a_cache_that_is_retained_later_is_not_emptied_by_that(cache: str, after_update: Inventory) -> None:
     assert f"{cache}/{GRAPH}" in after_update["S3 objects"]
 
 

@@ -73,7 +73,7 @@ def test_executing_it_does_what_it_says(stacks: Stacks) -> None:
     assert stacks.value_of(name, "M") == "new"
 
 
-def test_without_a_change_it_fails_in_the_words_that_clients_look_for(stacks: Stacks) -> None:
+def test_without_a_change_it_fails_with_the_text_that_clients_expect(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     change_set = stacks.change_set(name, template({"M": parameter()}))
     assert change_set["Status"] == "FAILED"

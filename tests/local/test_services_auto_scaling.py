@@ -44,7 +44,7 @@ def activities(network: Network, name: str) -> list[dict[str, Any]]:
     return network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
 
 
-def test_a_group_has_the_nodes_it_asked_for(network: Network, name: str) -> None:
+def test_a_group_has_its_desired_capacity(network: Network, name: str) -> None:
     group = network.scale(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=2)
     ids = [state["InstanceId"] for state in group["Instances"]]
     assert [len(network.instance(i)["NetworkInterfaces"]) for i in ids] == [8, 8]
@@ -202,7 +202,7 @@ def test_a_record_of_a_stand_in_says_so(embedded_aws: EmbeddedAws) -> None:
     assert record.checks[0].found == "the embedded AWS: a stand-in, nothing ran on the instance"
 
 
-def test_the_nodes_told_to_fail_fail_with_a_reason_and_the_next_one_does_not(chosen_aws: EmbeddedAws) -> None:
+def test_the_nodes_set_to_fail_fail_with_a_reason_and_the_next_one_does_not(chosen_aws: EmbeddedAws) -> None:
     first = record_of_the_only_node(chosen_aws, plain)
     assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"

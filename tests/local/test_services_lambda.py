@@ -276,7 +276,7 @@ def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> lis
     return [int(pid) for pid in pids.read_text().split()]
 
 
-def test_a_function_cannot_tell_whether_its_interpreter_is_its_own(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_a_function_sees_no_difference_between_interpreters(embedded_aws: EmbeddedAws, create: Create) -> None:
     shared, error = invoke(embedded_aws, create(OWN_PROCESS))
     own, _ = invoke(embedded_aws, create(OWN_PROCESS, modules={"jmespath": ""}))
     assert error is None

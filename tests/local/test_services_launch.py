@@ -260,7 +260,7 @@ def test_a_deleted_vpc_leaves_no_network_acl(embedded_aws: EmbeddedAws) -> None:
     assert ec2.describe_network_acls(Filters=acls)["NetworkAcls"] == []
 
 
-def test_new_volumes_are_encrypted_with_the_key_of_aws_until_told_otherwise(embedded_aws: EmbeddedAws) -> None:
+def test_new_volumes_are_encrypted_with_the_key_of_aws_by_default(embedded_aws: EmbeddedAws) -> None:
     ec2, kms = embedded_aws.client("ec2", "sa-east-1"), embedded_aws.client("kms", "sa-east-1")
     assert ec2.get_ebs_default_kms_key_id()["KmsKeyId"] == "alias/aws/ebs"
     own = kms.create_key()["KeyMetadata"]["Arn"]

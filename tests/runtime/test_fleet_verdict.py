@@ -221,7 +221,7 @@ def test_a_launch_that_may_succeed_later_is_waited_for(message: str) -> None:
     assert f"last failed launch: {message}" in verdict.reason
 
 
-def test_a_failed_launch_is_no_longer_told_once_all_are_launched() -> None:
+def test_a_failed_launch_is_no_longer_shown_once_all_are_launched() -> None:
     assert "failed launch" not in judge(1, ["a"], [], ["InsufficientInstanceCapacity"]).reason
 
 

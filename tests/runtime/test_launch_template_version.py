@@ -60,7 +60,7 @@ def test_what_needs_other_nodes_takes_the_newest(changed: dict[str, Any]) -> Non
     assert chosen(offer(1), offer(2, **changed)) == ["1", "2"]
 
 
-def test_an_image_parameter_that_moved_on_replaces_no_node_until_another_is_asked_for() -> None:
+def test_an_image_parameter_that_moved_on_replaces_no_node_until_another_is_set() -> None:
     moved = {"Image": "ami-0bbbbbbbbbbbbbbbb"}
     assert chosen(offer(1), offer(2, **moved), offer(3, **moved, ImageSetting=moved["Image"])) == ["1", "1", "3"]
 

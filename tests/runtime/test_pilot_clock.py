@@ -132,13 +132,13 @@ def test_jobs_are_reported_before_nodes_leave_a_block_and_thus_before_ec2_warns_
     assert decision(32.99, terms(in_capacity_block=True), block=BLOCK).notice is None
 
 
-def test_jobs_are_told_of_the_first_moment_at_which_nodes_stop() -> None:
+def test_jobs_are_notified_of_the_first_moment_at_which_nodes_stop() -> None:
     found = decision(33.1, terms(33.2, in_capacity_block=True), block=BLOCK).notice
     assert found is not None
     assert found.reason.startswith("the pilot ends at")
 
 
-def test_there_is_time_for_several_looks_between_word_to_the_jobs_and_the_end() -> None:
+def test_there_is_time_for_several_runs_between_the_notice_and_the_end() -> None:
     known = facts()["pilot"]
     assert known["minutes_of_notice"] >= 3 * known["minutes_between_runs"]
 

@@ -163,7 +163,7 @@ def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() ->
         checked(FakeQuotas(metered=1, unavailable={"ended"}))
 
 
-def test_a_region_that_knows_no_such_quota_cannot_tell() -> None:
+def test_a_region_without_such_a_quota_is_unknown() -> None:
     with pytest.raises(UnavailableError, match="Service Quotas in us-west-2 knows no L-2C3B7624"):
         checked(FakeQuotas(limit=None))
 

@@ -104,7 +104,7 @@ def test_a_newer_python_beside_an_old_python3_is_found(machine: Machine) -> None
     assert machine.run("find_python 'make setup'; echo $python").stdout.strip() == "python3.12"
 
 
-def test_a_python_without_venv_is_told_what_to_install(machine: Machine) -> None:
+def test_a_python_without_venv_names_what_to_install(machine: Machine) -> None:
     machine.has("python3", '[[ $* == *ensurepip* ]] && exit 1; [[ $1 == --version ]] && echo "Python 3.11.2"; exit 0')
     result = machine.run("create_env 'make setup' .venv")
     assert result.returncode == 1

@@ -159,7 +159,7 @@ def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
         (f"echo '{all_reduce.MARK}\"\"'", "torchrun ends well (1 of 32 cores came to a sum)"),
     ],
 )
-def test_a_share_without_all_sums_is_trouble_and_no_wrong_number(node: VerifiedNode, body: str, detail: str):
+def test_a_step_without_all_sums_has_no_result_and_no_wrong_number(node: VerifiedNode, body: str, detail: str):
     torchrun(node, body)
     found = shared(node)
     assert found.state == NO_RESULT
@@ -214,7 +214,7 @@ def test_a_process_beside_the_watch_says_how_the_test_ended(node: VerifiedNode, 
     assert found.check["found"].startswith("not tested: S3 refuses GET")
 
 
-def test_a_process_that_breaks_off_is_told(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_a_process_that_crashes_is_reported(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(node.root))
     process = InternodeProcess()
     assert process.tested(task(INSTANCE_ID)) is None

@@ -243,7 +243,7 @@ def test_a_notice_of_another_node_reaches_the_script_and_interrupts_the_job(node
     assert (nodes.end["result"], nodes.end["reason"]) == ("interrupted", "EC2 takes it back, at any moment")
 
 
-def test_a_notice_of_this_node_is_told_to_the_others_and_interrupts_the_job(nodes: JobNodes, tmp_path: Path) -> None:
+def test_a_notice_of_this_node_reaches_the_others_and_interrupts_the_job(nodes: JobNodes, tmp_path: Path) -> None:
     notice = tmp_path / "notice.json"
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
     notice.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))
@@ -260,7 +260,7 @@ def test_a_notice_of_next_week_interrupts_nothing(nodes: JobNodes, tmp_path: Pat
     assert nodes.wait() == [0]
 
 
-def test_a_wrapper_that_is_told_to_end_says_that_the_node_is_lost(nodes: JobNodes) -> None:
+def test_a_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -> None:
     nodes.start(ENDLESS)
     nodes.await_(lambda: "ready" in nodes.log())
     nodes.processes[0].send_signal(signal.SIGTERM)

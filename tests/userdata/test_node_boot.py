@@ -343,7 +343,7 @@ def test_a_file_system_that_mounts_late_has_healed(node_for: NodeMaker):
         ("echo 'mount.lustre: No such device' >&2; exit 19", "mount.lustre: No such device"),
     ],
 )
-def test_a_file_system_that_does_not_mount_is_named_with_what_to_look_at(mount: str, found: str, node_for: NodeMaker):
+def test_a_file_system_that_does_not_mount_is_named_with_what_to_check(mount: str, found: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
     node.calls("mount", mount)
     run = node.boot()

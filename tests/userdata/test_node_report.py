@@ -61,7 +61,7 @@ def test_a_proven_node_whose_record_does_not_arrive_has_failed_and_says_so_on_th
     assert "403 AccessDenied" in node.read("dev/console")
 
 
-def test_the_console_hears_the_reason_of_a_failed_node_first(node: VerifiedNode):
+def test_the_reason_of_a_failed_node_is_first_on_the_console(node: VerifiedNode):
     node.aws.s3_refuses = True
     node.run("report", "failed", "the disk is full")
     assert "trn-node FAILED: the disk is full; the record did not reach S3: " in node.read("dev/console")
@@ -74,7 +74,7 @@ def test_a_failure_that_could_not_be_reported_has_an_exit_code_of_its_own(node: 
     assert node.run("report", "failed", "the disk is full").exit_code == 1
 
 
-def test_the_console_hears_nothing_of_what_s3_knows(node: VerifiedNode):
+def test_what_reached_s3_is_not_on_the_console(node: VerifiedNode):
     node.run("report", "failed", "the disk is full")
     assert node.read("dev/console") == ""
 
@@ -147,7 +147,7 @@ def test_status_is_json_for_programs(node: VerifiedNode):
     assert json.loads(node.run("status", "--json").output)["record"]["state"] == "proven"
 
 
-def test_status_before_any_record_says_where_to_look(node: VerifiedNode):
+def test_status_before_any_record_names_the_log(node: VerifiedNode):
     outcome = node.run("status")
     assert (outcome.exit_code, outcome.output) == (
         1,
@@ -155,7 +155,7 @@ def test_status_before_any_record_says_where_to_look(node: VerifiedNode):
     )
 
 
-def test_collectives_over_the_node_tell_the_bandwidth(node: VerifiedNode):
+def test_collectives_over_the_node_report_the_bandwidth(node: VerifiedNode):
     assert node.run("collectives").output == "correct, 22.0 GB/s; 91.2 GB/s at 256 MiB\n"
 
 

@@ -127,7 +127,7 @@ def test_without_xfs_the_file_system_is_ext4(node_for: NodeMaker):
     assert changes(node.boot())[0] == f"mkfs.ext4 -q -E nodiscard -L trn-scratch {disks(node)}"
 
 
-def test_disks_that_are_not_there_are_for_the_verification_to_tell(node_for: NodeMaker):
+def test_disks_that_are_not_there_are_reported_by_the_verification(node_for: NodeMaker):
     node = node_for(FOUR).installed()
     run = node.boot()
     assert (run.exit_code, changes(run)) == (0, [])

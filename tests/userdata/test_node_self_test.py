@@ -252,7 +252,7 @@ def test_no_expected_number_is_zero_and_all_are_exact_in_bf16():
     assert all(0 < number <= 2**8 and number == int(number) for number in compute.EXPECTED)
 
 
-def test_the_expected_numbers_tell_a_shuffled_matrix_from_the_right_one():
+def test_the_expected_numbers_distinguish_a_shuffled_matrix_from_the_right_one():
     rows = [tuple(compute.EXPECTED[start : start + compute.SIZE]) for start in range(0, 1024, compute.SIZE)]
     assert len(set(rows)) > 1
     assert len(set(zip(*rows, strict=True))) > 1
@@ -268,7 +268,7 @@ def test_memory_that_cannot_be_read_under_jax_costs_no_core_and_no_second_attemp
 
 
 @pytest.mark.parametrize("fault", ["", "memory"])
-def test_wrong_device_memory_is_told_under_native_pytorch(native_node: VerifiedNode, fault: str):
+def test_wrong_device_memory_is_reported_under_native_pytorch(native_node: VerifiedNode, fault: str):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault=fault, core=2))
     outcome = native_node.run("verify")
     assert outcome.check("memory-test").ok == (not fault)

@@ -86,5 +86,5 @@ def test_the_modes_of_an_ultraserver_are_named(tmp_path: Path, aws: AwsStandIn):
     assert checks.check("ultraserver").found == "4 nodes, 2 nodes (horizontal), 2 nodes (vertical), 1 node"
 
 
-def test_the_bandwidth_of_a_large_all_reduce_is_told(node: VerifiedNode):
+def test_the_bandwidth_of_a_large_all_reduce_is_reported(node: VerifiedNode):
     assert node.run("verify").check("collectives").found == "correct, 22.0 GB/s; 91.2 GB/s at 256 MiB"

@@ -80,7 +80,7 @@ def test_the_odd_node_of_a_roster_fails(node: WatchNode, internode: InternodeSta
     assert (node.sent.state, node.sent.reason) == ("failed", "all-reduce over nodes: wrong with each of i-1, i-2")
 
 
-def test_nodes_that_do_not_hear_each_other_do_not_compute_together(
+def test_nodes_that_do_not_reach_each_other_do_not_compute_together(
     node: WatchNode, internode: InternodeStandIn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(cluster, "_unreachable_address", reaches_all_but_the_first)

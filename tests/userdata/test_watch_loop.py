@@ -309,7 +309,7 @@ def test_a_clock_that_is_set_back_stops_nothing(node: WatchNode):
     assert node.record.state == "draining"
 
 
-def test_trouble_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+def test_an_error_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     (node.root / "dev/kmsg").unlink()
     node.start()
     node.pass_time(60)

@@ -107,7 +107,7 @@ def test_an_object_that_s3_keeps_is_named(
     assert response["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (1 in all)"
 
 
-def test_a_refused_look_fails_the_delete_with_aws_words(
+def test_a_refused_read_fails_the_delete_with_the_error_of_aws(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(permissions, "_TIMEOUT_S", 0)

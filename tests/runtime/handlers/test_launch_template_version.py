@@ -40,7 +40,7 @@ def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
 
 
 @pytest.mark.parametrize("missing", ["Settings", "LatestVersion"])
-def test_cloudformation_hears_of_what_goes_wrong(cloudformation: CloudFormation, missing: str) -> None:
+def test_an_error_is_a_failed_response(cloudformation: CloudFormation, missing: str) -> None:
     offered = {name: value for name, value in OFFER.items() if name != missing}
     launch_template_version.handle(cloudformation.event("Create", offered), None)
     assert cloudformation.response["Status"] == "FAILED"

@@ -186,7 +186,7 @@ def test_a_node_that_is_on_its_way_out_is_not_marked_again(keep: Keep, fleet: Fl
     keep(limit=2, autoscaling=again)
 
 
-def test_a_node_that_left_while_the_keeper_looked_is_no_trouble(keep: Keep, fleet: Fleet) -> None:
+def test_a_node_that_leaves_during_a_run_is_no_error(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
     keep(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
@@ -297,9 +297,7 @@ def test_an_event_about_no_record_is_reported_and_does_nothing(
 @pytest.mark.parametrize(
     "event", [{}, {"detail": None}, {"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str
 )
-def test_an_event_of_another_form_is_a_reason_to_look_all_the_same(
-    keep: Keep, fleet: Fleet, event: dict[str, Any]
-) -> None:
+def test_an_event_of_another_form_starts_a_run_all_the_same(keep: Keep, fleet: Fleet, event: dict[str, Any]) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep(event)
     assert roster() is not None
@@ -342,7 +340,7 @@ def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(
 @pytest.mark.parametrize(
     "detail_type", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
 )
-def test_the_end_of_the_capacity_block_is_told_to_every_node_when_termination_begins(
+def test_every_node_is_notified_of_the_begin_of_termination_in_its_capacity_block(
     keep: Keep, fleet: Fleet, detail_type: str
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)

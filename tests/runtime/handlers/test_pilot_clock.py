@@ -101,7 +101,7 @@ def test_before_the_end_nothing_is_touched(run: Run, inbox: Callable[[], list[An
     assert (desired(), tags(), inbox()) == (2, {}, [])
 
 
-def test_at_the_end_nodes_go_and_the_reason_is_kept_and_told(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_at_the_end_nodes_go_and_the_reason_is_kept_and_published(run: Run, inbox: Callable[[], list[Any]]) -> None:
     run(100, ENDS="100h")
     assert desired() == 0
     assert tags() == {STOPPED_TAG: "end 2026-11-25T16:00Z"}
@@ -111,7 +111,7 @@ def test_at_the_end_nodes_go_and_the_reason_is_kept_and_told(run: Run, inbox: Ca
     assert "trn extend 8h" in message["Message"]
 
 
-def test_who_looks_again_does_nothing_again(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_a_second_run_does_nothing_again(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for _ in range(3):
         run(100, ENDS="100h")
     assert len(inbox()) == 1
@@ -265,7 +265,7 @@ def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(run: Run, stack
     assert stack.deleted == []
 
 
-def test_a_deletion_that_failed_is_tried_again_and_told_once(
+def test_a_deletion_that_failed_is_tried_again_and_published_once(
     run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
@@ -278,7 +278,7 @@ def test_a_deletion_that_failed_is_tried_again_and_told_once(
     assert "[Topic]" in failed["Message"]
 
 
-def test_a_deletion_that_is_refused_is_tried_again_and_told_once(
+def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
     run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
@@ -309,7 +309,7 @@ def of_standby() -> dict[str, Any]:
     return {"autoscaling": PartialClient(client("autoscaling"), describe_auto_scaling_groups=left)}
 
 
-def test_nodes_that_do_not_go_are_told_of_once_after_a_while(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_nodes_that_do_not_go_are_reported_once_after_a_while(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for hours in (100.5, 101, 102):
         run(hours, ENDS="100h", clients=of_standby())
     (message,) = inbox()
@@ -344,7 +344,7 @@ def test_jobs_are_reported_before_their_nodes_stop(run: Run, keeper: Keeper) -> 
     assert keeper.sent == [{"pilot-stop": SOON}]
 
 
-def test_a_deployment_takes_back_what_jobs_were_told_of_an_end_that_it_moves(run: Run, keeper: Keeper) -> None:
+def test_a_deployment_withdraws_the_notice_of_an_end_that_it_moves(run: Run, keeper: Keeper) -> None:
     run(99.8, GATE_EVENT, ENDS="100h")
     run(99.9, GATE_EVENT, ENDS="200h")
     assert keeper.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]

@@ -111,9 +111,7 @@ def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
     assert clock.naps == 2
 
 
-def test_room_that_nobody_can_tell_is_no_room(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
-) -> None:
+def test_unknown_room_is_no_room(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock) -> None:
     in_a_block = FakeQuotas(running=[RunningInstance(vcpus=128, capacity="capacity-block")])
     run(monkeypatch, cloudformation.event("Create", properties()), in_a_block)
     assert cloudformation.response["Status"] == "FAILED"
@@ -128,7 +126,7 @@ def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudform
     assert cloudformation.response["Status"] == "FAILED"
 
 
-def test_a_rollback_to_more_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_a_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     monkeypatch.setattr(quota_gate, "is_rolling_back", lambda _: True)
@@ -180,9 +178,7 @@ def test_a_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformati
     assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
 
 
-def test_whatever_goes_wrong_cloudformation_hears_of_it(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
+def test_every_error_is_a_failed_response(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), RuntimeError("out of luck"))
     assert cloudformation.response["Status"] == "FAILED"
     assert "out of luck" in cloudformation.response["Reason"]

@@ -27,7 +27,7 @@ def what_happens_at_the_budget_needs_a_budget(plan: PlanValues) -> Iterator[Prob
 
 
 @rule("ends", "budget_usd", "notify_email", "capacity")
-def somebody_is_told_of_something(plan: PlanValues) -> Iterator[Problem]:
+def mail_is_about_an_end_or_a_budget(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.ends is None and plan.pilot.budget_usd is None and plan.capacity != "capacity-block":
         yield from _without(plan, "notify_email", needs="ends")
 
