@@ -101,7 +101,7 @@ def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
                 reports = [site.reports.get(timeout=REPORT_SECONDS) for _ in range(2)]
             finally:
                 browser.terminate()
-    return set[str]().union(*(said | seen for said, seen in reports))
+    return set[str]().union(*(output | seen for output, seen in reports))
 
 
 def _handler(site: Attacker) -> type[BaseHTTPRequestHandler]:

@@ -63,14 +63,14 @@ def run(
             zygote = _zygote(program, tuple(sorted(read_at_start.items())))
             socket.send_fds(zygote, [b"."], [*(file.fileno() for file in files), theirs.fileno()])
         request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
-        with ours, ours.makefile("r") as told:
+        with ours, ours.makefile("r") as shown:
             ours.settimeout(SECONDS)
             ours.sendall(json.dumps(request).encode() + b"\n")
-            pid = int(told.readline())
+            pid = int(shown.readline())
             started(pid)
             ours.sendall(b"go\n")
             try:
-                code = int(told.readline())
+                code = int(shown.readline())
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 raise
@@ -127,16 +127,16 @@ def _next_run(requests: socket.socket) -> list[int]:
 
 def _become_program(streams: Sequence[int], status: socket.socket) -> dict[str, object]:
     """Fork the process of the program, and return in it. The one forked from reports its id, and how it ended."""
-    asked = status.makefile("r")
-    request: dict[str, object] = json.loads(asked.readline())
+    parameters = status.makefile("r")
+    request: dict[str, object] = json.loads(parameters.readline())
     pid = os.fork()
     if pid == 0:
         for own, given in enumerate(streams):
             os.dup2(given, own)
         for given in streams:
             os.close(given)
-        begin = asked.readline()
-        asked.close()
+        begin = parameters.readline()
+        parameters.close()
         status.close()
         if not begin:
             os._exit(1)

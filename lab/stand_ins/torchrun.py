@@ -29,9 +29,9 @@ if given.node_rank == 0:
     with socket.create_server(("", given.master_port)) as server:
         server.settimeout(SECONDS)
         others = [server.accept()[0] for _ in range(given.nnodes - 1)]
-        heard = min([own, *(other.recv(1) for other in others)])
+        received = min([own, *(other.recv(1) for other in others)])
         for other in others:
-            other.sendall(heard)
+            other.sendall(received)
             other.close()
 else:
     while True:
@@ -42,8 +42,8 @@ else:
             continue
     with head:
         head.sendall(own)
-        heard = head.recv(1)
-if heard != b"1":
+        received = head.recv(1)
+if received != b"1":
     parser.exit(1, "nrt_execute: NRT_TIMEOUT: no data from a peer\n")
 for _ in range(given.nproc_per_node):
     print("TRN-ALL-REDUCE " + json.dumps(""))

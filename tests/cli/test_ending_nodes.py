@@ -69,9 +69,9 @@ def ask(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool =
 def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     account = FakeChangeSets()
     assert ask(account, cdk) is ExitCode.NODES_WOULD_END
-    told = capsys.readouterr().err
-    assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in told
-    assert "`trn deploy --replace-nodes`" in told
+    shown = capsys.readouterr().err
+    assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in shown
+    assert "`trn deploy --replace-nodes`" in shown
     assert account.deleted == ["Stack/trn-deploy-preview"]
     called = (cdk.parent / "called").read_text()
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")

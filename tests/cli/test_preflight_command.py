@@ -91,8 +91,8 @@ def test_json_says_the_same(
 def test_what_is_to_be_typed_next_needs_the_same_c_options(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, reminded: bool
 ) -> None:
-    said = ask(monkeypatch, account).stdout
-    assert ("give it again with what you type next" in said) == reminded
+    text = ask(monkeypatch, account).stdout
+    assert ("give it again with what you type next" in text) == reminded
 
 
 def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:

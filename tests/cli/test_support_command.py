@@ -121,15 +121,15 @@ def test_what_the_account_does_not_return_is_named_and_the_rest_is_there(said: F
     said.refused = {"events", "logs", "s3"}
     ended = run("support", *GOOD, "--json")
     assert ended.exit_code == ExitCode.OK
-    told = json.loads(ended.stdout)
-    assert set(told["unavailable"]) == {
+    shown = json.loads(ended.stdout)
+    assert set(shown["unavailable"]) == {
         "stack-events/TrnClusterStack.json",
         "function-logs/TrnClusterStack",
         "node-logs",
     }
-    assert "the permission s3 is missing for <account " in told["unavailable"]["node-logs"]
-    assert {"nodes.json", "scaling-activities.json", "preflight.json"} <= set(told["files"])
-    assert json.loads(files()["manifest.json"])["unavailable"] == told["unavailable"]
+    assert "the permission s3 is missing for <account " in shown["unavailable"]["node-logs"]
+    assert {"nodes.json", "scaling-activities.json", "preflight.json"} <= set(shown["files"])
+    assert json.loads(files()["manifest.json"])["unavailable"] == shown["unavailable"]
 
 
 def test_settings_that_make_no_plan_are_reported_with_what_needs_no_account(said: FakeSupport) -> None:

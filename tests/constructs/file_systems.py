@@ -28,8 +28,8 @@ def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Pl
     places = file_system.added_to(
         NodeLocations(region="us-west-2", cache_url="s3://cache", report_url="s3://records", node_script_url="s3://x")
     )
-    told = {name: as_text(stack.resolve(value)) for name, value in vars(places).items() if value is not None}
-    return synthesize(stack), told
+    shown = {name: as_text(stack.resolve(value)) for name, value in vars(places).items() if value is not None}
+    return synthesize(stack), shown
 
 
 def group(template: Template, name: str) -> Json:

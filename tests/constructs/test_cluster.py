@@ -66,10 +66,10 @@ def test_what_the_plan_warns_of_is_shown_at_synth() -> None:
     plan = a_plan(egress="none")
     stack = new_stack()
     TrainiumCluster(stack, "Cluster", plan=plan)
-    said = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
-    told = [str(message.entry.data) for message in said]
+    output = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    shown = [str(message.entry.data) for message in output]
     for warning in cluster_warnings(plan).values():
-        assert any(warning in text for text in told), warning
+        assert any(warning in text for text in shown), warning
 
 
 def test_nodes_in_your_own_network_wait_for_the_endpoint_that_is_added_to_it() -> None:

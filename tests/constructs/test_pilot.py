@@ -195,17 +195,17 @@ def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
 @pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
 def test_what_is_nearly_spent_or_forecast_is_reported(settings: dict[str, Any]) -> None:
     notices, _ = the(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
-    told = subscribers(**settings)
-    assert told["ACTUAL", 80] == told["FORECASTED", 100] == f"${{{notices}}}"
-    assert len(told) == 3
+    shown = subscribers(**settings)
+    assert shown["ACTUAL", 80] == shown["FORECASTED", 100] == f"${{{notices}}}"
+    assert len(shown) == 3
 
 
 def test_only_a_budget_that_is_really_spent_reaches_the_clock() -> None:
     template = cluster_template(**STOPS)
     spent, _ = the(template, "AWS::SNS::Topic", "Spent")
     assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
-    _, hears = the(template, "AWS::SNS::Subscription", "Hears")
-    assert (hears["Properties"]["Protocol"], as_text(hears["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
+    _, clock = the(template, "AWS::SNS::Subscription", "Hears")
+    assert (clock["Properties"]["Protocol"], as_text(clock["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
 
 
 def test_the_clock_recognises_its_budget_by_name() -> None:

@@ -47,6 +47,6 @@ def test_everything_of_a_fleet_has_its_clusters_tag_and_the_plans_and_nothing_el
         tags = resource.get("Properties", {}).get("Tags")
         if tags is None:
             continue
-        told = {tag["Key"]: tag["Value"] for tag in tags}
+        shown = {tag["Key"]: tag["Value"] for tag in tags}
         expected = {"trn:cluster": "theirs", "team": "ml"} if name.startswith("Fleet") else {}
-        assert {key: told[key] for key in ("trn:cluster", "team") if key in told} == expected, name
+        assert {key: shown[key] for key in ("trn:cluster", "team") if key in shown} == expected, name

@@ -36,9 +36,9 @@ def resource() -> Json:
 def test_the_gate_knows_what_the_plan_needs_and_nothing_else() -> None:
     need = quota_need(a_plan())
     assert need is not None
-    told = {key: str(value) for key, value in resource()["Properties"].items()}
-    assert QuotaNeed.from_properties(told) == need
-    assert set(told) == {"ServiceToken", "ServiceTimeout", *need.to_properties()}
+    shown = {key: str(value) for key, value in resource()["Properties"].items()}
+    assert QuotaNeed.from_properties(shown) == need
+    assert set(shown) == {"ServiceToken", "ServiceTimeout", *need.to_properties()}
 
 
 def test_cloudformation_waits_longer_than_the_function_lasts() -> None:

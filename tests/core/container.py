@@ -64,8 +64,8 @@ class Container:
     def run(self, python: Path = Path(sys.executable)) -> tuple[int, str]:
         """The exit code and all that was said."""
         child = self.start(python)
-        said, _ = child.communicate(timeout=TIMEOUT_SECONDS)
-        return child.returncode, said
+        output, _ = child.communicate(timeout=TIMEOUT_SECONDS)
+        return child.returncode, output
 
     @property
     def failure(self) -> str:

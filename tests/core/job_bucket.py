@@ -45,8 +45,8 @@ class NodesOfAJob:
         self.put(f"attempts/{attempt}/start.json", {"attempt": attempt, "at": NOON, "nodes": nodes, **more})
 
     def node(self, number: int, state: str, attempt: int = 1, **more: Any) -> None:
-        told = {"instance_id": NODES[number], "state": state, "at": NOON, **more}
-        self.put(f"attempts/{attempt}/nodes/{number}.json", told)
+        shown = {"instance_id": NODES[number], "state": state, "at": NOON, **more}
+        self.put(f"attempts/{attempt}/nodes/{number}.json", shown)
 
     def log(self, chunk: int, text: str, *, node: int = 0, attempt: int = 1) -> None:
         self.put(f"attempts/{attempt}/logs/node-{node}/{chunk:06}.log", text)

@@ -38,19 +38,19 @@ def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
 
 
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
-    with stubbed(LISTING[kind]) as (look, stub):
+    with stubbed(LISTING[kind]) as (poll_once, stub):
         stub.add_response(LISTING[kind].operation, answer)
         for _ in LISTING[kind].again:
             stub.add_response(LISTING[kind].operation, {"TrainingJobSummaries": []})
-        return list(look.resources())
+        return list(poll_once.resources())
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
 def test_a_denied_call_names_the_permission(listing: Listing) -> None:
-    with stubbed(listing) as (look, stub):
+    with stubbed(listing) as (poll_once, stub):
         stub.add_client_error(listing.operation, "AccessDeniedException", "no")
         with pytest.raises(UnavailableError, match=f"the permission {listing.permission} is missing"):
-            list(look.resources())
+            list(poll_once.resources())
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
@@ -150,30 +150,30 @@ def test_what_is_gone_or_comes_with_something_else_is_not_listed(kind: str, answ
 
 
 def test_a_key_that_is_to_be_deleted_is_gone() -> None:
-    with stubbed(LISTING["KMS key"]) as (look, stub):
+    with stubbed(LISTING["KMS key"]) as (poll_once, stub):
         stub.add_response("describe_key", {"KeyMetadata": {"KeyId": "k", "KeyState": "PendingDeletion"}})
-        assert look.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
+        assert poll_once.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
 
 
 def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainium_core.audit.listings.s3.PAGES", 1)
     version = {"Key": "k", "VersionId": "v", "Size": 2**30, "IsLatest": True, "StorageClass": "STANDARD"}
     page = {"Versions": [version], "IsTruncated": True, "NextKeyMarker": "k", "NextVersionIdMarker": "v"}
-    with stubbed(LISTING["S3 bucket"]) as (look, stub):
+    with stubbed(LISTING["S3 bucket"]) as (poll_once, stub):
         stub.add_response("list_object_versions", page)
         stub.add_response("list_object_versions", {"Versions": [version], "IsTruncated": False})
         stub.add_response("list_multipart_uploads", {})
-        measured = look.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+        measured = poll_once.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
     assert measured is not None
     assert measured.detail == "more than 1 object versions (0 old), 1 GiB"
     assert measured.charge.unpriced == "more versions than were counted"
 
 
 def test_unfinished_uploads_are_reported_and_have_no_price() -> None:
-    with stubbed(LISTING["S3 bucket"]) as (look, stub):
+    with stubbed(LISTING["S3 bucket"]) as (poll_once, stub):
         stub.add_response("list_object_versions", {"IsTruncated": False})
         stub.add_response("list_multipart_uploads", {"Uploads": [{"Key": "k", "UploadId": "1"}]})
-        measured = look.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+        measured = poll_once.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
     assert measured is not None
     assert measured.detail.endswith("1 unfinished uploads")
     assert measured.charge.unpriced == "unfinished uploads"
@@ -293,11 +293,11 @@ def test_a_job_that_stops_and_instances_that_an_ended_one_keeps_are_found_and_an
         [job("stops", "Stopping", CreationTime=0)],
         [warm, job("ended", "Completed", CreationTime=0)],
     )
-    asked = ({"StatusEquals": "InProgress"}, {"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": "Available"})
-    with stubbed(LISTING["SageMaker training job"]) as (look, stub):
-        for arguments, jobs in zip(asked, answers, strict=True):
+    parameters = ({"StatusEquals": "InProgress"}, {"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": "Available"})
+    with stubbed(LISTING["SageMaker training job"]) as (poll_once, stub):
+        for arguments, jobs in zip(parameters, answers, strict=True):
             stub.add_response("list_training_jobs", {"TrainingJobSummaries": jobs}, arguments)
-        found = [(one.name, one.state) for one in look.resources()]
+        found = [(one.name, one.state) for one in poll_once.resources()]
     assert found == [("runs", "InProgress"), ("stops", "Stopping"), ("warm", "Completed, warm pool")]
 
 

@@ -86,8 +86,8 @@ def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:
         "State": "available",
         "DeprecationTime": "2026-01-26T00:00:00.000Z",
     }
-    asked = {"ImageIds": ["ami-1"], "IncludeDeprecated": True}
-    stub.add_response("describe_images", {"Images": [described]}, asked)
+    request = {"ImageIds": ["ami-1"], "IncludeDeprecated": True}
+    stub.add_response("describe_images", {"Images": [described]}, request)
     image = account.image("ami-1")
     assert image is not None
     assert (image.deprecated, image.owner) == (datetime(2026, 1, 26, tzinfo=UTC), "210987654321")

@@ -71,8 +71,8 @@ def test_a_lustre_file_system_is_in_the_groups_of_its_interfaces() -> None:
     ec2.activate()
     fsx.add_response("describe_file_systems", {"FileSystems": [SHOWN]}, {"FileSystemIds": [UNKNOWN]})
     interfaces: list[dict[str, Any]] = [{"Groups": [{"GroupId": "sg-1"}]}, {"Groups": [{"GroupId": "sg-2"}]}]
-    asked = {"NetworkInterfaceIds": ["eni-00000001", "eni-00000002"]}
-    ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": interfaces}, asked)
+    parameters = {"NetworkInterfaceIds": ["eni-00000001", "eni-00000002"]}
+    ec2.add_response("describe_network_interfaces", {"NetworkInterfaces": interfaces}, parameters)
     assert account.fsx_file_system(UNKNOWN) == FsxFileSystem(
         file_system_id=UNKNOWN,
         kind="LUSTRE",

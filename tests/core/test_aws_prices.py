@@ -208,23 +208,23 @@ def spot_entry(zone: str, usd: str, hour: int = 1) -> Json:
 
 def test_the_spot_price_is_the_latest_of_the_zone() -> None:
     prices, stub = ec2()
-    asked = {
+    parameters = {
         "InstanceTypes": ["trn1.32xlarge"],
         "ProductDescriptions": ["Linux/UNIX"],
         "StartTime": ANY,
         "AvailabilityZoneId": "usw2-az4",
     }
     history = [spot_entry("b", "2.5", 3), spot_entry("b", "9", 1)]
-    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, parameters)
     price = prices.price(SPOT)
     assert (price.usd, price.source) == (Decimal("2.5"), "EC2 spot price history")
 
 
 def test_without_a_zone_the_spot_price_is_that_of_the_dearest() -> None:
     prices, stub = ec2()
-    asked = {"InstanceTypes": ["trn1.32xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
+    parameters = {"InstanceTypes": ["trn1.32xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
     history = [spot_entry("a", "2.5", 3), spot_entry("b", "21.5", 1)]
-    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": history}, parameters)
     price = prices.price(PricedItem(product="spot", region=REGION, instance_type="trn1.32xlarge"))
     assert price.usd == Decimal("21.5")
     assert price.confidence == "in us-west-2b; moves by the hour"

@@ -83,9 +83,9 @@ def test_each_log_group_of_the_stack_is_read_and_one_that_is_gone_is_named(accou
         for name in ("gate", "gone")
     ]
     stack.add_response("list_stack_resources", {"StackResourceSummaries": made}, {"StackName": STACK})
-    told = account.functions_logs(STACK)
-    assert told["aws.lambda.gate.log"].endswith(" waiting: 1 of 2 nodes proven")
-    assert told["aws.lambda.gone.log"].startswith("not available: AWS answered ResourceNotFoundException")
+    shown = account.functions_logs(STACK)
+    assert shown["aws.lambda.gate.log"].endswith(" waiting: 1 of 2 nodes proven")
+    assert shown["aws.lambda.gone.log"].startswith("not available: AWS answered ResourceNotFoundException")
 
 
 def test_the_end_of_each_nodes_log_is_read(account: AwsSupport, stack: Stubber) -> None:
@@ -106,5 +106,5 @@ def test_without_a_stack_there_are_no_logs_of_nodes(account: AwsSupport, stack: 
 
 
 def test_the_console_of_an_instance_that_ec2_does_not_know_says_so(account: AwsSupport) -> None:
-    told = account.consoles(["i-0123456789abcdef0"])
-    assert told["i-0123456789abcdef0.txt"].startswith("not available: AWS answered InvalidInstanceID.NotFound")
+    shown = account.consoles(["i-0123456789abcdef0"])
+    assert shown["i-0123456789abcdef0.txt"].startswith("not available: AWS answered InvalidInstanceID.NotFound")

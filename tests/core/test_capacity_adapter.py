@@ -57,9 +57,9 @@ def account() -> Iterator[AwsCapacity]:
             environment.delenv(name, raising=False)
         environment.setenv("AWS_ACCESS_KEY_ID", "nobody")
         environment.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-        asked = AwsCapacity(REGION)
-        asked.client("ec2")
-        yield asked
+        parameters = AwsCapacity(REGION)
+        parameters.client("ec2")
+        yield parameters
 
 
 @pytest.fixture
@@ -164,14 +164,14 @@ def test_without_the_names_of_zones_offerings_cannot_be_reported(account: AwsCap
 
 
 def test_scores_are_those_of_the_zones_of_the_region(account: AwsCapacity, ec2: Stubber) -> None:
-    asked = {
+    parameters = {
         "InstanceTypes": [TYPE],
         "TargetCapacity": 2,
         "SingleAvailabilityZone": True,
         "RegionNames": [REGION],
     }
     answer = {"SpotPlacementScores": [{"Region": REGION, "AvailabilityZoneId": "usw2-az1", "Score": 9}]}
-    ec2.add_response("get_spot_placement_scores", answer, asked)
+    ec2.add_response("get_spot_placement_scores", answer, parameters)
     assert scores(account) == {"usw2-az1": 9}
 
 

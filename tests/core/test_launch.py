@@ -41,9 +41,9 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
         )
         for rank in reversed(range(NODES))
     }
-    said = {rank: node.communicate(timeout=TIMEOUT_SECONDS)[0] for rank, node in nodes.items()}
+    output = {rank: node.communicate(timeout=TIMEOUT_SECONDS)[0] for rank, node in nodes.items()}
     assert [node.returncode for node in nodes.values()] == [0] * NODES
-    return {rank: [line.split() for line in text.splitlines()] for rank, text in said.items()}
+    return {rank: [line.split() for line in text.splitlines()] for rank, text in output.items()}
 
 
 def test_rank_0_runs_on_the_first_node_of_the_roster(launched: dict[int, list[list[str]]]) -> None:

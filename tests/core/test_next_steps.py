@@ -37,9 +37,9 @@ def test_values_are_those_of_the_plan() -> None:
 
 
 def test_the_commands_of_another_cluster_than_the_default_name_it() -> None:
-    told = steps(from_settings(cluster_name="team-a"))
+    shown = steps(from_settings(cluster_name="team-a"))
     for name, command in (("Nodes", "trn nodes"), ("Sleep", "trn sleep"), ("Destroy", "cdk destroy TrnClusterStack")):
-        assert told[name] == f"{command} -c trn:cluster_name=team-a"
+        assert shown[name] == f"{command} -c trn:cluster_name=team-a"
 
 
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])

@@ -147,7 +147,7 @@ def test_the_metered_use_is_the_latest_point_by_the_recommended_statistic(
     account: AwsQuotas, stub: Callable[[str], Stubber]
 ) -> None:
     points = [{"Timestamp": NOON - timedelta(minutes=m), "Maximum": float(m), "Unit": "None"} for m in (10, 5, 15)]
-    asked = {
+    parameters = {
         "Namespace": "AWS/Usage",
         "MetricName": "ResourceCount",
         "Dimensions": [{"Name": name, "Value": value} for name, value in METRIC.dimensions.items()],
@@ -156,7 +156,7 @@ def test_the_metered_use_is_the_latest_point_by_the_recommended_statistic(
         "Period": 300,
         "Statistics": ["Maximum"],
     }
-    stub("cloudwatch").add_response("get_metric_statistics", {"Datapoints": points}, asked)
+    stub("cloudwatch").add_response("get_metric_statistics", {"Datapoints": points}, parameters)
     assert account.metered_use(METRIC) == 5
 
 
@@ -192,9 +192,9 @@ def reservation(**changes: Any) -> dict[str, Any]:
 def test_unused_reservations_of_your_own_count_with_their_free_instances(
     account: AwsQuotas, stub: Callable[[str], Stubber], shown: list[dict[str, Any]], vcpus: int
 ) -> None:
-    asked = {"Filters": [{"Name": "state", "Values": ["active"]}]}
+    parameters = {"Filters": [{"Name": "state", "Values": ["active"]}]}
     stub("ec2").add_response(
-        "describe_capacity_reservations", {"CapacityReservations": shown[:1], "NextToken": "2"}, asked
+        "describe_capacity_reservations", {"CapacityReservations": shown[:1], "NextToken": "2"}, parameters
     )
     stub("ec2").add_response("describe_capacity_reservations", {"CapacityReservations": shown[1:]})
     stub("ec2").add_response(

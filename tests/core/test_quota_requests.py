@@ -29,8 +29,8 @@ def stub(requests: AwsQuotaRequests) -> Stubber:
 
 def test_exactly_the_value_is_requested(requests: AwsQuotaRequests, stub: Stubber) -> None:
     shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
-    asked = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND, "DesiredValue": 384}
-    stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, asked)
+    parameters = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND, "DesiredValue": 384}
+    stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, parameters)
     made = requests.request_increase("ec2", ON_DEMAND, desired=384)
     assert made == QuotaRequest(request_id="r-1", desired=384, status="PENDING", created=NOON)
 

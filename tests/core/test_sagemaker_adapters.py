@@ -110,16 +110,16 @@ def test_jobs_are_listed_by_name_and_the_newest_first() -> None:
     entry = {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:123456789012:training-job/x", "TrainingJobStatus": "Failed"}
     names = ["trn-pilot--0", "not-trn-pilot--1", "trn-pilot--1", "trn-pilot--2"]
     entries = [{**entry, "TrainingJobName": name, "CreationTime": NOON} for name in names]
-    asked = {
+    parameters = {
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
         "NameContains": "trn-pilot--",
         "StatusEquals": "Failed",
         "MaxResults": 2,
     }
-    stub.add_response("list_training_jobs", {"TrainingJobSummaries": entries[:1], "NextToken": "more"}, asked)
+    stub.add_response("list_training_jobs", {"TrainingJobSummaries": entries[:1], "NextToken": "more"}, parameters)
     rest = {"TrainingJobSummaries": entries[1:]}
-    stub.add_response("list_training_jobs", rest, asked | {"NextToken": "more"})
+    stub.add_response("list_training_jobs", rest, parameters | {"NextToken": "more"})
     found = aws.training_jobs(prefix="trn-pilot--", status="Failed", most=2)
     assert [job.name for job in found] == ["trn-pilot--0", "trn-pilot--1"]
 
@@ -191,8 +191,8 @@ def stream_of(job_log_client: Stubber, events: "list[str] | None") -> None:
     if events is None:
         job_log_client.add_client_error("get_log_events", "ThrottlingException", "Rate exceeded")
         return
-    said = [{"timestamp": 0, "message": text} for text in events]
-    job_log_client.add_response("get_log_events", {"events": said, "nextForwardToken": "end"})
+    output = [{"timestamp": 0, "message": text} for text in events]
+    job_log_client.add_response("get_log_events", {"events": output, "nextForwardToken": "end"})
     job_log_client.add_response("get_log_events", {"events": [], "nextForwardToken": "end"})
 
 
@@ -340,17 +340,17 @@ def test_what_a_role_may_not_do_is_what_the_simulation_does_not_allow() -> None:
     account, stub = account_stub("iam")
     decisions = {"s3:GetObject": "allowed", "s3:PutObject": "implicitDeny"}
     results = [{"EvalActionName": name, "EvalDecision": decision} for name, decision in decisions.items()]
-    asked = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": ["arn:aws:s3:::b/x/*"]}
-    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, asked)
+    parameters = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": ["arn:aws:s3:::b/x/*"]}
+    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, parameters)
     assert account.denied_actions(JOB.role_arn, [*decisions], "arn:aws:s3:::b/x/*") == ["s3:PutObject"]
 
 
 def test_an_image_is_there_when_a_pull_would_find_it() -> None:
     account, stub = account_stub("ecr")
-    asked = {"registryId": "123456789012", "repositoryName": "mine", "imageIds": [{"imageTag": "1"}]}
+    parameters = {"registryId": "123456789012", "repositoryName": "mine", "imageIds": [{"imageTag": "1"}]}
     place: dict[str, Any] = {"account": "123456789012", "region": REGION, "repository": "mine"}
-    stub.add_response("batch_get_image", {"images": [{"imageId": {"imageTag": "1"}}], "failures": []}, asked)
-    stub.add_response("batch_get_image", {"images": [], "failures": [{"failureCode": "ImageNotFound"}]}, asked)
+    stub.add_response("batch_get_image", {"images": [{"imageId": {"imageTag": "1"}}], "failures": []}, parameters)
+    stub.add_response("batch_get_image", {"images": [], "failures": [{"failureCode": "ImageNotFound"}]}, parameters)
     stub.add_client_error("batch_get_image", "RepositoryNotFoundException")
     found = [account.has_image(**place, reference={"imageTag": "1"}) for _ in range(3)]
     assert found == [True, False, False]

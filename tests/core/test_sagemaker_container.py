@@ -44,7 +44,7 @@ def of_script(folder: Path, text: str, job: TrainingJob | None = None, **place: 
 class Run:
     node: Container
     code: int
-    said: str
+    printed: str
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +52,15 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> R
     job = replace(with_variables(JOB), arguments=(*TINY, "--steps", "20"), hyperparameters={"report-every": "10"})
     source = pack_source(Path("train.py"), EXAMPLE)
     node = container(tmp_path_factory.mktemp("node"), PLAN, job, source)
-    code, said = node.run(torch_python)
-    return Run(node=node, code=code, said=said)
+    code, printed = node.run(torch_python)
+    return Run(node=node, code=code, printed=printed)
 
 
 def test_the_example_trains_in_two_processes_and_leaves_model_and_checkpoint(first_run: Run) -> None:
     ml = first_run.node.ml
-    assert first_run.code == 0, first_run.said
-    assert "processes: 2" in first_run.said
-    assert "TRN step=20 " in first_run.said
+    assert first_run.code == 0, first_run.printed
+    assert "processes: 2" in first_run.printed
+    assert "TRN step=20 " in first_run.printed
     assert (ml / "model" / "model.pt").stat().st_size > 0
     assert (ml / "checkpoints" / "step-00000020" / "state.pt").stat().st_size > 0
     assert not (ml / "output" / "failure").exists()
@@ -71,11 +71,11 @@ def test_a_second_job_goes_on_from_the_checkpoints_of_the_first(first_run: Run, 
     arguments = [*TINY, "--steps", "30"]
     request["AlgorithmSpecification"] = {**request["AlgorithmSpecification"], "ContainerArguments": arguments}
     request["Environment"] = {**request["Environment"], "TRN_RENDEZVOUS_PORT": free_port()}
-    code, said = replace(first_run.node, request=request).run(torch_python)
-    assert code == 0, said
-    assert "after step 20" in said
-    assert "TRN step=30 " in said
-    assert "TRN step=1 " not in said
+    code, printed = replace(first_run.node, request=request).run(torch_python)
+    assert code == 0, printed
+    assert "after step 20" in printed
+    assert "TRN step=30 " in printed
+    assert "TRN step=1 " not in printed
 
 
 def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
@@ -91,16 +91,16 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
         (tmp_path / name).mkdir()
         nodes.append(of_script(tmp_path / name, report, job, hosts=TWO_NODES[::-1], current=name, cores=1))
     children = [node.start(torch_python) for node in nodes]
-    said = [child.communicate(timeout=TIMEOUT_SECONDS)[0] for child in children]
-    assert [child.returncode for child in children] == [0, 0], said
-    assert ["rank 0 of 2 on 127.0.0.1" in said[0], "rank 1 of 2 on 127.0.0.2" in said[1]] == [True, True]
+    printed = [child.communicate(timeout=TIMEOUT_SECONDS)[0] for child in children]
+    assert [child.returncode for child in children] == [0, 0], printed
+    assert ["rank 0 of 2 on 127.0.0.1" in printed[0], "rank 1 of 2 on 127.0.0.2" in printed[1]] == [True, True]
 
 
 def test_the_scripts_own_error_is_the_reason_that_sagemaker_shows(tmp_path: Path, torch_python: Path) -> None:
     broken = of_script(tmp_path, "raise RuntimeError('no data in the channel')")
-    code, said = broken.run(torch_python)
+    code, printed = broken.run(torch_python)
     assert code == 1
-    assert "Traceback" in said
+    assert "Traceback" in printed
     assert broken.failure == "RuntimeError: no data in the channel (exit code 1)"
 
 
@@ -130,9 +130,9 @@ def test_a_node_with_another_number_of_cores_than_the_plan_expects_is_refused(
 
 
 def test_without_neuron_ls_the_plan_reports_the_number_of_processes(tmp_path: Path) -> None:
-    _, said = of_script(tmp_path, "", cores=None).run()
-    assert "no neuron-ls in this image; 2 processes, as the plan expects" in said
-    assert "--nproc_per_node=2" in said
+    _, printed = of_script(tmp_path, "", cores=None).run()
+    assert "no neuron-ls in this image; 2 processes, as the plan expects" in printed
+    assert "--nproc_per_node=2" in printed
 
 
 def test_a_node_without_devices_is_refused_with_the_message_of_neuron_ls(tmp_path: Path) -> None:
@@ -161,10 +161,10 @@ def test_the_logical_cores_follow_the_lnc_of_the_job_and_not_of_the_host(tmp_pat
 def test_nodes_are_numbered_alike_everywhere_whatever_the_order_they_are_listed_in(tmp_path: Path) -> None:
     hosts = ("localhost", "127.0.0.1", "127.0.0.11")
     node = of_script(tmp_path, "", hosts=hosts, current="127.0.0.11")
-    _, said = node.run()
-    assert "--nnodes=3" in said
-    assert "--node_rank=2" in said
-    assert "--master_addr=127.0.0.1 " in said
+    _, printed = node.run()
+    assert "--nnodes=3" in printed
+    assert "--node_rank=2" in printed
+    assert "--master_addr=127.0.0.1 " in printed
 
 
 def test_a_node_that_is_not_in_the_list_is_refused(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_a_node_that_is_not_in_the_list_is_refused(tmp_path: Path) -> None:
 
 def test_arguments_come_before_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
     job = replace(JOB, arguments=("--data", "a b"), hyperparameters={"lr": "0.1", "batch": "8"})
-    _, said = of_script(tmp_path, "", job).run()
-    assert "train.py --data a b --batch 8 --lr 0.1" in said
+    _, printed = of_script(tmp_path, "", job).run()
+    assert "train.py --data a b --batch 8 --lr 0.1" in printed
 
 
 def test_requirements_that_cannot_be_installed_are_the_reason(tmp_path: Path) -> None:

@@ -21,15 +21,15 @@ from trainium_local.environment import safe_environment, tool_folders
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the CDK CLI said, on either stream, and how it ended."""
+    """The output of the CDK CLI, on either stream, and its exit code."""
 
     code: int
-    said: str
+    printed: str
 
     @property
-    def trouble(self) -> str:
-        """What was said, but for all that went well."""
-        return "\n".join(line for line in self.said.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
+    def problems(self) -> str:
+        """The output without the events of resources that went well."""
+        return "\n".join(line for line in self.printed.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
 BOOTSTRAP_PARAMETERS = {
@@ -71,7 +71,7 @@ class Account:
             check=False,
             timeout=120,
         )
-        return Run(code=run.returncode, said=run.stdout)
+        return Run(code=run.returncode, printed=run.stdout)
 
     def bootstrap(self, *, execution_policies: Sequence[str] = ()) -> None:
         """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself.
@@ -96,7 +96,7 @@ class Account:
     def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
         """Deploy by the CDK CLI."""
         run = self.try_to_deploy(template, stack)
-        assert run.code == 0, run.trouble
+        assert run.code == 0, run.problems
         return run
 
     def deploy(self, template: Template, stack: str = STACK_NAME) -> None:
@@ -106,8 +106,8 @@ class Account:
 
     def diff(self, template: Template) -> str:
         run = self.cdk("diff", STACK_NAME, app=template.file.parent)
-        assert run.code == 0, run.trouble
-        return run.said
+        assert run.code == 0, run.problems
+        return run.printed
 
     def destroy(self, stack: str = STACK_NAME) -> None:
         """Delete a stack as the CDK CLI does, without it."""
@@ -117,7 +117,7 @@ class Account:
     def cdk_destroy(self, template: Template, stack: str = STACK_NAME) -> None:
         """Destroy by the CDK CLI."""
         run = self.cdk("destroy", stack, "--force", app=template.file.parent)
-        assert run.code == 0, run.trouble
+        assert run.code == 0, run.problems
 
     def inventory(self) -> Inventory:
         """What the account holds, but for what the CDK keeps of each deployment in its own bucket."""
@@ -127,8 +127,8 @@ class Account:
 
     def user_data(self, instance_id: str) -> str:
         """What an instance is started with."""
-        asked = {"InstanceId": instance_id, "Attribute": "userData"}
-        return b64decode(self.aws.client("ec2").describe_instance_attribute(**asked)["UserData"]["Value"]).decode()
+        parameters = {"InstanceId": instance_id, "Attribute": "userData"}
+        return b64decode(self.aws.client("ec2").describe_instance_attribute(**parameters)["UserData"]["Value"]).decode()
 
     def cluster(self, stack: str = STACK_NAME) -> DeployedCluster:
         return DeployedCluster(self.aws.client, stack)

@@ -22,4 +22,4 @@ def run_trn(
         folder=folder or account.folder,
         environment=safe | {"CDK_HOME": str(account.folder)} | dict(environment or {}),
     )
-    return Run(code=run.returncode, said=run.stdout)
+    return Run(code=run.returncode, printed=run.stdout)

@@ -89,11 +89,11 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             if self.headers.get("Transfer-Encoding") == "chunked":
                 raise NotImplementedError("a request in chunks")
             target = self.headers.get("X-Amz-Target")
-            asked = operation(self.command, target, body)
-            if asked in proxy.denied:
+            parameters = operation(self.command, target, body)
+            if parameters in proxy.denied:
                 self._answer(403 if target is None else 400, {}, _denial(target))
                 return
-            fatal = proxy.is_fatal(asked)
+            fatal = proxy.is_fatal(parameters)
             if fatal and not proxy.carried_out:
                 self._kill()
                 return
@@ -120,11 +120,11 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
         def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
-            asked = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(asked):  # of a request to the proxy, not to its endpoint
-                asked = replace(asked, headers=headers | {"host": host})
+            parameters = Request(method=self.command, target=self.path, headers=headers)
+            if signature := signature_of(parameters):  # of a request to the proxy, not to its endpoint
+                parameters = replace(parameters, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
-                headers = sign(proxy.connection.credentials, asked, body, **where)
+                headers = sign(proxy.connection.credentials, parameters, body, **where)
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()

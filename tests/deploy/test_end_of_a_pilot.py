@@ -19,7 +19,7 @@ from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.roster import Roster
 
 WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
-LOOK = 6
+RUN = 6
 """Minutes in which the schedule looks at least once."""
 
 
@@ -58,10 +58,10 @@ class Pilot:
         tags = self.account.aws.client("sns").list_tags_for_resource(ResourceArn=topic)["Tags"]
         return {tag["Key"]: tag["Value"] for tag in tags}
 
-    def told_to_jobs(self, *, patience: float = 0) -> list[str]:
+    def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
         """Kinds of the notices in the roster, which the keeper writes a moment after it was called."""
         place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": ROSTER_KEY}
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while True:
             body = self.account.aws.client("s3").get_object(**place)["Body"].read().decode()
             kinds = [notice.kind for notice in Roster.from_json(body).notices]
@@ -110,20 +110,20 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     assert pilot.subjects == []
     clock.forward(hours=2)  # shorter than twice 24 h: at half time
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
-    clock.forward(minutes=LOOK)
+    clock.forward(minutes=RUN)
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
     assert pilot.nodes == 2
 
-    assert pilot.told_to_jobs() == []
+    assert pilot.notices_to_jobs() == []
 
     clock.forward_to(deployed + timedelta(hours=39, minutes=50))
-    assert pilot.told_to_jobs(patience=30) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=30) == ["pilot-stop"]
     assert pilot.nodes == 2
-    clock.forward(minutes=10 + LOOK)
+    clock.forward(minutes=10 + RUN)
     assert pilot.nodes == 0
     assert pilot.subjects[1:] == ["trn-pilot nodes stopped"]
     assert status(account) == "CREATE_COMPLETE"
-    clock.forward(minutes=LOOK)
+    clock.forward(minutes=RUN)
     deadline = time.monotonic() + 60
     while status(account) is not None and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -158,11 +158,11 @@ def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
     sns.publish(TopicArn=topic, Message="Budget Name: another one")
     assert pilot.nodes == 2
     sns.publish(TopicArn=topic, Message="Budget Name: TrnClusterStack-trn-pilot-us-west-2-stop\nAlert Type: ACTUAL")
-    assert pilot.told_to_jobs(patience=30) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=30) == ["pilot-stop"]
     assert pilot.nodes == 2
-    clock.forward(minutes=15 + LOOK)
+    clock.forward(minutes=15 + RUN)
     assert pilot.nodes == 0
-    clock.forward(minutes=LOOK)
+    clock.forward(minutes=RUN)
     assert pilot.nodes == 0
 
     account.deploy(cluster_template(budget_usd=600, budget_action="stop"))
@@ -173,8 +173,8 @@ def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
 def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Settings], Account]) -> None:
     account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
     clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
-    asked = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}
-    offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
+    parameters = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}
+    offers = ec2.describe_capacity_block_offerings(**parameters)["CapacityBlockOfferings"]
     offering = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]
     bought = ec2.purchase_capacity_block(CapacityBlockOfferingId=offering, InstancePlatform="Linux/UNIX")
     block = bought["CapacityReservation"]
@@ -194,13 +194,13 @@ def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Setting
     )
     clock.forward_to(begins - timedelta(minutes=1))
     assert pilot.nodes == 0
-    clock.forward_to(begins + timedelta(minutes=LOOK))
+    clock.forward_to(begins + timedelta(minutes=RUN))
     assert pilot.nodes == 2
     account.deploy(cluster_template(nodes=4, **settings))
     assert outputs(account.cluster())["Fleet"] == "4 of 4 nodes proven"
     clock.forward_to(ends - timedelta(minutes=46))
     assert pilot.nodes == 4
-    clock.forward_to(ends - timedelta(minutes=45 - LOOK))
+    clock.forward_to(ends - timedelta(minutes=45 - RUN))
     assert pilot.nodes == 0
     assert pilot.subjects == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
     pilot.destroy()

@@ -69,8 +69,8 @@ def own(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[st
     """Settings that name a Lustre and an EFS file system in the network."""
     fsx, efs = account.aws.client("fsx"), account.aws.client("efs")
     subnet, group = own_network["subnet_id"], own_network["group"]
-    asked = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
-    lustre = fsx.create_file_system(**asked)["FileSystem"]
+    request = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
+    lustre = fsx.create_file_system(**request)["FileSystem"]
     shared = efs.create_file_system(CreationToken="of a test")["FileSystemId"]
     target = efs.create_mount_target(FileSystemId=shared, SubnetId=subnet, SecurityGroups=[group])["MountTargetId"]
     yield {

@@ -170,11 +170,11 @@ def test_the_torchrun_line_is_for_these_nodes(deployed: Moment) -> None:
 
 
 def test_the_cli_shows_the_outputs(deployed: Moment) -> None:
-    assert "TrnClusterStack.Destroy = cdk destroy TrnClusterStack" in deployed.run.said
+    assert "TrnClusterStack.Destroy = cdk destroy TrnClusterStack" in deployed.run.printed
 
 
 def test_deploying_the_same_again_changes_nothing(deployed: Moment, redeployed: Moment) -> None:
-    assert "(no changes)" in redeployed.run.said
+    assert "(no changes)" in redeployed.run.printed
     assert differences(deployed.inventory, redeployed.inventory) == []
 
 

@@ -28,7 +28,7 @@ class App:
         }
         (self.folder / "manifest.json").write_text(json.dumps({"version": "36.0.0", "artifacts": {STACK: stack}}))
         run = self.account.cdk(command, STACK, *options, app=self.folder)
-        return run.code, run.said
+        return run.code, run.printed
 
     @property
     def status(self) -> str:
@@ -54,10 +54,10 @@ def test_a_failed_deployment_without_rollback_is_rolled_back_or_fixed(app: App) 
     deploy = ("deploy", "--require-approval", "never")
     assert app.run(*deploy, resources={"A": parameter("good")})[0] == 0
     for value in ("bad", "worse"):
-        code, said = app.run(*deploy, "--no-rollback", resources={"A": parameter(value), "Z": REFUSED})
-        assert (code, app.status) == (1, "UPDATE_FAILED"), said
-    code, said = app.run("rollback", resources={"A": parameter("bad")})
-    assert (code, app.status) == (0, "UPDATE_ROLLBACK_COMPLETE"), said
+        code, printed = app.run(*deploy, "--no-rollback", resources={"A": parameter(value), "Z": REFUSED})
+        assert (code, app.status) == (1, "UPDATE_FAILED"), printed
+    code, printed = app.run("rollback", resources={"A": parameter("bad")})
+    assert (code, app.status) == (0, "UPDATE_ROLLBACK_COMPLETE"), printed
     read = app.account.aws.client("ssm").get_parameter(Name="/operations/of/the/cdk")
     assert read["Parameter"]["Value"] == "good"
 
@@ -68,8 +68,8 @@ def test_drift_is_shown(app: App) -> None:
     assert "No drift detected" in app.run("drift", resources=resources)[1]
     ssm = app.account.aws.client("ssm")
     ssm.put_parameter(Name="/operations/of/the/cdk", Value="changed by hand", Overwrite=True)
-    code, said = app.run("drift", "--fail", resources=resources)
-    assert (code, "changed by hand" in said) == (1, True), said
+    code, printed = app.run("drift", "--fail", resources=resources)
+    assert (code, "changed by hand" in printed) == (1, True), printed
 
 
 def test_what_exists_is_imported(app: App) -> None:
@@ -89,6 +89,6 @@ def test_what_exists_is_imported(app: App) -> None:
     }
     mapping = app.folder / "mapping.json"
     mapping.write_text(json.dumps({one: {f"{kind}Name": name} for one, (_, kind, name) in named.items()}))
-    code, said = app.run("import", "--resource-mapping", str(mapping), resources=resources)
-    assert (code, app.status) == (0, "IMPORT_COMPLETE"), said
+    code, printed = app.run("import", "--resource-mapping", str(mapping), resources=resources)
+    assert (code, app.status) == (0, "IMPORT_COMPLETE"), printed
     assert app.run("diff", "--fail", resources=resources)[0] == 0

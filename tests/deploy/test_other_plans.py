@@ -48,8 +48,8 @@ def block(start_account: Callable[[Settings], Account]) -> Stay:
     """A node of a Capacity Block that has begun, closed in, with interfaces that take no address."""
     account = start_account(Settings(region=WHERE_A_BLOCK_HAS_BEGUN))
     ec2 = account.aws.client("ec2")
-    asked = {"InstanceType": BLOCK_TYPE, "InstanceCount": 1, "CapacityDurationHours": 24}
-    offers = ec2.describe_capacity_block_offerings(**asked)["CapacityBlockOfferings"]
+    parameters = {"InstanceType": BLOCK_TYPE, "InstanceCount": 1, "CapacityDurationHours": 24}
+    offers = ec2.describe_capacity_block_offerings(**parameters)["CapacityBlockOfferings"]
     earliest = min(offers, key=lambda offer: offer["StartDate"])["CapacityBlockOfferingId"]
     bought = ec2.purchase_capacity_block(CapacityBlockOfferingId=earliest, InstancePlatform="Linux/UNIX")
     reservation = bought["CapacityReservation"]

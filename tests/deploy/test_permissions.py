@@ -28,7 +28,7 @@ class Ended:
     """How a command ended, and the IAM actions of all calls that it made."""
 
     code: int
-    said: str
+    printed: str
     called: frozenset[str]
 
 
@@ -54,7 +54,7 @@ def run_as(account: Account, *arguments: str) -> Ended:
         patch.setattr(boto3, "DEFAULT_SESSION", None)
         patch.chdir(account.folder)
         ended = run(*arguments, *OPTIONS)
-    return Ended(code=ended.exit_code, said=ended.output, called=frozenset(called))
+    return Ended(code=ended.exit_code, printed=ended.output, called=frozenset(called))
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,8 @@ def test_cloudformation_deploys_a_cluster(account: Account) -> None:
 @pytest.mark.parametrize("command", ["nodes", "preflight", "audit", "image"])
 def test_the_role_look_is_refused_no_call_and_makes_none_that_is_not_documented(looking: Account, command: str) -> None:
     ended = run_as(looking, command)
-    assert "not authorized" not in ended.said
-    assert "denied" not in ended.said.lower(), ended.said
+    assert "not authorized" not in ended.printed
+    assert "denied" not in ended.printed.lower(), ended.printed
     assert ended.called
     assert ended.called <= set(commands("look")[command])
 
@@ -91,14 +91,14 @@ def test_the_role_look_is_refused_no_call_and_makes_none_that_is_not_documented(
 def test_the_role_look_cannot_destroy(looking: Account) -> None:
     ended = run_as(looking, "destroy", "--yes", "--grace", "0")
     assert ended.code != 0
-    assert "autoscaling:UpdateAutoScalingGroup" in ended.said or "cloudformation:DeleteStack" in ended.said
+    assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
     assert outputs(looking.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
 def test_whoever_operates_puts_the_cluster_to_sleep_and_destroys_it(operating: Account) -> None:
     asleep = run_as(operating, "sleep", "--yes", "--grace", "0")
-    assert asleep.code == 0, asleep.said
+    assert asleep.code == 0, asleep.printed
     assert asleep.called <= set(commands("operate")["sleep, wake"])
     destroyed = run_as(operating, "destroy", "--yes", "--grace", "0")
-    assert destroyed.code == 0, destroyed.said
+    assert destroyed.code == 0, destroyed.printed
     assert destroyed.called <= set(commands("operate")["destroy"])

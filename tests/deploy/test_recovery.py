@@ -49,10 +49,10 @@ def kept(account: Account) -> list[dict[str, Any]]:
 
 def test_a_node_that_fails_after_the_last_replacement_fails_the_deployment(given_up: Run) -> None:
     assert given_up.code == 1
-    said = " ".join(given_up.said.split())
+    printed = " ".join(given_up.printed.split())
     assert (
         "neuron-ls shows 15 of 16 Neuron devices (missing 15); not replaced: 1 of 1 replacements within 24 hours are "
-        "used" in said
+        "used" in printed
     )
 
 

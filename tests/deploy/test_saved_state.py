@@ -24,6 +24,6 @@ def test_a_cluster_is_what_it_was_after_another_start(
 
     new = Account(aws=aws, folder=tmp_path)
     assert differences(old.inventory(), new.inventory()) == []
-    assert "no changes" in new.cdk_deploy(template).said
+    assert "no changes" in new.cdk_deploy(template).printed
     new.cdk_destroy(template)
     assert differences(empty, new.inventory()) == []

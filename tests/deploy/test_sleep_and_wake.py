@@ -83,7 +83,7 @@ def woken(account: Account, redeployed: Inventory) -> Moment:  # noqa: ARG001
 
 
 def test_sleep_ends_the_nodes_and_what_costs_money_without_them(asleep: Moment) -> None:
-    assert asleep.run.code == 0, asleep.run.said
+    assert asleep.run.code == 0, asleep.run.printed
     assert asleep.inventory["instances"] == frozenset()
     assert asleep.inventory["volumes"] == frozenset()
 
@@ -94,13 +94,13 @@ def test_sleep_takes_nothing_else(awake: Inventory, asleep: Moment) -> None:
 
 
 def test_sleep_says_what_it_saves(asleep: Moment) -> None:
-    assert "asleep: $" in asleep.run.said
-    assert "per month" in asleep.run.said
+    assert "asleep: $" in asleep.run.printed
+    assert "per month" in asleep.run.printed
 
 
 def test_a_sleeping_cluster_is_asleep_already_and_nobody_is_prompted(asleep_already: Run) -> None:
     assert asleep_already.code == 0
-    assert "asleep already" in asleep_already.said
+    assert "asleep already" in asleep_already.printed
 
 
 def test_a_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> None:
@@ -108,19 +108,19 @@ def test_a_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) ->
 
 
 def test_wake_brings_everything_back(awake: Inventory, woken: Moment) -> None:
-    assert woken.run.code == 0, woken.run.said
+    assert woken.run.code == 0, woken.run.printed
     counts = {kind: len(ids) for kind, ids in woken.inventory.items() if kind != "S3 objects"}
     assert counts == {kind: len(ids) for kind, ids in awake.items() if kind != "S3 objects"}
 
 
 def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) -> None:
-    assert "is awake: 2 of 2 nodes proven." in woken.run.said
+    assert "is awake: 2 of 2 nodes proven." in woken.run.printed
     instances = {instance["InstanceId"] for instance in account.cluster().instances}
     assert instances <= {record.instance_id for record in account.cluster().records}
 
 
 def test_wake_boots_the_image_that_the_nodes_had(account: Account, image_before: set[str], woken: Moment) -> None:
-    assert woken.run.code == 0, woken.run.said
+    assert woken.run.code == 0, woken.run.printed
     assert images(account) == image_before
 
 
@@ -131,10 +131,10 @@ def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Momen
     settings = {f"trn:{name}": value for name, value in PLAN.items()} | {"trn:ends": "2030-01-01T00:00Z"}
     (tmp_path / "cdk.json").write_text(json.dumps({"app": app, "context": settings}))
     run = run_trn(account, "extend", "8h", "--yes", folder=tmp_path)
-    assert run.code == 0, run.said
-    assert "None of the 2 running nodes ends by this deployment." in run.said
+    assert run.code == 0, run.printed
+    assert "None of the 2 running nodes ends by this deployment." in run.printed
     assert instance_ids(account.cluster()) == before
-    assert "trn-pilot ends at 2030-01-01T08:00Z" in run.said
-    assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.said
-    assert "8 hours more cost $" in run.said
+    assert "trn-pilot ends at 2030-01-01T08:00Z" in run.printed
+    assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
+    assert "8 hours more cost $" in run.printed
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"

@@ -43,7 +43,7 @@ class Shared:
             environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)),
             started=self.proxy.kills,
         )
-        return Run(code=run.returncode, said=run.stdout)
+        return Run(code=run.returncode, printed=run.stdout)
 
     def deploy(self) -> None:
         self.account.deploy(cluster_template(nodes=2))
@@ -79,7 +79,7 @@ def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
     shared.deploy()
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
-    assert run.code == 0, run.said
+    assert run.code == 0, run.printed
     assert tuple(shared.proxy.orders) == ORDERS
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
@@ -99,7 +99,7 @@ def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(sha
             break
         assert lost.code == KILLED
         carried_out += shared.proxy.orders
-    assert run.code == 0, run.said
+    assert run.code == 0, run.printed
     assert tuple(carried_out) == ORDERS
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
@@ -110,9 +110,9 @@ def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(share
     shared.deploy()
     shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))
     run = shared.destroy("--yes", "--grace", "0")
-    assert run.code == 3, run.said
-    said = " ".join(run.said.split())
-    assert "snapshots: unknown: not allowed to read: the permission ec2:DescribeSnapshots is missing" in said
+    assert run.code == 3, run.printed
+    printed = " ".join(run.printed.split())
+    assert "snapshots: unknown: not allowed to read: the permission ec2:DescribeSnapshots is missing" in printed
     shared.proxy.arm(fatal=0)
     assert shared.destroy("--yes", "--grace", "0").code == 0
     assert shared.proxy.orders == ["DeleteSnapshot"]
@@ -128,8 +128,8 @@ def test_a_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Sh
     shared.proxy.arm(fatal=0)
     runs = [shared.destroy(*DESTROY), shared.destroy(*DESTROY)]
     assert [run.code for run in runs] == [0, 0]
-    assert all(re.search(rf"{cache} +8 bytes +< \$0.01", run.said.partition("stays:")[2]) for run in runs)
-    assert "Nothing of trn-pilot is in us-west-2 to destroy." in runs[1].said
+    assert all(re.search(rf"{cache} +8 bytes +< \$0.01", run.printed.partition("retained in")[2]) for run in runs)
+    assert "Nothing of trn-pilot is in us-west-2 to destroy." in runs[1].printed
     assert s3.get_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")["Body"].read() == b"compiled"
     s3.delete_object(Bucket=cache, Key="neuron-compile-cache/graph.neff")
     s3.delete_bucket(Bucket=cache)
@@ -142,6 +142,6 @@ def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shar
     shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
-    assert run.code == 0, run.said
+    assert run.code == 0, run.printed
     assert shared.proxy.orders == ["StopExecution", "DeleteStack"]
     assert differences(shared.before, shared.account.inventory()) == []

@@ -100,17 +100,17 @@ def destroyed(faulty: Account, over_quota: Moment) -> Run:  # noqa: ARG001
 
 def test_a_failed_deployment_reports_the_sentence_of_the_node_and_its_name(failed: Moment) -> None:
     assert failed.run.code == 1
-    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.run.said
-    assert "node i-" in failed.run.said
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in failed.run.printed
+    assert "node i-" in failed.run.printed
 
 
 def test_and_how_the_stack_was_left_and_what_to_do(failed: Moment) -> None:
-    assert "State: everything it made is deleted again; nothing runs." in failed.run.said
-    assert "Next:  run `trn deploy` again" in failed.run.said
+    assert "State: everything it made is deleted again; nothing runs." in failed.run.printed
+    assert "Next:  run `trn deploy` again" in failed.run.printed
 
 
 def test_what_only_followed_from_the_failure_is_not_shown(failed: Moment) -> None:
-    assert "cancelled" not in failed.run.said
+    assert "cancelled" not in failed.run.printed
 
 
 def test_a_failed_first_deployment_is_rolled_back_and_leaves_nothing_but_the_name_of_its_stack(
@@ -121,32 +121,32 @@ def test_a_failed_first_deployment_is_rolled_back_and_leaves_nothing_but_the_nam
 
 
 def test_deploying_again_succeeds_and_ends_with_the_outputs_of_the_stack(deployed: Moment) -> None:
-    assert deployed.run.code == 0, deployed.run.said
-    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.said
+    assert deployed.run.code == 0, deployed.run.printed
+    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.printed
 
 
 def test_running_nodes_do_not_end_unannounced(deployed: Moment, with_other_disks: Moment) -> None:
-    assert with_other_disks.run.code == 4, with_other_disks.run.said
-    assert "2 of 2 running nodes would end, with what is on their disks: " in with_other_disks.run.said
-    assert "trn:root_volume_gib" in with_other_disks.run.said
+    assert with_other_disks.run.code == 4, with_other_disks.run.printed
+    assert "2 of 2 running nodes would end, with what is on their disks: " in with_other_disks.run.printed
+    assert "trn:root_volume_gib" in with_other_disks.run.printed
     assert differences(deployed.inventory, with_other_disks.inventory) == []
 
 
 def test_preflight_comes_first(deployed: Moment) -> None:
-    assert deployed.run.said.index("ready: 2 x trn1.32xlarge") < deployed.run.said.index("Deployed.")
+    assert deployed.run.printed.index("ready: 2 x trn1.32xlarge") < deployed.run.printed.index("Deployed.")
 
 
 def test_a_plan_for_which_the_account_is_not_ready_is_not_deployed(deployed: Moment, too_large: Moment) -> None:
     assert too_large.run.code == 1
-    assert "trn quota request" in too_large.run.said
-    assert "Nothing was deployed." in too_large.run.said
+    assert "trn quota request" in too_large.run.printed
+    assert "Nothing was deployed." in too_large.run.printed
     assert differences(deployed.inventory, too_large.inventory) == []
 
 
 def test_a_scale_out_over_the_quota_by_the_cdk_cli_fails_with_the_quota_and_the_need(over_quota: Moment) -> None:
     assert over_quota.run.code == 1
-    assert "L-2C3B7624" in over_quota.run.said
-    assert "384 vCPUs are needed" in over_quota.run.said
+    assert "L-2C3B7624" in over_quota.run.printed
+    assert "384 vCPUs are needed" in over_quota.run.printed
 
 
 def test_a_failed_scale_out_is_rolled_back_and_leaves_the_cluster_as_it_was(
@@ -159,7 +159,7 @@ def test_a_failed_scale_out_is_rolled_back_and_leaves_the_cluster_as_it_was(
 
 
 def test_trn_destroy_leaves_nothing_of_it(faulty: Account, before: Inventory, destroyed: Run) -> None:
-    assert destroyed.code == 0, destroyed.said
+    assert destroyed.code == 0, destroyed.printed
     assert differences(before, faulty.inventory()) == []
 
 
@@ -168,5 +168,5 @@ def test_a_zone_without_the_type_is_refused_before_anything_is_made(faulty: Acco
     context = [*OPTIONS, "-c", "trn:availability_zone_id=usw2-az2"]
     run = faulty.cdk("deploy", STACK_NAME, *context, app=f"{sys.executable} {ROOT / 'app.py'}")
     assert run.code == 1
-    assert "usw2-az1" in run.said
+    assert "usw2-az1" in run.printed
     assert differences(inventory, faulty.inventory()) == []

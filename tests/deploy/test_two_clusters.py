@@ -25,8 +25,8 @@ def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: A
     account.deploy(cluster_template(nodes=1, cluster_name="trn"))
 
     listed = run_trn(account, "list", *OF_ONE_NODE, "--json")
-    assert listed.code == 0, listed.said
-    found = {one["name"]: one for one in json.loads(listed.said)["clusters"]}
+    assert listed.code == 0, listed.printed
+    found = {one["name"]: one for one in json.loads(listed.printed)["clusters"]}
     assert {name: [stack["name"] for stack in one["stacks"]] for name, one in found.items()} == {
         "trn": ["trn-TrnClusterStack"],
         "trn-pilot": ["TrnClusterStack"],
@@ -37,7 +37,7 @@ def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: A
     assert (found["trn"]["ends"], found["trn-pilot"]["ends"] is None) == (None, False)
 
     destroyed = run_trn(account, "destroy", *OF_ONE_NODE, "-c", "trn:cluster_name=trn", "--yes", "--grace", "0")
-    assert destroyed.code == 0, destroyed.said
+    assert destroyed.code == 0, destroyed.printed
     assert differences(beside, account.inventory()) == []
     audited = run_trn(account, "audit", *OF_ONE_NODE, "-c", "trn:cluster_name=trn")
-    assert audited.code == 0, audited.said
+    assert audited.code == 0, audited.printed

@@ -165,9 +165,9 @@ def test_a_node_reads_the_progress_lines(by_one: Trained) -> None:
     progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # a line takes half a second
     for line in by_one.run.outputs[0].splitlines():
         progress.feed(0, line)
-    told = progress.as_record()
-    assert (told["step"], told["loss"]) == (STEPS, float(by_one.run.losses[STEPS]))
-    assert (told["steps_per_second"], told["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
+    shown = progress.as_record()
+    assert (shown["step"], shown["loss"]) == (STEPS, float(by_one.run.losses[STEPS]))
+    assert (shown["steps_per_second"], shown["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
 
 
 def test_two_processes_learn_what_one_learns_from_the_same_batches(by_one: Trained, by_two: Trained) -> None:
@@ -179,10 +179,10 @@ def test_two_processes_learn_what_one_learns_from_the_same_batches(by_one: Train
 
 def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Trained, tmp_path: Path) -> None:
     job = Job(folder=tmp_path / "job", processes=trained.job.processes)
-    told = job.interrupt(signal.SIGUSR1, after_step=5)
-    saved = max(told.losses)
-    assert told.codes == [0] * job.processes, told.outputs
-    assert f"stopped by SIGUSR1, saved after step {saved}" in told.outputs[0]
+    shown = job.interrupt(signal.SIGUSR1, after_step=5)
+    saved = max(shown.losses)
+    assert shown.codes == [0] * job.processes, shown.outputs
+    assert f"stopped by SIGUSR1, saved after step {saved}" in shown.outputs[0]
     assert job.checkpoints()[-1] == f"step-{saved:08d}"
 
     killed = job.interrupt(signal.SIGKILL, after_step=saved + 15)
@@ -198,7 +198,7 @@ def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Tra
     finished = job.run()
     assert finished.codes == [0] * job.processes, finished.outputs
     assert 1 not in finished.losses
-    assert {**told.losses, **killed.losses, **finished.losses} == trained.run.losses
+    assert {**shown.losses, **killed.losses, **finished.losses} == trained.run.losses
     assert job.weights == trained.job.weights
     assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
 

@@ -37,8 +37,8 @@ class Network:
 
     def run(self, template: str, count: int = 1, **more: Any) -> list[dict[str, Any]]:
         """Launch from the template as Auto Scaling does, with the subnet given beside it."""
-        asked = {"LaunchTemplate": {"LaunchTemplateId": template}, "MinCount": count, "MaxCount": count}
-        return self.ec2.run_instances(**asked | {"SubnetId": self.subnet} | more)["Instances"]
+        parameters = {"LaunchTemplate": {"LaunchTemplateId": template}, "MinCount": count, "MaxCount": count}
+        return self.ec2.run_instances(**parameters | {"SubnetId": self.subnet} | more)["Instances"]
 
     def scale(self, name: str, template: str, nodes: int, version: str = "$Latest") -> dict[str, Any]:
         """An Auto Scaling group of `nodes` in the subnet, as DescribeAutoScalingGroups shows it."""

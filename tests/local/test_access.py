@@ -121,9 +121,9 @@ def test_a_preflight_is_refused_though_it_is_signed(embedded_aws: EmbeddedAws) -
 
 def test_no_answer_allows_another_origin(embedded_aws: EmbeddedAws) -> None:
     own = f"http://{urlsplit(embedded_aws.endpoint).netloc}"
-    asked = [signed(embedded_aws.connection, origin=origin) for origin in (own, "http://evil.example")]
-    asked.append(raw("OPTIONS", "/", {"host": urlsplit(embedded_aws.endpoint).netloc, "origin": own}))
-    names = {name for request in asked for name in send(embedded_aws, request)[1]}
+    parameters = [signed(embedded_aws.connection, origin=origin) for origin in (own, "http://evil.example")]
+    parameters.append(raw("OPTIONS", "/", {"host": urlsplit(embedded_aws.endpoint).netloc, "origin": own}))
+    names = {name for request in parameters for name in send(embedded_aws, request)[1]}
     assert "content-type" in names
     assert not [name for name in names if name.startswith("access-control-")]
 
@@ -321,10 +321,10 @@ def test_every_request_that_botocore_signs_is_recognised(
 ) -> None:
     pairs = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query.items())
     target = "/" + "/".join(quote(part, safe="-_.~") for part in path) + (f"?{pairs}" if query else "")
-    asked = AWSRequest("POST", f"http://127.0.0.1:4599{target}", {"Host": "127.0.0.1:4599"}, body)
+    parameters = AWSRequest("POST", f"http://127.0.0.1:4599{target}", {"Host": "127.0.0.1:4599"}, body)
     signer = S3SigV4Auth if service == "s3" else SigV4Auth
-    signer(Keys("TRNL", "secret"), service, "us-west-2").add_auth(asked)
-    headers = {name.lower(): str(value) for name, value in asked.headers.items()}
+    signer(Keys("TRNL", "secret"), service, "us-west-2").add_auth(parameters)
+    headers = {name.lower(): str(value) for name, value in parameters.headers.items()}
     sent = Request(method="POST", target=target, headers=headers)
     signature = signature_of(sent)
     assert signature is not None

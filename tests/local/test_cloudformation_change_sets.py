@@ -46,8 +46,8 @@ def test_it_shows_values_to_who_asks_for_them(stacks: Stacks) -> None:
     made = stacks.change_set(name, template({"M": parameter("new")}))
     (shown,) = changes(made)["M"]["Details"]
     assert "AfterValue" not in shown["Target"]
-    asked = {"ChangeSetName": made["ChangeSetId"], "IncludePropertyValues": True}
-    (shown,) = changes(stacks.api.describe_change_set(**asked))["M"]["Details"]
+    parameters = {"ChangeSetName": made["ChangeSetId"], "IncludePropertyValues": True}
+    (shown,) = changes(stacks.api.describe_change_set(**parameters))["M"]["Details"]
     assert (shown["Target"]["BeforeValue"], shown["Target"]["AfterValue"]) == ("old", "new")
 
 

@@ -78,9 +78,9 @@ def test_a_group_that_keeps_the_file_servers_apart_is_refused(
 
 @pytest.mark.parametrize(("service", "argument"), [("fsx", "FileSystemIds"), ("efs", "FileSystemId")])
 def test_an_unknown_file_system_is_an_error(embedded_aws: EmbeddedAws, service: str, argument: str) -> None:
-    asked = {argument: [UNKNOWN] if argument.endswith("s") else UNKNOWN}
+    parameters = {argument: [UNKNOWN] if argument.endswith("s") else UNKNOWN}
     with pytest.raises(ClientError, match="FileSystemNotFound"):
-        embedded_aws.client(service).describe_file_systems(**asked)
+        embedded_aws.client(service).describe_file_systems(**parameters)
 
 
 @pytest.mark.parametrize("status", ["ENABLED", "DISABLED"])

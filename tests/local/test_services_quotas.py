@@ -45,8 +45,8 @@ def test_the_default_quotas_are_listed(embedded_aws: EmbeddedAws) -> None:
 @pytest.mark.parametrize("key", [key for key, value in facts()["limits"].items() if isinstance(value, dict)])
 def test_the_limits_of_the_facts_are_there_with_the_defaults_of_aws(embedded_aws: EmbeddedAws, key: str) -> None:
     limit = facts()["limits"][key]
-    asked = {"ServiceCode": limit["service"], "QuotaCode": limit["code"]}
-    quota = embedded_aws.client("service-quotas").get_service_quota(**asked)["Quota"]
+    parameters = {"ServiceCode": limit["service"], "QuotaCode": limit["code"]}
+    quota = embedded_aws.client("service-quotas").get_service_quota(**parameters)["Quota"]
     assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])
 
 
@@ -126,8 +126,8 @@ def ask_for(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> d
 
 def history(aws: EmbeddedAws, region: str, **more: str) -> list[dict[str, Any]]:
     pages = aws.client("service-quotas", region).get_paginator("list_requested_service_quota_change_history_by_quota")
-    asked = {"ServiceCode": "ec2", "QuotaCode": TRN, **more}
-    return [r for page in pages.paginate(**asked) for r in page["RequestedQuotas"]]
+    parameters = {"ServiceCode": "ec2", "QuotaCode": TRN, **more}
+    return [r for page in pages.paginate(**parameters) for r in page["RequestedQuotas"]]
 
 
 def test_a_request_stays_pending_and_is_in_the_history_of_its_region(embedded_aws: EmbeddedAws) -> None:

@@ -73,7 +73,7 @@ class JobNodes:
         for rank in range(nodes) if ranks is None else ranks:
             place = self.place(rank)
             place.mkdir(parents=True)
-            told = {
+            shown = {
                 "url": f"s3://{BUCKET}/jobs",
                 "spec": spec,
                 "attempt": self.attempt,
@@ -85,7 +85,7 @@ class JobNodes:
                 "timing": {**QUICK, **launch.get("timing", {})},
             }
             file = self.folder / f"launch-{self.attempt}-{rank}.json"
-            file.write_text(json.dumps(told))
+            file.write_text(json.dumps(shown))
             self.processes.append(self.wrapper(file))
 
     def place(self, rank: int) -> Path:

@@ -41,17 +41,17 @@ def root(tmp_path: Path) -> Path:
 
 def run(plan: Plan, root: Path) -> list[str]:
     """Run the script as HyperPod does, from another folder. Returns what it asked of the system."""
-    scripts, programs, asked = root.parent / "scripts", root.parent / "bin", root.parent / "asked"
+    scripts, programs, parameters = root.parent / "scripts", root.parent / "bin", root.parent / "asked"
     for folder in (scripts, programs):
         folder.mkdir(exist_ok=True)
     for name, text in hyperpod_files(plan, script="on_create.sh", region="us-west-2", cache_url=CACHE).items():
         (scripts / name).write_text(text)
     for name in SYSTEM:
-        (programs / name).write_text(f'#!/bin/bash\necho "{name} $*" >>{asked}\n')
+        (programs / name).write_text(f'#!/bin/bash\necho "{name} $*" >>{parameters}\n')
         (programs / name).chmod(0o755)
     environment = {"PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(root)}
     subprocess.run(["bash", scripts / "on_create.sh"], env=environment, cwd="/", check=True, capture_output=True)
-    return asked.read_text().splitlines()
+    return parameters.read_text().splitlines()
 
 
 def test_an_instance_gets_the_training_environment(root: Path) -> None:

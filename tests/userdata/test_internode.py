@@ -38,8 +38,8 @@ def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outc
         found = judge(nodes, history, slow=SLOW)
         if found:
             return found
-        told = {node: outcome(node, group, len(history)) for group in groups(nodes, len(history)) for node in group}
-        history.append({node: one for node, one in told.items() if one})
+        shown = {node: outcome(node, group, len(history)) for group in groups(nodes, len(history)) for node in group}
+        history.append({node: one for node, one in shown.items() if one})
 
 
 def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], Outcome]:

@@ -96,8 +96,8 @@ def test_a_leader_that_comes_again_repeats_no_test(aws: AwsStandIn):
 
 
 def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsStandIn):
-    told = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
-    aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(told)
+    shown = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
+    aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(shown)
 
     def outcome(mine: str, group: Sequence[str], step: int) -> Outcome:
         return Outcome(NO_RESULT, "too late") if step == TOGETHER and mine == "i-1" else sound(mine, group, step)
@@ -281,7 +281,7 @@ def test_the_sums_of_each_stack_are_compared_with_the_cpus(tmp_path: Path, stack
     ran = subprocess.run(
         [sys.executable, all_reduce.__file__, stack], env=ranks, capture_output=True, text=True, check=True
     )
-    told, bandwidth = ran.stdout.splitlines()
+    shown, bandwidth = ran.stdout.splitlines()
     wrong = "the sums are not those of the CPU" if fault else ""
-    assert told == f"{all_reduce.MARK}{json.dumps(wrong)}"
+    assert shown == f"{all_reduce.MARK}{json.dumps(wrong)}"
     assert bandwidth.startswith(all_reduce.BANDWIDTH_MARK)

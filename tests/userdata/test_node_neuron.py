@@ -20,9 +20,9 @@ TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
 
 def complaints(plan: Plan, devices: Any) -> list[str]:
     """What is wrong with a node of the plan whose neuron-ls prints this."""
-    listed, trouble = neuron.read_devices(devices if isinstance(devices, str) else json.dumps(devices))
+    listed, error = neuron.read_devices(devices if isinstance(devices, str) else json.dumps(devices))
     neuron.users(listed)
-    checks = neuron.check_devices(node_expectations(plan), listed, trouble)
+    checks = neuron.check_devices(node_expectations(plan), listed, error)
     assert all(check.complaint or "not checked" in check.found for check in checks if not check.ok)
     return [check.complaint for check in checks if check.complaint and not check.ok]
 

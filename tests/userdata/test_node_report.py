@@ -112,8 +112,8 @@ def test_a_metadata_service_that_is_slow_to_come_up_is_waited_for(node: Verified
 def test_a_node_without_places_reports_the_console(node: VerifiedNode):
     node.write("etc/trn/places.env")
     node.run("report", "failed", "no places")
-    told = "no places; the record did not reach S3: /etc/trn/places.env names no TRN_REPORT_URL"
-    assert f"trn-node FAILED: {told}\n" in node.read("dev/console")
+    shown = "no places; the record did not reach S3: /etc/trn/places.env names no TRN_REPORT_URL"
+    assert f"trn-node FAILED: {shown}\n" in node.read("dev/console")
 
 
 def test_a_disk_that_is_full_keeps_nobody_from_sending(node: VerifiedNode):

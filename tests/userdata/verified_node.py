@@ -141,8 +141,8 @@ while [ $# -gt 1 ]; do [ "$1" = --report-to-json-file ] && cp {self.root}/$file 
         )
 
     def limits(self, memlock: str, nofile: str, *, of_services: tuple[str, str] = ("infinity", "65536")) -> None:
-        asked = "- ubuntu -c ulimit -S -l; ulimit -S -n"
-        self.program("su", f"""[ "$*" != {shlex.quote(asked)} ] || printf '%s\\n' Welcome {memlock} {nofile}""")
+        parameters = "- ubuntu -c ulimit -S -l; ulimit -S -n"
+        self.program("su", f"""[ "$*" != {shlex.quote(parameters)} ] || printf '%s\\n' Welcome {memlock} {nofile}""")
         memlock, nofile = of_services
         self.program(
             "systemctl",

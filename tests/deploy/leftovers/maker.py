@@ -48,8 +48,8 @@ class Maker:
 
     def subnet(self) -> str:
         vpc = self.vpc()
-        asked = {"VpcId": vpc, "CidrBlock": f"10.{self.number}.1.0/24"}
-        return self.client("ec2").create_subnet(**asked)["Subnet"]["SubnetId"]
+        parameters = {"VpcId": vpc, "CidrBlock": f"10.{self.number}.1.0/24"}
+        return self.client("ec2").create_subnet(**parameters)["Subnet"]["SubnetId"]
 
     def role(self) -> str:
         role = self.client("iam").create_role(RoleName=self.name("Helper"), AssumeRolePolicyDocument=TRUST)["Role"]

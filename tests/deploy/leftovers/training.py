@@ -34,8 +34,8 @@ def _sagemaker_endpoint(maker: Maker) -> str:
 
 
 def _model(maker: Maker) -> str:
-    asked = {"ModelName": maker.name("model"), "ExecutionRoleArn": "arn:aws:iam::123456789012:role/x"}
-    maker.client("sagemaker").create_model(**asked, PrimaryContainer={"Image": "image"}, Tags=maker.tags)
+    parameters = {"ModelName": maker.name("model"), "ExecutionRoleArn": "arn:aws:iam::123456789012:role/x"}
+    maker.client("sagemaker").create_model(**parameters, PrimaryContainer={"Image": "image"}, Tags=maker.tags)
     return maker.name("model")
 
 
