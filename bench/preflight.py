@@ -35,16 +35,16 @@ def preflight_over_regions(aws: PrivateAws) -> Iterator[Result]:
     plan = _plan_for_every_region(aws.region)
     regions = plan.catalog.regions[:REGIONS]
     recorder = _Recorder()
-    _ask(plan, regions, Clients(recorder.session()))
+    _run_preflight(plan, regions, Clients(recorder.session()))
     recorder.replaying = True
     clients = Clients(recorder.session())
     chain = _longest_chain(plan, recorder, clients)
-    _ask(plan, regions, clients)  # makes the clients
+    _run_preflight(plan, regions, clients)  # makes the clients
     recorder.calls.clear()
-    _ask(plan, regions, clients)
+    _run_preflight(plan, regions, clients)
     calls = len(recorder.calls)
-    took = median(seconds(lambda: _ask(plan, regions, clients)) for _ in range(RUNS))
-    cold = median(seconds(lambda: _ask(plan, regions, Clients(recorder.session()))) for _ in range(RUNS))
+    took = median(seconds(lambda: _run_preflight(plan, regions, clients)) for _ in range(RUNS))
+    cold = median(seconds(lambda: _run_preflight(plan, regions, Clients(recorder.session()))) for _ in range(RUNS))
     least = len(chain) * DELAY_SECONDS
     yield Result(
         name=f"preflight of {len(regions)} regions / the longest chain of calls that wait for each other",
@@ -92,7 +92,7 @@ class _Recorder:
         return self.answers[key]
 
 
-def _ask(plan: Plan, regions: Sequence[str], clients: Clients) -> None:
+def _run_preflight(plan: Plan, regions: Sequence[str], clients: Clients) -> None:
     preflight_in_regions(plan, regions, lambda region: AwsAccount(region, clients=clients))
 
 

@@ -45,7 +45,7 @@ def audit_command(
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
-        found = _ask(plan, stacks_of_cluster(plan, stacks))
+        found = _run_audit(plan, stacks_of_cluster(plan, stacks))
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
@@ -66,7 +66,7 @@ def audit_command(
     raise click.exceptions.Exit(code)
 
 
-def _ask(plan: Plan, stacks: Sequence[str]) -> Audit:
+def _run_audit(plan: Plan, stacks: Sequence[str]) -> Audit:
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
         return audit(

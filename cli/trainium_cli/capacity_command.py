@@ -62,7 +62,7 @@ def capacity(
     start later, then what is unlikely, unknown or not to be had; among these what is paid for, then the cheapest by
     the hour.
 
-    Only looks. `trn capacity buy` buys a Capacity Block.
+    Only reads. `trn capacity buy` buys a Capacity Block.
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_before_the_command(ctx)

@@ -25,7 +25,7 @@ _STYLES: dict[Prospect, str] = {
     "no": "dim",
 }
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
-_TOLD = {
+_OUTLOOKS = {
     "something": "something could run",
     "nothing": "nothing, or nothing that is likely to run",
     "could not tell": "could not tell",
@@ -74,7 +74,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
         out.print()
     for note in _notes(found):
         out.print(note)
-    out.print(f"\n{_TOLD[outlook(found.options)]}", style="bold")
+    out.print(f"\n{_OUTLOOKS[outlook(found.options)]}", style="bold")
 
 
 def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:

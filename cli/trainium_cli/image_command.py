@@ -41,7 +41,7 @@ def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None,
         return
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     with waiting(f"Asking AWS in {plan.region} ..."):
-        found, result = _look(plan)
+        found, result = _image_and_result(plan)
     if as_json:
         print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(result)})
     else:
@@ -80,7 +80,7 @@ def pin(cdk_json: Path, yes: bool) -> None:
     click.echo(f"Pinned: {current} in {plan.region}.")
 
 
-def _look(plan: Plan) -> tuple[Image | None, CheckResult]:
+def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
     account = AwsAccount(plan.region)
     try:
         image_id = account.parameter(plan.ami) if plan.ami_is_parameter else plan.ami

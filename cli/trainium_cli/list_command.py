@@ -50,7 +50,7 @@ def list_clusters(
             print_json({"error": str(error)})
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
-    lists = _look(plan, regions, clients)
+    lists = _clusters_in(plan, regions, clients)
     if as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
     else:
@@ -64,10 +64,10 @@ def _regions(plan: Plan, account: AwsClustersAccount) -> Sequence[str]:
     return [region for region in plan.catalog.regions if region in enabled]
 
 
-def _look(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
+def _clusters_in(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
     """One list for each region, in their order; what could not be read is named in it."""
 
-    def look(region: str) -> ClusterList:
+    def read(region: str) -> ClusterList:
         try:
             return clusters_in(region, AwsClustersAccount(region, clients=clients), prices=plan.prices)
         except UnavailableError as error:
@@ -75,7 +75,7 @@ def _look(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequence[Clus
 
     message = f"Looking for clusters in {', '.join(regions) if len(regions) == 1 else f'{len(regions)} regions'}"
     with waiting(message) as change, ThreadPoolExecutor(_THREADS) as threads:
-        futures = [threads.submit(look, region) for region in regions]
+        futures = [threads.submit(read, region) for region in regions]
         for done, _ in enumerate(as_completed(futures), start=1):
             change(f"{message}: {done} of {len(regions)} answered")
         return [future.result() for future in futures]

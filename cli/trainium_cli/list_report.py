@@ -34,11 +34,11 @@ def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> T
 
 def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
     """Amounts are US dollars for an hour of the nodes; unknown_prices counts what is not in them."""
-    looks = list(lists)
+    found = list(lists)
     return {
-        "regions": [one.region for one in looks],
-        "clusters": [_as_json(cluster) for one in looks for cluster in one.clusters],
-        "not_read": [{"region": one.region, "reason": reason} for one in looks for reason in one.not_read],
+        "regions": [one.region for one in found],
+        "clusters": [_as_json(cluster) for one in found for cluster in one.clusters],
+        "not_read": [{"region": one.region, "reason": reason} for one in found for reason in one.not_read],
     }
 
 

@@ -38,12 +38,12 @@ class SavedState:
 
     def load(self, connection: Connection) -> None:
         """Put it in place of everything that runs there. Raises LocalError, and then has changed nothing."""
-        _ask(connection, "PUT", self.content)
+        _request(connection, "PUT", self.content)
 
 
 def save(file: Path, folder: Path, connection: Connection) -> None:
     """Write all that is there into a file, at once or not at all. Raises LocalError while something is in progress."""
-    content = _ask(connection, "GET")
+    content = _request(connection, "GET")
     about = json.dumps({**_versions(), "bytes": len(content)}).encode()
     written = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
@@ -82,7 +82,7 @@ def read(file: Path, folder: Path) -> SavedState:
     return SavedState(content=content)
 
 
-def _ask(connection: Connection, method: str, body: bytes = b"") -> bytes:
+def _request(connection: Connection, method: str, body: bytes = b"") -> bytes:
     try:
         return connection.ask(method, STATE_PATH, body, seconds=SECONDS)
     except (ValueError, NotTheEmbeddedAwsError) as error:

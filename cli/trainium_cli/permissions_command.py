@@ -11,7 +11,7 @@ from trainium_cli.terminal import print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, place_of, policies, roles
 
 _MEANINGS = {
-    "look": "Looks only",
+    "look": "Reads only",
     "operate": "Looks, runs and stops jobs, puts the cluster to sleep, wakes and destroys it",
     "deploy": "Looks, deploys and extends by the roles of `cdk bootstrap`, asks for quotas",
     "buy": "Looks, and buys Capacity Blocks",

@@ -50,7 +50,7 @@ def preflight(
 ) -> None:
     """Ask the AWS account whether the plan can be deployed.
 
-    Only looks, with the credentials that boto3 finds. Says nothing about free capacity.
+    Only reads, with the credentials that boto3 finds. Says nothing about free capacity.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     if regions or every_region:

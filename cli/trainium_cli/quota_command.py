@@ -48,7 +48,7 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> 
     Exit code 0: there is room for the plan. 1: there is none. 3: could not tell.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    state, result = _look(plan)
+    state, result = _state_and_result(plan)
     requests = state.requests if state else ()
     if as_json:
         print_json({**asdict(result), "requests": [asdict(request) for request in requests]})
@@ -71,7 +71,7 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
     if as_json and not yes:
         raise click.UsageError("--json asks no questions: give --yes as well")
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    state, result = _look(plan)
+    state, result = _state_and_result(plan)
     if not as_json:
         _show_result(replace(result, fix=""))
     if state is None or state.has_room_whatever_counts:
@@ -80,7 +80,7 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
     if state.open_request:
         _end_with_open(state, as_json=as_json)
     if not as_json:
-        _show_what_is_asked(state)
+        _show_request(state)
     if not yes and not click.confirm("Ask AWS for this?"):
         _end(ExitCode.NOT_READY, "Nothing was asked for.", state=state, as_json=as_json)
     _ask_aws(state, as_json=as_json)
@@ -92,7 +92,7 @@ def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
         made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)
     except AlreadyRequestedError:
         # Made since it was looked for, by somebody else or by a first attempt whose answer got lost.
-        _end_with_open(_look_again(state), as_json=as_json)
+        _end_with_open(_read_again(state), as_json=as_json)
     except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"AWS did not take the request: {error}", state=state, as_json=as_json)
     state = replace(state, requests=(made,))
@@ -100,7 +100,7 @@ def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
     _end(ExitCode.OK, message, state=state, as_json=as_json)
 
 
-def _look(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
+def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     """The state of the plan's quota with the requests for more, and what preflight makes of it."""
     if "cluster" not in plan.stacks:
         found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota: `trn quota sagemaker` shows SageMaker's"
@@ -115,7 +115,7 @@ def _look(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     return state, evaluate_quota(state)
 
 
-def _look_again(state: QuotaState) -> QuotaState:
+def _read_again(state: QuotaState) -> QuotaState:
     try:
         requests = AwsAccount(state.need.region).quota_requests(SERVICE, state.need.code)
     except UnavailableError:
@@ -128,7 +128,7 @@ def _show_result(result: CheckResult) -> None:
     console().print(pairs([(label, value) for label, value in rows if value], label_width=8))
 
 
-def _show_what_is_asked(state: QuotaState) -> None:
+def _show_request(state: QuotaState) -> None:
     need, use = state.need, state.use
     rows = [
         ("quota", f"{need.code}, {need.name}, in {need.region}"),

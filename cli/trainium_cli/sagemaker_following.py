@@ -11,7 +11,7 @@ from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, TrainingJobControl
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-Wish = Literal["stop", "leave", "follow"]
+Choice = Literal["stop", "leave", "follow"]
 
 
 def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, quiet: bool) -> JobState | None:
@@ -54,7 +54,7 @@ def _show_events(follower: JobFollower, *, quiet: bool) -> JobState:
     return last
 
 
-def _prompt(name: str) -> Wish:
+def _prompt(name: str) -> Choice:
     if not _person_is_there():
         return "leave"
     try:
@@ -66,8 +66,8 @@ def _prompt(name: str) -> Wish:
         )
     except click.Abort:  # Ctrl-C once more
         return "leave"
-    wishes: dict[str, Wish] = {"s": "stop", "l": "leave", "f": "follow"}
-    return wishes[answer]
+    choices: dict[str, Choice] = {"s": "stop", "l": "leave", "f": "follow"}
+    return choices[answer]
 
 
 def _person_is_there() -> bool:

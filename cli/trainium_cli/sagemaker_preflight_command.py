@@ -32,7 +32,7 @@ def preflight(
 ) -> None:
     """Ask the AWS account whether a job can be started.
 
-    Only looks: at quotas, the container image, the role and what it may reach, the buckets, and the cost.
+    Only reads: quotas, the container image, the role and what it may reach, the buckets, and the cost.
     """
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
     account = AwsSageMakerAccount(plan.region)

@@ -32,14 +32,14 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     account, wanted = AwsAccount(plan.region), usages or sagemaker_usages()
 
-    def look(usage: str) -> Quota | UnavailableError | None:
+    def read(usage: str) -> Quota | UnavailableError | None:
         try:
             return sagemaker_quota(plan.instance_type, usage, account)
         except UnavailableError as error:
             return error
 
     with ThreadPoolExecutor() as threads:
-        found = dict(zip(wanted, threads.map(look, wanted), strict=True))
+        found = dict(zip(wanted, threads.map(read, wanted), strict=True))
     names = {usage: sagemaker_quota_name(plan.instance_type, usage) for usage in wanted}
     if as_json:
         print_json({usage: {"name": names[usage], **_as_json(quota)} for usage, quota in found.items()})

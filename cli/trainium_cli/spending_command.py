@@ -50,7 +50,7 @@ def cost(
         print_json(spending_as_json(found))
     else:
         _show(found)
-    raise click.exceptions.Exit(ExitCode.OK if found.could_tell else ExitCode.COULD_NOT_TELL)
+    raise click.exceptions.Exit(ExitCode.OK if found.is_complete else ExitCode.COULD_NOT_TELL)
 
 
 def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:

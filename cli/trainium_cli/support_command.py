@@ -111,7 +111,7 @@ def _versions() -> str:
         *(f"{name} {_version(name)}" for name in _PACKAGES),
         f"Python {sys.version.split()[0]}",
         f"system {platform.platform()}",
-        *(f"{' '.join(program)}: {_said(program)}" for program in _PROGRAMS),
+        *(f"{' '.join(program)}: {_output_of(program)}" for program in _PROGRAMS),
     ]
     return "\n".join(lines) + "\n"
 
@@ -123,7 +123,7 @@ def _version(package: str) -> str:
         return "is not installed"
 
 
-def _said(program: Sequence[str]) -> str:
+def _output_of(program: Sequence[str]) -> str:
     try:
         ran = subprocess.run(program, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

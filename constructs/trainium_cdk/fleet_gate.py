@@ -48,8 +48,10 @@ class FleetGate(Construct):
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_gate", timeout_minutes=15)
-        looks = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
-        function.allow(actions=[*(f"autoscaling:{look}" for look in looks), "ec2:DescribeInstances"], resources=["*"])
+        actions = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
+        function.allow(
+            actions=[*(f"autoscaling:{action}" for action in actions), "ec2:DescribeInstances"], resources=["*"]
+        )
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
         function.allow_asking_for_rollbacks()

@@ -13,7 +13,7 @@ _ON_AN_INTERFACE_OF_THE_SUBNET = (
     "ec2:DeleteNetworkInterface",
     "ec2:DeleteNetworkInterfacePermission",
 )
-_LOOKS = (
+_READ_ACTIONS = (
     "ec2:DescribeDhcpOptions",
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribeSecurityGroups",
@@ -48,10 +48,10 @@ def allow_interfaces(
         (["ec2:CreateNetworkInterface"], [interfaces, *own], None),
         ([*_ON_AN_INTERFACE_OF_THE_SUBNET], [interfaces], in_the_subnet),
         ([*also_on_an_interface], [interfaces], None),
-        ([*_LOOKS], ["*"], None),
+        ([*_READ_ACTIONS], ["*"], None),
     ):
         if actions:
             statement = iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
             role.add_to_principal_policy(statement)
     justify_wildcard(role, interfaces, "the ids of the interfaces are not known before")
-    justify_wildcard(role, "*", "read-only looks, which know no resources (Service Authorization Reference)")
+    justify_wildcard(role, "*", "read-only calls, which know no resources (Service Authorization Reference)")

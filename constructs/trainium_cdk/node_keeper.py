@@ -1,4 +1,4 @@
-"""Who looks after the nodes of a group: at a deployment, and long after it."""
+"""The keeper of the nodes of a group: at a deployment, and long after it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

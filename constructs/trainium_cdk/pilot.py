@@ -64,9 +64,9 @@ class Pilot(Construct):
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
                 _let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             PilotBudget(self, "Budget", plan=plan, notices=self.topic, spent=spent)
-        self._tell_of_failures(keeper)
+        self._alarm_on_failures(keeper)
 
-    def _tell_of_failures(self, keeper: NodeKeeper | None) -> None:
+    def _alarm_on_failures(self, keeper: NodeKeeper | None) -> None:
         _let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
             ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may not come."

@@ -1,4 +1,4 @@
-"""Who looks at the time while nobody else does."""
+"""The clock of a pilot: a function that runs on a schedule."""
 
 from collections.abc import Mapping
 
@@ -98,8 +98,8 @@ class PilotClock(Construct):
         )
 
     def _allow_on_group(self, group_name: str, cluster_name: str, *, in_block: bool) -> None:
-        looks = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
-        self._function.allow(actions=looks, resources=["*"])
+        actions = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
+        self._function.allow(actions=actions, resources=["*"])
         without_resources = "these read-only actions know no resources (Service Authorization Reference)"
         justify_wildcard(self._function, "*", without_resources)
         allow_resizing(self._function, group_name=group_name, cluster_name=cluster_name)
@@ -124,7 +124,7 @@ class PilotClock(Construct):
                 arn=self.arn,
                 role_arn=role.role_arn,
                 input='{"kind": "schedule"}',
-                # The next look does what a lost one did not.
+                # The next run does what a lost one did not.
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                     maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
                 ),
@@ -137,7 +137,7 @@ class PilotClock(Construct):
 
 
 def _settings(plan: Plan, budget: str | None, block: str | None) -> Mapping[str, str]:
-    """What the plan says of its end; another one is another reason for the gate to look."""
+    """The end in the plan, as a property of the gate: another end updates it."""
     settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": plan.pilot.ends_action}
     if plan.pilot.ends is not None:
         # Where the function runs there may be no time zones.

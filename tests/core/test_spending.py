@@ -145,7 +145,7 @@ def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> Non
 def test_activities_older_than_the_history_are_unknown(answers: dict[str, Any]) -> None:
     found = spent(account(**answers))
     assert found.estimated_total.unknown
-    assert not found.could_tell
+    assert not found.is_complete
 
 
 def test_what_exists_costs_since_it_was_made() -> None:

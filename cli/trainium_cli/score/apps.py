@@ -30,7 +30,7 @@ class AppStack:
 
 
 def try_app(account: Account, app: App, *, limit: float) -> Outcome:
-    """Deploy all stacks of a copy of the app, update them with a tag, destroy them, look what is left.
+    """Deploy all stacks of a copy of the app, update them with a tag, destroy them, list what is left.
 
     Every region that the app names is bootstrapped first.
     """

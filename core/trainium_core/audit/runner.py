@@ -1,4 +1,4 @@
-"""The audit: every look on a thread of its own, then what belongs to the cluster, then what it costs."""
+"""The audit: every listing on a thread of its own, then what belongs to the cluster, then what it costs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed

@@ -46,7 +46,7 @@ def only_in_the_index(
 def only_remembered(
     stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """What a stack left in one of the statuses, of kinds that no look had an answer about."""
+    """What a stack left in one of the statuses, of kinds that could not be listed."""
     covered = {lister.resource_type for lister in answered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():

@@ -9,6 +9,7 @@ from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterSta
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.naming import ASLEEP_PARAMETER, ENDS_OUTPUT
+from trainium_core.nodes.aws_groups import EXISTING_STATES
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 from trainium_core.stacks.aws_stacks import AwsStacks, as_deployed_stack
@@ -21,7 +22,6 @@ from trainium_runtime.tags import tag_values
 _THREADS = 4
 _STACK_TAG = "aws:cloudformation:stack-name"
 _PRODUCTS = {"spot": SPOT, CAPACITY_BLOCK: CAPACITY_BLOCK}
-_THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsClustersAccount(AwsIdentities, AwsPrices, AwsStacks):
@@ -42,7 +42,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsStacks):
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [
             {"Name": "tag-key", "Values": [CLUSTER_TAG]},
-            {"Name": "instance-state-name", "Values": list(_THERE)},
+            {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},
         ]
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)

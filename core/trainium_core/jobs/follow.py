@@ -94,7 +94,7 @@ class JobFollower:
         )
 
     def _new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """What cannot be read now is read with the next look: the log does not decide how the job ends."""
+        """What cannot be read now is read with the next poll: the log does not decide how the job ends."""
         node = 0 if self._rank is None else self._rank // state.job.processes_per_node
         last = self._only_attempt or len(state.attempts)
         while self._log.attempt <= last:

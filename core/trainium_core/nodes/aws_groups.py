@@ -10,7 +10,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.tags import tag_values
 
 _GROUP_TAG = "aws:autoscaling:groupName"
-_THERE = ("pending", "running", "shutting-down", "stopping", "stopped")
+EXISTING_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsNodeGroupControl(AwsService):
@@ -47,7 +47,7 @@ class AwsNodeGroupControl(AwsService):
         """Asked of EC2: a group lets go of an instance before the instance is gone."""
         filters = [
             {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
-            {"Name": "instance-state-name", "Values": list(_THERE)},
+            {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},
         ]
         found = {name: Counter[str]() for name in names}
         with read_errors("ec2:DescribeInstances"):

@@ -1,4 +1,4 @@
-"""What a node looks at before it calls itself proven: the names that records, settings and tables share."""
+"""What a node checks before it is proven: the names that records, settings and tables share."""
 
 from collections.abc import Mapping
 

@@ -34,7 +34,7 @@ def _settings_of(section: Any) -> Iterator[tuple[Setting, str]]:
 
 
 _SECTIONS: Mapping[str, Any] = {f.name: f.default_factory for f in fields(PlanValues) if METADATA_KEY not in f.metadata}
-_PLACES: Mapping[str, tuple[_Owner, str]] = {setting.key: (owner, name) for setting, owner, name in _fields()}
+_OWNERS: Mapping[str, tuple[_Owner, str]] = {setting.key: (owner, name) for setting, owner, name in _fields()}
 
 SETTINGS: Mapping[str, Setting] = {setting.key: setting for setting, _, _ in _fields()}
 
@@ -43,7 +43,7 @@ _POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SE
 
 def setting_value(values: PlanValues, key: str) -> Any:
     """The value of the setting that cdk.json calls `key`."""
-    owner, name = _PLACES[key]
+    owner, name = _OWNERS[key]
     match owner:
         case None:
             return getattr(values, name)
@@ -58,7 +58,7 @@ def constructor_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     of_sections: dict[_Owner, dict[str, Any]] = {}
     for key, value in values.items():
-        owner, name = _PLACES[key]
+        owner, name = _OWNERS[key]
         (arguments if owner is None else of_sections.setdefault(owner, {}))[name] = value
     arguments |= {owner: _SECTIONS[owner](**inner) for owner, inner in of_sections.items() if isinstance(owner, str)}
     arguments[_ENGINE_SECTIONS] = tuple(

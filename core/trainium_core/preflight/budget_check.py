@@ -1,4 +1,4 @@
-"""Whether AWS Budgets lets whoever is signed in look: an indication that the plan's budget can be made.
+"""Whether AWS Budgets lets the signed-in user read: an indication that the plan's budget can be made.
 
 It is made by the role that CloudFormation works with, which may be allowed more, or less.
 """

@@ -76,15 +76,15 @@ def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
         return CheckResult(outcome="unknown", found=f"{name} is not to be read", fix=fix)
     verdicts = {need: _verdict(statements, need) for need in needs}
     if refused := [need for need in needs if verdicts[need] == "refused"]:
-        return CheckResult(outcome="fail", found=f"{name} does not allow {_told(refused)}", fix=fix)
+        return CheckResult(outcome="fail", found=f"{name} does not allow {_listed(refused)}", fix=fix)
     if unclear := [need for need in needs if verdicts[need] == "unknown"]:
-        found = f"whether {name} allows {_told(unclear)} depends on what is not known here: its conditions, "
+        found = f"whether {name} allows {_listed(unclear)} depends on what is not known here: its conditions, "
         found += "its principals or names"
         return CheckResult(outcome="unknown", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"{name} allows what nodes ask")
 
 
-def _told(needs: Sequence[Need]) -> str:
+def _listed(needs: Sequence[Need]) -> str:
     return f"{needs[0].action} on {needs[0].resource}{' and more' if needs[1:] else ''}"
 
 

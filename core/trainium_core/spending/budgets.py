@@ -6,7 +6,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 class BudgetsDeniedError(UnavailableError):
-    """Whoever is signed in may not look at budgets, for want of the permission or of IAM access to billing."""
+    """The signed-in user may not read budgets, for want of the permission or of IAM access to billing."""
 
 
 class Budgets(Protocol):

@@ -58,7 +58,7 @@ def _weeks() -> int:
     return weeks
 
 
-def standing_lines(audit: Audit) -> Iterator[Line]:
+def resource_lines(audit: Audit) -> Iterator[Line]:
     """What is there besides nodes, from when it was made, or the oldest stack was that stands."""
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
     for one in billed_resources(audit):

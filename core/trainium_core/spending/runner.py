@@ -17,7 +17,7 @@ from trainium_core.spending.estimated import (
     hours,
     node_lines,
     remembered_since,
-    standing_lines,
+    resource_lines,
 )
 from trainium_core.spending.node_runs import NodeRun, node_runs
 from trainium_core.spending.spending import Forecast, Spending
@@ -46,7 +46,7 @@ def spending(
     estimated = (
         *node_lines(runs, _per_node(plan, account), plan.nodes, now),
         *forgotten_lines(since, now),
-        *standing_lines(audited),
+        *resource_lines(audited),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not asked")
     found = Spending(

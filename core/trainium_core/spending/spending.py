@@ -55,7 +55,7 @@ class Spending:
         return total_of(self.now, also_unknown=len(self.audit.not_read))
 
     @property
-    def could_tell(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every amount is known and everything could be read."""
         return not (self.estimated_total.unknown or self.hourly.unknown)
 

@@ -40,7 +40,7 @@ def take_down(
     grace: timedelta = DEFAULT_GRACE,
     now: Callable[[], datetime] = utc_now,
 ) -> tuple[Outcome, ...]:
-    """Take the cluster of a scope down. Each step looks before it orders, so that it can be begun again at any time.
+    """Take the cluster of a scope down. Each step reads before it changes, so it can be repeated any time.
 
     on_progress: gets the name of the step and its progress, after every poll. pause: waits for so many seconds.
     grace: how long nodes that run have notice. Nothing is changed if a stack is

@@ -1,4 +1,4 @@
-"""What a step of a teardown is: it looks at the world and orders what is left to do, as often as it is asked."""
+"""A step of a teardown: it reads the state and makes the calls that are left to do, as often as it is asked."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol

@@ -10,7 +10,7 @@ from trn_node.job_files import attempt_folder
 
 
 class Timing(NamedTuple):
-    """Seconds. `poll`: between looks at what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
+    """Seconds. `poll`: between reads of what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
 
     `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
     of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a

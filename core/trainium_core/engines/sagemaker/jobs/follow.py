@@ -50,7 +50,7 @@ class JobFollower:
         )
 
     def _new_lines(self, *, to_the_end: bool) -> Iterator[LogLine]:
-        """What cannot be read now is read with the next look: the log does not decide how the job ends."""
+        """What cannot be read now is read with the next poll: the log does not decide how the job ends."""
         try:
             for page in log_pages(self.name, self._jobs, self._position):
                 yield from page.lines
