@@ -1,1 +1,1 @@
-"""What stands between a plan and its deployment in one account: findings, each with what to do about it."""
+"""The checks of an account before a deployment, in runner.py; those of one engine are in its folder."""

@@ -1,1 +1,1 @@
-"""What a setting is: its form, its default and its meaning, declared in one place."""
+"""How a setting is declared: form, default, meaning. The settings are in plan/sections and engines/*/settings.py."""
