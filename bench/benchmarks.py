@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.node_requests import requests_of_nodes
 from bench.preflight import preflight_over_regions
 from bench.result import Result
 from bench.stacks import many_stacks
@@ -85,7 +86,15 @@ def deployment(aws: PrivateAws) -> Iterator[Result]:
         )
 
 
-ALL = (size_of_the_template, start_of_the_command, synthesis, preflight_over_regions, deployment, many_stacks)
+ALL = (
+    size_of_the_template,
+    start_of_the_command,
+    synthesis,
+    preflight_over_regions,
+    deployment,
+    many_stacks,
+    requests_of_nodes,
+)
 
 
 def _cdk(*arguments: str, folder: Path) -> Command:

@@ -70,7 +70,7 @@ def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:
     nodes.wait()
     progress = nodes.record()["progress"]
     assert (progress["step"], progress["loss"], progress["lr"]) == (2, 2.25, "0.1")
-    assert 0 < progress["steps_per_second"] < 10
+    assert progress["steps_per_second"] > 0
     assert progress["tokens_per_second"] == pytest.approx(64 * progress["steps_per_second"], rel=0.01)  # pyright: ignore[reportUnknownMemberType]
     assert {"source", "setup", "first_step", "running", "outputs"} <= nodes.record()["phases"].keys()
     assert "prepared\n" in nodes.log()

@@ -211,6 +211,7 @@ def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
         ("node-lost", None, {"retries": 0}, False),
         ("failed", 3, {}, True),
         ("failed", 1, {}, False),
+        ("failed", -9, {"retry_on_exit_codes": [137]}, True),
         ("hung", None, {}, True),
         ("hung", None, {"retry_on_hang": False}, False),
         ("stopped", None, {}, False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -25,6 +26,7 @@ from .progress import Progress
 from .store import Store
 
 FINAL_ATTEMPTS = 3
+LEAST_FREE_BYTES = 1024 * 1024
 
 
 class _OverError(Exception):
@@ -49,25 +51,18 @@ class Attempt:
         self._command: Command | None = None
         self._terminated = False
         self._checkpoints: checkpoints.Checkpoints | None = None
-        self._peer_port = 0
+        self.peer_port = 0
         self._started = time.monotonic()
 
     def run(self) -> int:
         """The exit code for whoever started it: 0 if the attempt succeeded."""
-        launch, timing = self._launch, self._launch.timing
+        launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
-        self._peer_port = Listener(launch.nodes[launch.rank]["address"]).port
+        self.peer_port = Listener(launch.nodes[launch.rank]["address"]).port
         self._log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
-        seconds = timing.log_others if launch.rank else timing.log
         every = int(launch.spec.get("checkpoint_seconds") or 30)
-        threads = [
-            PeriodicThread("other nodes", self._poll, lambda: timing.poll),
-            PeriodicThread("record", self._report, lambda: timing.report),
-            PeriodicThread("log", self._log.send, lambda: seconds),
-        ]
-        if len(launch.nodes) > 1:
-            threads.append(PeriodicThread("neighbours", self._test_neighbours, self._neighbour_seconds))
+        threads = self.beside()
         for thread in threads:
             thread.start()
         try:
@@ -84,6 +79,19 @@ class Attempt:
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     # What goes on beside the command.
+
+    def beside(self) -> list[PeriodicThread]:
+        """All of it but for the checkpoints, not started yet."""
+        timing = self._launch.timing
+        seconds = timing.log_others if self._launch.rank else timing.log
+        threads = [
+            PeriodicThread("other nodes", self._poll, lambda: timing.poll),
+            PeriodicThread("record", self._report, lambda: timing.report),
+            PeriodicThread("log", self._log.send, lambda: seconds),
+        ]
+        if len(self._launch.nodes) > 1:
+            threads.append(PeriodicThread("neighbours", self._test_neighbours, self._neighbour_seconds))
+        return threads
 
     def _poll(self) -> None:
         """Read what other nodes and `trn stop` have written."""
@@ -115,7 +123,7 @@ class Attempt:
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "exit_code": self._exit_code,
-            "peer_port": self._peer_port,
+            "peer_port": self.peer_port,
             "log_parts": self._log.parts,
         }
         self._store.write(f"{launch.key}/nodes/{launch.rank}.json", record)
@@ -299,11 +307,16 @@ class Attempt:
         where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
         self._end.declare(
             "failed",
-            f"{where}: {failure.sentence}",
+            f"{where}: {failure.sentence}{self._full_disk()}",
             rank=failure.rank,
             exit_code=failure.exit_code,
             traceback=failure.traceback,
         )
+
+    def _full_disk(self) -> str:
+        """What a process may have had no room left to say: its output passes through files of torchrun."""
+        full = shutil.disk_usage(self._launch.place).free < LEAST_FREE_BYTES
+        return "; no space is left on the disk of the job" if full else ""
 
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End what still runs, and store what is left: checkpoints first."""

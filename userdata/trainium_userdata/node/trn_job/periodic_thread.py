@@ -11,7 +11,7 @@ class PeriodicThread(threading.Thread):
 
     def __init__(self, name: str, work: Callable[[], object], seconds: Callable[[], float]) -> None:
         super().__init__(name=name, daemon=True)
-        self._work, self._seconds = work, seconds
+        self.work, self.seconds = work, seconds
         self._stopped = threading.Event()
         self._error = ""
 
@@ -19,13 +19,13 @@ class PeriodicThread(threading.Thread):
         while True:
             message = ""
             try:
-                self._work()
+                self.work()
             except Exception as error:
                 message = f"{type(error).__name__}: {error}"
             if message != self._error:
                 print(f"{self.name}: {message or 'works again'}", flush=True)
             self._error = message
-            if self._stopped.wait(self._seconds()):
+            if self._stopped.wait(self.seconds()):
                 return
 
     def stop(self) -> None:

@@ -211,7 +211,10 @@ class ClusterJob:
         return (
             end["result"] == "node-lost"
             or (end["result"] == "hung" and bool(spec.get("retry_on_hang")))
-            or (end["result"] == "failed" and end["exit_code"] in (spec.get("retry_on_exit_codes") or []))
+            or (
+                end["result"] == "failed"
+                and _as_shells_say(end["exit_code"]) in (spec.get("retry_on_exit_codes") or [])
+            )
         )
 
     def _close(self, end: dict[str, Any]) -> None:
@@ -238,6 +241,11 @@ class ClusterJob:
         if text != self._last_message:
             self._log(f"job {self._job}: {text}")
         self._last_message = text
+
+
+def _as_shells_say(exit_code: int | None) -> int | None:
+    """That of a process that a signal ended is negative here, and 128 and the signal's number in shells."""
+    return 128 - exit_code if exit_code is not None and exit_code < 0 else exit_code
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
