@@ -91,8 +91,9 @@ class Demo:
             commands.trn_last_line("preflight")
 
             self._title("Deploy")
-            output = ("--output", str(aws.folder / "cdk.out"))
-            commands.cdk("deploy", STACK_NAME, quiet_options=("--require-approval", "never", *output), cwd=PROJECT)
+            assembly = str(aws.folder / "cdk.out")
+            quiet_options = ("--require-approval", "never", "--output", assembly)
+            commands.cdk("deploy", STACK_NAME, quiet_options=quiet_options, cwd=PROJECT)
             moments["deployed"] = take_inventory(aws.client)
 
             self._title("What exists now, as the services themselves list it")
@@ -107,7 +108,8 @@ class Demo:
             commands.trn("run", "demo/job/job.toml", cwd=PROJECT)
 
             self._title("Destroy")
-            commands.cdk("destroy", STACK_NAME, quiet_options=("--force", *output), cwd=PROJECT)
+            # What was synthesised for the deployment is what is there.
+            commands.cdk("destroy", STACK_NAME, quiet_options=("--force", "--app", assembly), cwd=PROJECT)
 
             self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")
             commands.trn_last_line("audit", quiet_options=("--folder", str(aws.folder)))

@@ -39,7 +39,7 @@ class Commands:
         self._console.print(run.stdout.splitlines()[-1])
 
     def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
-        """Run the CDK CLI. `quiet_options`: not shown; against its prompts and files in the repository."""
+        """Run the CDK CLI. `quiet_options`: not shown; against prompts, needless work and files in the repository."""
         self._show("cdk", *arguments)
         lines: list[str] = []
         with _Progress(self._console) as progress:
