@@ -1,5 +1,6 @@
 """AWS's own models of the calls that CloudFormation makes: would the API take what the template holds?"""
 
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -11,7 +12,7 @@ from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from botocore.validate import ParamValidator
 
 from tests.constructs.plans import OFFERED, reserved
-from tests.constructs.synth import Json, Template, a_plan, cluster_template, new_app, synthesize
+from tests.constructs.synth import Json, Template, a_plan, cluster_template, new_app
 from tests.stacks.variants import VARIANTS
 from trainium_cdk import EfaSecurityGroup, NeuronLaunchTemplate
 
@@ -72,22 +73,33 @@ def create_launch_template() -> OperationModel:
     return boto3.client("ec2", region_name="us-west-2").meta.service_model.operation_model("CreateLaunchTemplate")
 
 
+@pytest.fixture(scope="module")
+def launch_templates() -> Path:
+    """The assembly of one app, with a stack for the launch template of everything that is offered."""
+    app = new_app()
+    for offered in OFFERED:
+        instance_type, region, capacity = offered
+        plan = a_plan(instance_type=instance_type, region=region, nodes=1, capacity=capacity, **reserved(capacity))
+        stack = Stack(app, "-".join(offered).replace(".", "-"), env=Environment(region=region))
+        vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
+        NeuronLaunchTemplate(
+            stack,
+            "Template",
+            plan=plan,
+            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
+            instance_profile=iam.InstanceProfile(stack, "Profile"),
+            user_data="#!/bin/bash",
+        )
+    return Path(app.synth().directory)
+
+
 @pytest.mark.parametrize(("instance_type", "region", "capacity"), OFFERED)
 def test_create_launch_template_accepts_the_template_of_all_that_is_offered(
-    create_launch_template: OperationModel, instance_type: str, region: str, capacity: str
+    create_launch_template: OperationModel, launch_templates: Path, instance_type: str, region: str, capacity: str
 ) -> None:
-    plan = a_plan(instance_type=instance_type, region=region, nodes=1, capacity=capacity, **reserved(capacity))
-    stack = Stack(new_app(), "Stack", env=Environment(region=region))
-    vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
-    NeuronLaunchTemplate(
-        stack,
-        "Template",
-        plan=plan,
-        security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
-        instance_profile=iam.InstanceProfile(stack, "Profile"),
-        user_data="#!/bin/bash",
-    )
-    assert refused(create_launch_template, launch_template_request(synthesize(stack))) == []
+    stack = "-".join((instance_type, region, capacity)).replace(".", "-")
+    template = Template(launch_templates / f"{stack}.template.json")
+    assert refused(create_launch_template, launch_template_request(template)) == []
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -3,14 +3,10 @@
 from collections import Counter
 
 import pytest
-from cfnlint.api import lint_file
-from cfnlint.config import ManualArgs
 
 from tests.constructs.synth import cluster_template
+from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.variants import VARIANTS
-
-CDK_WRITES_NEEDLESS_DEPENDENCIES = "W3005"
-"""`add_dependency` in the CDK names every resource of a construct, also those that a reference orders already."""
 
 TYPE_UNKNOWN_IN_THE_REGION = "E3628"
 LAGS_BEHIND = {
@@ -30,7 +26,7 @@ def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str) -> None:
     """Fails as well when cfn-lint has caught up, and a place is to be taken from the list."""
     settings = VARIANTS[name]
     region = settings["region"]
-    matches = lint_file(cluster_template(**settings).file, ManualArgs(regions=[region]))
+    matches = lint(cluster_template(**settings).file, region)
     found = Counter(match.rule.id for match in matches)
     assert found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES) > 0
     lags = (settings["instance_type"], region) in LAGS_BEHIND

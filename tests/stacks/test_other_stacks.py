@@ -8,14 +8,12 @@ import boto3
 import pytest
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks
-from cfnlint.api import lint_file
-from cfnlint.config import ManualArgs
 
 from tests.constructs.synth import REGION, Json, a_plan, new_app, synthesize
+from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, HYPERPOD, TRAINING, other_template, settings_of, stack_of
 from tests.stacks.test_api_models import refused
 from tests.stacks.test_cdk_validation import findings
-from tests.stacks.test_cfn_lint import CDK_WRITES_NEEDLESS_DEPENDENCIES
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.stacks import stack_cost_items
 from trainium_runtime.naming import CLUSTER_TAG
@@ -36,7 +34,7 @@ every_stack = pytest.mark.parametrize("name", EVERY)
 @every_stack
 def test_no_finding_of_cfn_lint(name: str) -> None:
     region = settings_of(name).get("region", REGION)
-    found = Counter(match.rule.id for match in lint_file(other_template(name).file, ManualArgs(regions=[region])))
+    found = Counter(match.rule.id for match in lint(other_template(name).file, region))
     found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
     assert found == {}
 
