@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -35,6 +36,8 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state
 )
 from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
 Json = dict[str, Any]
 
@@ -92,8 +95,8 @@ def execute(
     """
     seen = Execution()
     with _interpreter(seen, outcomes, stopping):
-        topic = boto3.client("sns", REGION).create_topic(Name="reports")["TopicArn"]
-        client = boto3.client("stepfunctions", REGION)
+        topic = _client("sns").create_topic(Name="reports")["TopicArn"]
+        client = _client("stepfunctions")
         machine = client.create_state_machine(
             name="machine",
             definition=json.dumps(definition).replace(REPORTS_TOPIC, topic),
@@ -107,6 +110,12 @@ def execute(
 
 
 REPORTS_TOPIC = "arn:aws:sns:us-west-2:123456789012:reports-of-the-test"
+
+
+@cache
+def _client(service: str) -> Any:
+    """Of moto, whose credentials are the same each time."""
+    return boto3.client(service, REGION)
 
 
 def _end_of(client: Any, execution: str) -> Json:
@@ -149,10 +158,25 @@ def _interpreter(seen: Execution, outcomes: Sequence[Outcome], stopping: Refused
     with (
         mock_aws(config={"stepfunctions": {"execute_state_machine": True}}),
         patch.object(state_task_factory, "state_task_service_for", service_for),
+        patch.object(AmazonStateLanguageParser, "parse", _parse),
         patch.object(WaitFunction, "_wait_interval", note),
         patch.object(retrier_decl, "time", Clock),
     ):
         yield
+
+
+_moto_parses = AmazonStateLanguageParser.parse
+
+
+@cache
+def _syntax_tree(definition: str) -> Any:
+    return _moto_parses(definition)[1]
+
+
+def _parse(definition: str) -> Any:
+    """As moto does, but for a syntax tree that it has made already: each takes most of the time of an execution."""
+    tree = _syntax_tree(definition)
+    return Preprocessor().visit(tree), tree
 
 
 class _PlayedSageMaker(StateTaskServiceCallback):
