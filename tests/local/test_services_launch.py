@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
+from trainium_local.environment import ACCOUNT_ID
 
 
 @pytest.fixture
@@ -179,6 +180,19 @@ def test_tags_can_be_requested_by_key_and_value(network: Network, name: str) -> 
     network.ec2.create_tags(Resources=[network.subnet], Tags=[{"Key": "trn:cluster", "Value": "another"}])
     found = network.ec2.describe_tags(Filters=[{"Name": "tag:trn:cluster", "Values": [name]}])["Tags"]
     assert [tag["ResourceId"] for tag in found] == [network.vpc]
+
+
+def test_snapshots_are_those_of_the_owner_requested(network: Network) -> None:
+    volume = network.ec2.create_volume(AvailabilityZone=f"{network.ec2.meta.region_name}a", Size=1)["VolumeId"]
+    own = network.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+    try:
+        found = network.ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]
+        assert own in {one["SnapshotId"] for one in found}
+        assert {one["OwnerId"] for one in found} == {ACCOUNT_ID}
+        assert len(network.ec2.describe_snapshots()["Snapshots"]) > len(found)
+    finally:
+        network.ec2.delete_snapshot(SnapshotId=own)
+        network.ec2.delete_volume(VolumeId=volume)
 
 
 def test_a_terminated_instance_leaves_no_interface_volume_or_tag(network: Network, name: str) -> None:

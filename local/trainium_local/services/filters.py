@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moto.core.responses import ActionResult
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix, simple_aws_filter_to_re
 
 from trainium_local.tags import tag_values
@@ -43,6 +44,17 @@ def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | N
     for name in [name for name in given if name.startswith("tag:")]:
         given |= {"key": [name.removeprefix("tag:")], "value": given.pop(name)}
     return original(backend, given or None)
+
+
+def describe_snapshots(original: Any, response: Any) -> Any:
+    """Those of the owners in the request, whom moto ignores: it answers with the snapshots of all public images."""
+    owners = response._get_param("OwnerIds", [])
+    if not owners or "amazon" in owners:
+        return original(response)
+    ids = [response.current_account if owner == "self" else owner for owner in owners]
+    filters = {"owner-id": ids, **response._filters_from_querystring()}
+    wanted = response._get_param("SnapshotIds", [])
+    return ActionResult({"Snapshots": response.ec2_backend.describe_snapshots(snapshot_ids=wanted, filters=filters)})
 
 
 def get_tags(resource: Any) -> list[dict[str, str]]:
