@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from trainium_local import __main__ as program
 from trainium_local import lifecycle, server, services
@@ -60,6 +60,12 @@ USED_BY_A_CLUSTER = (
     "stepfunctions",
     "sts",
 )
+WITH_MUCH_TO_LOAD = {
+    "ec2": ("us-west-2", "us-east-1"),  # moto makes an application for a service from its backend in us-east-1
+    "iam": ("aws",),
+}
+"""Backends with AWS's managed policies, and with public images."""
+REPLACED_AT_THE_START = ("cloudformation",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +117,21 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 def _load_what_is_read_at_first_use() -> None:
     from moto.backends import get_backend
     from moto.core import utils
+    from moto.moto_server import werkzeug_app
+
+    from trainium_local.seeds import zones
 
     server.share_loader()
+    zones.install()
+    create_backend_app = cast(Any, cache(werkzeug_app.create_backend_app))
     for service in USED_BY_A_CLUSTER:
         utils.get_service_model(service)
         backends = get_backend(service)[ACCOUNT_ID]  # with all regions that the service is in
-        if service == "iam":
-            _ = backends["aws"]  # with AWS's managed policies
+        for region in WITH_MUCH_TO_LOAD.get(service, ()):
+            _ = backends[region]
+        if service not in REPLACED_AT_THE_START:
+            create_backend_app(service)
+    werkzeug_app.create_backend_app = create_backend_app
     lambda_starter.start_zygote()
 
 
@@ -141,7 +155,7 @@ def main() -> None:
     for module in IMPORTED_BY_A_START:
         import_module(module)
     for table in TABLES_OF_REPLACEMENTS:
-        services.replaced(table)
+        services.replace(table)
     _load_what_is_read_at_first_use()
     gc.collect()
     gc.freeze()
