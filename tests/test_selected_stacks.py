@@ -99,7 +99,7 @@ def run_cli(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_real_cli_lists_every_stack(tmp_path: Path) -> None:
-    run = run_cli(tmp_path, "ls", "-c", "trn:ends_action=destroy")
+    run = run_cli(tmp_path, "ls")
     assert run.stdout.split() == ["TrnClusterStack", "SageMakerTrainingStack", "HyperPodStack"], run.stderr
 
 

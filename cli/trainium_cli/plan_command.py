@@ -1,16 +1,19 @@
 """`trn plan`: the validated plan and what follows from it."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.engines.warnings import plan_warnings
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.plan.pilot_end import passed_end
+from trainium_core.problems import PlanError
 
 
 @click.command()
@@ -21,6 +24,8 @@ def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> No
     Works offline: nothing is asked of AWS and nothing is made.
     """
     checked = read_plan(cdk_json, overrides, as_json=as_json)
+    if checked.pilot.ends and (problem := passed_end(checked.pilot.ends, now=datetime.now(UTC))):
+        refuse(PlanError([problem]), as_json=as_json)
     if as_json:
         print_json(plan_as_json(checked))
         return

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from trainium_core.engines.registry import CLUSTER
 from trainium_core.engines.warnings import plan_warnings
 from trainium_core.nodes.torchrun import torchrun_command
 from trainium_core.plan import Plan
@@ -14,6 +15,7 @@ from trainium_core.plan.network_layout import (
     network_interfaces,
     node_subnet_addresses,
 )
+from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.plan.sections.file_systems import NEW_EFS
 from trainium_core.plan.settings import SETTINGS, setting_value
 from trainium_core.quotas.ec2 import quota_need
@@ -29,7 +31,7 @@ _EGRESS = {
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
     """The settings in effect, every projection, and the warnings."""
-    need = quota_need(plan)
+    need, ends = quota_need(plan), plan.pilot.ends
     return {
         "plan": {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices")},
         "zone_id": plan.zone_id,
@@ -42,6 +44,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "cache_outlives_cluster": plan.cache.outlives_cluster,
         "quota_need": {"code": need.code, "name": need.name, "vcpus": need.vcpus} if need else None,
         "torchrun": torchrun_command(plan),
+        "end": None if ends is None else {"when": str(read_pilot_end(ends)), "action": _action_at_end(plan)},
         "warnings": dict(plan_warnings(plan)),
     }
 
@@ -91,8 +94,22 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
         ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
         ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min for every node to prove itself"),
+        ("Pilot's end", _end(plan)),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
+
+
+def _action_at_end(plan: Plan) -> str:
+    return plan.pilot.action_at_end(can_sleep=CLUSTER.can_sleep)
+
+
+def _end(plan: Plan) -> str:
+    if plan.pilot.ends is None:
+        return "none"
+    end = read_pilot_end(plan.pilot.ends)
+    when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
+    what = {"sleep": "no nodes from then on; the rest stays", "destroy": "the stack is deleted"}
+    return f"{when}: {what[_action_at_end(plan)]}"
 
 
 def _file_systems(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -51,7 +51,8 @@ class PilotClock(Construct):
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         in_block = group_name is not None and plan.capacity == "capacity-block"
-        self.settings = _settings(plan, budget, str(plan.reservation_id) if in_block else None)
+        action = plan.pilot.action_at_end(can_sleep=group_name is not None)
+        self.settings = _settings(plan, action, budget, str(plan.reservation_id) if in_block else None)
         self._function = function = HandlerFunction(
             self,
             "Clock",
@@ -76,7 +77,7 @@ class PilotClock(Construct):
             conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG]}},
         )
         on_stack = ["cloudformation:DescribeStacks"]
-        if plan.pilot.ends_action == "destroy":
+        if action == "destroy":
             on_stack.append("cloudformation:DeleteStack")
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
@@ -136,9 +137,9 @@ class PilotClock(Construct):
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 
-def _settings(plan: Plan, budget: str | None, block: str | None) -> Mapping[str, str]:
+def _settings(plan: Plan, action: str, budget: str | None, block: str | None) -> Mapping[str, str]:
     """The end in the plan, as a property of the gate: another end updates it."""
-    settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": plan.pilot.ends_action}
+    settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": action}
     if plan.pilot.ends is not None:
         # Where the function runs there may be no time zones.
         settings["ENDS"] = str(read_pilot_end(plan.pilot.ends))

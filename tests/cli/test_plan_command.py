@@ -97,6 +97,30 @@ def test_warnings_are_shown_and_do_not_block() -> None:
     assert "warning: trn:root_volume_gib: the Neuron documentation advises 512 GiB" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ((), "Pilot's end    none"),
+        (("trn:ends=5d",), "Pilot's end    5d after the first deployment: no nodes from then on; the rest stays"),
+        (
+            ("trn:ends=2099-01-01T18:00 Europe/Berlin", "trn:ends_action=destroy"),
+            "Pilot's end    at 2099-01-01T17:00Z: the stack is deleted",
+        ),
+    ],
+    ids=["none", "duration", "instant"],
+)
+def test_the_end_of_the_pilot_is_shown(settings: tuple[str, ...], says: str) -> None:
+    assert says in run("plan", *GOOD, *[word for one in settings for word in ("-c", one)]).stdout
+
+
+def test_a_pilot_that_has_ended_is_refused() -> None:
+    ended = run("plan", *GOOD, "-c", "trn:ends=2020-01-01T00:00Z", "--json")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    (problem,) = json.loads(ended.stdout)["problems"]
+    assert (problem["key"], problem["got"]) == ("ends", "2020-01-01T00:00Z")
+    assert "trn extend 8h" in problem["fix"]
+
+
 def test_json_holds_the_settings_in_effect_and_every_projection() -> None:
     shown = json.loads(run("plan", *GOOD, "-c", "trn:nodes=2", "--json").stdout)
     assert shown["plan"]["instance_type"] == "trn1.32xlarge"

@@ -163,7 +163,7 @@ def test_everything_goes_with_the_stack() -> None:
     assert not [name for name, r in hyperpod_template().resources().items() if r.get("DeletionPolicy") == "Retain"]
 
 
-ENDS: dict[str, Any] = {"ends": "5d", "ends_action": "destroy"}
+ENDS: dict[str, Any] = {"ends": "5d"}
 
 
 def test_a_plan_without_an_end_or_a_budget_has_no_clock() -> None:

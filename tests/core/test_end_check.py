@@ -20,8 +20,12 @@ def test_a_plan_without_an_end_is_not_requested_one() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "what"),
-    [(PASSED, "no nodes would come"), ({**PASSED, "ends_action": "destroy"}, "the stack would be deleted")],
-    ids=["sleep", "destroy"],
+    [
+        (PASSED, "no nodes would come"),
+        ({**PASSED, "ends_action": "destroy"}, "the stack would be deleted"),
+        ({**PASSED, "stacks": "hyperpod"}, "the stack would be deleted"),
+    ],
+    ids=["sleep", "destroy", "hyperpod"],
 )
 def test_an_end_that_has_passed_fails_and_says_what_would_happen(settings: dict[str, Any], what: str) -> None:
     answer = check_end(from_settings(**settings), FakeAccount())

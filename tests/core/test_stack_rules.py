@@ -34,10 +34,11 @@ def test_a_cluster_takes_every_type(settings: dict[str, Any]) -> None:
 
 
 def test_a_hyperpod_cluster_cannot_sleep_at_its_end() -> None:
-    problem = the_problem(stacks="hyperpod", ends="5d")
+    problem = the_problem(stacks="hyperpod", ends="5d", ends_action="sleep")
     assert (problem.key, problem.got) == ("ends_action", "sleep")
-    assert problem.fix == "set trn:ends_action to destroy, or remove trn:ends"
+    assert problem.fix == "remove trn:ends_action, or set it to destroy"
     assert problems_of(stacks="hyperpod", ends="5d", ends_action="destroy") == []
+    assert problems_of(stacks="hyperpod", ends="5d") == []
 
 
 def test_no_budget_stops_a_hyperpod_cluster() -> None:

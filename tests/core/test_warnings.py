@@ -74,6 +74,10 @@ def test_a_hyperpod_cluster_without_an_end_is_warned_of_what_that_costs() -> Non
     assert hyperpod_warnings(from_settings(**PILOT, ends_action="destroy")) == {}
 
 
+def test_a_hyperpod_cluster_that_ends_is_warned_that_it_is_deleted() -> None:
+    assert "HyperPodStack is destroyed at the end" in hyperpod_warnings(from_settings(**PILOT))["ends_action"]
+
+
 def test_an_end_that_training_jobs_do_not_have_is_not_promised() -> None:
     assert "does not end SageMakerTrainingStack" in training_warnings(from_settings(**PILOT))["ends"]
     assert training_warnings(from_settings()) == {}

@@ -23,7 +23,7 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def template() -> Template:
-    return hyperpod_template(ends="40h", ends_action="destroy")
+    return hyperpod_template(ends="40h")
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,9 @@ class Engine:
     author should know, by setting. projections: name of its engines.projections.Projections.
     checks: name of what preflight asks for it, engines.projections.Check by name, in the order of their findings.
     audited: name of the sequence of audit.listings.listing.Listing with the kinds that only this engine makes.
-    ends_with_pilot: whether trn:ends ends its stack. ec2_shows_nodes: whether
-    its nodes are instances of the account. runs_jobs: whether jobs run that outlive its stack.
+    ends_with_pilot: whether trn:ends ends its stack. can_sleep: whether its stack stays without nodes then, unless
+    trn:ends_action says otherwise. ec2_shows_nodes: whether its nodes are instances of the account. runs_jobs: whether
+    jobs run that outlive its stack.
     """
 
     key: str
@@ -39,5 +40,6 @@ class Engine:
     audited: str | None = None
     ec2_shows_nodes: bool = True
     ends_with_pilot: bool = True
+    can_sleep: bool = True
     runs_jobs: bool = False
     service_logs: ServiceLogs | None = None

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from trainium_core.problems import nearest
+from trainium_core.problems import Problem, nearest
 from trainium_core.settings.forms import UnreadableError
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _LONGEST = timedelta(days=366)
+
+LATER = "run `trn extend 8h`, or set trn:ends to a later time"
+"""What to do about an end that has passed, or that is too near."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,17 @@ def read_pilot_end(text: str) -> PilotEnd:
     if local.tzinfo is None:
         raise UnreadableError(f"say in which zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
     return PilotEnd(at=_in_utc(local))
+
+
+def passed_end(text: str, *, now: datetime) -> Problem | None:
+    """What is wrong with an end at an instant that has passed; a duration counts from a deployment.
+
+    No rule of plans: a cluster whose pilot has ended is still looked at, extended and destroyed.
+    """
+    at = read_pilot_end(text).at
+    if at is None or at > now:
+        return None
+    return Problem(key="ends", got=text, allowed=f"a time after {utc_text(now.replace(microsecond=0))}, now", fix=LATER)
 
 
 def _in_zone(local: datetime, zone_name: str) -> datetime:

@@ -12,6 +12,7 @@ HYPERPOD = Engine(
     warnings="trainium_core.engines.hyperpod.warnings:hyperpod_warnings",
     projections="trainium_core.engines.hyperpod.projections:PROJECTIONS",
     checks="trainium_core.engines.hyperpod.quota_check:CHECKS",
+    can_sleep=False,
     ec2_shows_nodes=False,
     audited="trainium_core.engines.hyperpod.audited:LISTINGS",
     service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type="AWS::SageMaker::Cluster"),

@@ -74,14 +74,14 @@ def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem
         )
 
 
-@rule("stacks", "ends", "ends_action")
+@rule("stacks", "ends_action")
 def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem]:
-    if "hyperpod" in plan.stacks and plan.pilot.ends is not None and plan.pilot.ends_action == "sleep":
+    if "hyperpod" in plan.stacks and plan.pilot.ends_action == "sleep":
         yield Problem(
             key="ends_action",
             got=plan.pilot.ends_action,
             allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
-            fix="set trn:ends_action to destroy, or remove trn:ends",
+            fix="remove trn:ends_action, or set it to destroy",
         )
 
 

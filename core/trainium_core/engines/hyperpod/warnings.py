@@ -13,7 +13,12 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     if plan.pilot.ends is None:
         warnings["ends"] = (
             f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
-            "destroys the stack; give trn:ends, such as 5d, and trn:ends_action=destroy"
+            "destroys the stack; give trn:ends, such as 5d"
+        )
+    elif plan.pilot.ends_action is None:
+        warnings["ends_action"] = (
+            "HyperPodStack is destroyed at the end of the pilot, with what its nodes' disks hold: a HyperPod cluster "
+            "cannot sleep; set trn:ends_action=destroy where that is meant"
         )
     hyperpod = plan.section(HyperPodSettings)
     if hyperpod.orchestrator == "eks" and hyperpod.eks_security_group is None:

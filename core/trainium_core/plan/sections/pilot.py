@@ -19,11 +19,11 @@ class Pilot:
         left_out="none: the nodes run, and are billed, until somebody stops them",
         meaning="when the pilot ends: a date and time, or a duration from the first deployment",
     )
-    ends_action: str = setting(
+    ends_action: str | None = setting(
         "ends_action",
         Choice(ENDS_ACTIONS),
-        default="sleep",
-        left_out="{} (no nodes; cache and file systems stay)",
+        default=None,
+        left_out="sleep (no nodes; cache and file systems stay); HyperPodStack, which cannot sleep, is destroyed",
         meaning="what happens at the end: sleep, or destroy as cdk destroy does; HyperPodStack takes destroy alone",
     )
     warning_hours: int = setting(
@@ -53,6 +53,10 @@ class Pilot:
         left_out="{} (at 80 % and 100 % spent, and 100 % forecast)",
         meaning="what happens once the budget is spent: a message alone, or no nodes until it is raised",
     )
+
+    def action_at_end(self, *, can_sleep: bool) -> str:
+        """`sleep` or `destroy`, of a stack that can sleep or not."""
+        return self.ends_action or ("sleep" if can_sleep else "destroy")
 
     @property
     def stops_at_budget(self) -> bool:
