@@ -7,6 +7,9 @@ from trainium_core.plan import Plan
 from trainium_core.problems import PlanError, Problem
 from trainium_runtime.naming import CLUSTER_TAG
 
+_TAGS_CANNOT_CHANGE = "AWS::EC2::PlacementGroup"
+"""The type whose tags are create-only, by the schema of CloudFormation's registry."""
+
 
 def check_region(construct: Construct, plan: Plan) -> None:
     """Warn of a stack that may be deployed to any region.
@@ -26,6 +29,10 @@ def check_region(construct: Construct, plan: Plan) -> None:
 
 
 def tag_all(construct: Construct, plan: Plan) -> None:
-    """Put the plan's tags, and the name of its cluster, on everything in a construct."""
-    for key, value in {**plan.tags, CLUSTER_TAG: plan.cluster_name}.items():
-        Tags.of(construct).add(key, value)
+    """Put the name of the plan's cluster on everything in a construct, and the plan's tags on all but placement groups.
+
+    CloudFormation replaces a placement group whose tags change, and with it the nodes.
+    """
+    for key, value in plan.tags.items():
+        Tags.of(construct).add(key, value, exclude_resource_types=[_TAGS_CANNOT_CHANGE])
+    Tags.of(construct).add(CLUSTER_TAG, plan.cluster_name)

@@ -1,25 +1,106 @@
-"""No update loses data: what holds some, and can be replaced, is kept when it is."""
+"""No update loses data or nodes unannounced: what holds data is kept, and nothing that stays can be replaced."""
 
 from typing import Any, cast
 
+import pytest
+from aws_cdk import Stack
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from tests.constructs.synth import REGION, cluster_template
+from stacks.hyperpod_stack import HyperPodStack
+from stacks.sagemaker_training_stack import SageMakerTrainingStack
+from stacks.trn_cluster_stack import TrnClusterStack
+from tests.constructs.synth import REGION, template_of
+from trainium_core.engines.hyperpod import HYPERPOD
+from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.naming import STACK_NAME
+from trainium_core.plan.settings import SETTINGS
 
 HOLD_DATA = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
+ARE_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker::Cluster")
+
+HARMLESS: dict[str, Any] = {
+    "tags": {"team": "ml"},
+    "cache_expiration_days": 30,
+    "ends": "9d",
+    "warning_hours": 12,
+    "notify_email": "someone@example.com",
+    "budget_usd": 500,
+    "node_recovery": False,
+}
+"""Settings of every stack that no running node, and no file, may be lost by."""
+
+OF_THE_CLUSTER: dict[str, Any] = {
+    "budget_action": "stop",
+    "node_timeout_minutes": 40,
+    "nodes": 3,
+    "quota_gate": False,
+    "suppress_checks": ("nvme",),
+    "verification": "observe",
+}
+OF_HYPERPOD: dict[str, Any] = {
+    "hyperpod_controller_type": "ml.m5.2xlarge",
+    "hyperpod_deep_health_checks": False,
+    "nodes": 3,
+}
+OF_TRAINING: dict[str, Any] = {
+    "sagemaker_budget_hours": 12,
+    "sagemaker_capacity_retries": 1,
+    "sagemaker_report_email": "someone@example.com",
+}
 
 
-def create_only(resource: dict[str, Any]) -> set[str]:
+def create_only(resource: dict[str, Any]) -> dict[str, Any]:
     """The properties of the resource by which CloudFormation replaces it when they change, by its registry schema."""
+    if resource["Type"].startswith("Custom::"):
+        return {}
     schema = cast(dict[str, Any], PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource["Type"]).schema)  # pyright: ignore[reportUnknownMemberType]
-    names = {path.split("/")[2] for path in schema.get("createOnlyProperties", [])}
-    return names & resource.get("Properties", {}).keys()
+    paths = [*schema.get("createOnlyProperties", []), *schema.get("conditionalCreateOnlyProperties", [])]
+    properties = resource.get("Properties", {})
+    return {name: properties[name] for path in paths if (name := path.split("/")[2]) in properties}
 
 
-def test_what_holds_data_is_kept_when_it_is_replaced() -> None:
-    template = cluster_template(fsx_lustre=1200, efs="new")
-    found = {name: one for name, one in template.resources().items() if one["Type"] in HOLD_DATA}
-    assert {one["Type"] for one in found.values()} == set(HOLD_DATA)
-    replaceable = {name: create_only(one) for name, one in found.items() if create_only(one)}
-    assert {found[name]["Type"] for name in replaceable} == {"AWS::EFS::FileSystem", "AWS::FSx::FileSystem"}
-    assert {found[name]["UpdateReplacePolicy"] for name in replaceable} == {"Retain"}
+STACKS: dict[str, tuple[type[Stack], str]] = {
+    "cluster": (TrnClusterStack, STACK_NAME),
+    "hyperpod": (HyperPodStack, HYPERPOD.construct_id),
+    "training": (SageMakerTrainingStack, SAGEMAKER.construct_id),
+}
+
+
+def resources(stack: str, **settings: Any) -> dict[str, Any]:
+    kind, construct_id = STACKS[stack]
+    return template_of(kind, construct_id, settings).resources()
+
+
+@pytest.mark.parametrize(
+    ("stack", "settings", "replaceable"),
+    [
+        ("cluster", {"fsx_lustre": 1200, "efs": "new"}, {"AWS::EFS::FileSystem", "AWS::FSx::FileSystem"}),
+        ("hyperpod", {}, set[str]()),
+        ("training", {}, set[str]()),
+    ],
+    ids=STACKS,
+)
+def test_what_holds_data_is_kept_when_it_is_replaced(
+    stack: str, settings: dict[str, Any], replaceable: set[str]
+) -> None:
+    found = [one for one in resources(stack, **settings).values() if one["Type"] in HOLD_DATA]
+    assert found
+    # A bucket whose name the template gives holds the scripts of HyperPod, which every deployment writes.
+    can_be = [one for one in found if create_only(one).keys() - {"BucketName"}]
+    assert {one["Type"] for one in can_be} == replaceable
+    assert {one["UpdateReplacePolicy"] for one in can_be} <= {"Retain"}
+
+
+@pytest.mark.parametrize(
+    ("stack", "settings"),
+    [("cluster", OF_THE_CLUSTER), ("hyperpod", OF_HYPERPOD), ("training", OF_TRAINING)],
+    ids=STACKS,
+)
+def test_a_setting_that_nodes_can_live_with_replaces_nothing(stack: str, settings: dict[str, Any]) -> None:
+    changed = {**HARMLESS, **settings}
+    assert not [key for key in changed if SETTINGS[key].replaces_nodes]
+    before, after = resources(stack), resources(stack, **changed)
+    assert before != after
+    assert not [name for name in before if name not in after and before[name]["Type"] in (*HOLD_DATA, *ARE_NODES)]
+    replaced = [name for name in before.keys() & after.keys() if create_only(before[name]) != create_only(after[name])]
+    assert replaced == []

@@ -172,7 +172,7 @@ class PlanValues:
         TagMap(),
         default_factory=dict[str, str],
         left_out="none",
-        meaning="tags on every resource, besides trn:cluster",
+        meaning="tags on every resource, besides trn:cluster, but on no placement group: its tags cannot change",
     )
     stacks: tuple[str, ...] = setting(
         "stacks",
