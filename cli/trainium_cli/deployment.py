@@ -9,7 +9,6 @@ import click
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.ending_nodes import ask_about_ending_nodes
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.engines.ec2 import EC2
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.plan import Plan
@@ -56,11 +55,11 @@ def deploy_stacks(
     account = AwsStackEvents(plan.region)
     before = _last_events(account, stacks)
     context = [word for override in overrides for word in ("--context", override)]
-    if EC2.key in engines:
+    for key, stack in zip(engines, stacks, strict=True):
         code = ask_about_ending_nodes(
             AwsNodeChanges(plan.region),
-            plan.stack_names[EC2.key],
-            construct_id=CONSTRUCT_IDS[EC2.key],
+            stack,
+            construct_id=CONSTRUCT_IDS[key],
             program=program,
             context=context,
             folder=folder,

@@ -7,11 +7,14 @@ import click
 
 from trainium_cli.cdk_program import CdkRun
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.ending_nodes import GROUP, EndingNodes, NodeChanges, ending_nodes
+from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _CHANGE_SET = "trn-deploy-preview"
-_UP = ("pending", "running")
+_KEPT = (
+    "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. Nodes "
+    "that stay, and those that replace them, are of the version before: raise trn:node_generation to take on all of it."
+)
 
 
 def ask_about_ending_nodes(
@@ -31,7 +34,7 @@ def ask_about_ending_nodes(
     nodes may end without a question. yes: nobody is there to be asked.
     """
     try:
-        running = _running(account, stack)
+        running = account.running_nodes(stack)
         if not running:
             return None
         # The CDK CLI keeps no change set that changes nothing.
@@ -52,6 +55,8 @@ def ask_about_ending_nodes(
 
 
 def _answer(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> ExitCode | None:
+    if ending.template_changes:
+        click.echo(_KEPT)
     if not ending.count:
         click.echo(f"None of the {running} running nodes ends by this deployment.")
         return None
@@ -61,8 +66,3 @@ def _answer(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> E
         return None
     click.echo("Nothing was deployed. To deploy it all the same: `trn deploy --replace-nodes`.", err=True)
     return ExitCode.NODES_WOULD_END
-
-
-def _running(account: NodeChanges, stack: str) -> int:
-    groups = account.node_groups(account.physical_ids(stack, GROUP))
-    return sum(number for group in groups for state, number in group.instances.items() if state in _UP)

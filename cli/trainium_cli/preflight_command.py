@@ -1,6 +1,7 @@
 """`trn preflight`: whether the plan can be deployed to the account whose credentials are found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,9 +13,12 @@ from trainium_cli.preflight_report import findings_as_json, show_findings, show_
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
+from trainium_core.engines.projections import Check
+from trainium_core.permissions.roles import CLOUDFORMATION, roles
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Verdict, verdict
+from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS
 from trainium_core.preflight.runner import preflight as ask_account
@@ -26,6 +30,15 @@ EXIT_CODES = {
     "not ready": ExitCode.NOT_READY,
     "could not tell": ExitCode.COULD_NOT_TELL,
 }
+
+
+def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
+    if given is not None and not PRINCIPAL.fullmatch(given):
+        raise click.BadParameter(
+            f"{given!r} is no ARN of a role, user or group, such as "
+            "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
+        )
+    return given
 
 
 @click.command(
@@ -40,6 +53,20 @@ EXIT_CODES = {
 @suppress_option(CHECKS)
 @click.option("--regions", metavar="REGION,...", help="Ask in these regions instead of the plan's.")
 @click.option("--every-region", is_flag=True, help="Ask in every region that offers the type.")
+@click.option(
+    "--role",
+    "principal",
+    metavar="ARN",
+    callback=_principal,
+    help="Ask IAM's policy simulator besides whether this role, user or group may do what it must.",
+)
+@click.option(
+    "--must",
+    type=click.Choice(tuple(roles())),
+    default=CLOUDFORMATION,
+    show_default=True,
+    help="What it must: a role of `trn permissions`.",
+)
 def preflight(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
@@ -47,25 +74,30 @@ def preflight(
     suppressed: frozenset[str],
     regions: str | None,
     every_region: bool,
+    principal: str | None,
+    must: str,
 ) -> None:
     """Ask the AWS account whether the plan can be deployed.
 
     Only reads, with the credentials that boto3 finds. Says nothing about free capacity.
     """
     plan = read_plan(cdk_json, overrides, as_json=as_json)
+    more = {"permissions": partial(check_permissions, principal=principal, role=must)} if principal else {}
     if regions or every_region:
         try:
-            outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, as_json=as_json)
+            outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, more, as_json=as_json)
         except PlanError as error:
             refuse(error, as_json=as_json)
     else:
-        outcome = _in_its_region(plan, suppressed, overridden=bool(overrides), as_json=as_json)
+        outcome = _in_its_region(plan, suppressed, more, overridden=bool(overrides), as_json=as_json)
     raise click.exceptions.Exit(EXIT_CODES[outcome])
 
 
-def _in_its_region(plan: Plan, suppressed: frozenset[str], *, overridden: bool, as_json: bool) -> Verdict:
+def _in_its_region(
+    plan: Plan, suppressed: frozenset[str], more: Mapping[str, Check], *, overridden: bool, as_json: bool
+) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
-        findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed)
+        findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
     if as_json:
         print_json(findings_as_json(findings))
     else:
@@ -73,11 +105,13 @@ def _in_its_region(plan: Plan, suppressed: frozenset[str], *, overridden: bool, 
     return verdict(findings)
 
 
-def _in_regions(plan: Plan, regions: Sequence[str], suppressed: frozenset[str], *, as_json: bool) -> Verdict:
+def _in_regions(
+    plan: Plan, regions: Sequence[str], suppressed: frozenset[str], more: Mapping[str, Check], *, as_json: bool
+) -> Verdict:
     clients = Clients()
     with waiting(f"Asking AWS in {len(regions)} regions ..."):
         found = preflight_in_regions(
-            plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed
+            plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed, more=more
         )
     if as_json:
         print_json({"regions": {region: findings_as_json(findings) for region, findings in found.items()}})

@@ -11,7 +11,6 @@ from tests.core.fake_account import FakeAccount
 from trainium_cli import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.events import StackEvent
 
 PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
@@ -28,13 +27,10 @@ class NoEvents:
 
 
 class NoNodes:
-    """A stack without an Auto Scaling group."""
+    """A stack without running nodes."""
 
-    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:  # noqa: ARG002
-        return []
-
-    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:  # noqa: ARG002
-        return []
+    def running_nodes(self, stack: str) -> int:  # noqa: ARG002
+        return 0
 
 
 @pytest.fixture(autouse=True)

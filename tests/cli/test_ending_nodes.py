@@ -9,7 +9,6 @@ import pytest
 
 from trainium_cli import ending_nodes
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.change_sets import ResourceChange
 from trainium_runtime.errors import UnavailableError
 
@@ -25,17 +24,12 @@ class FakeChangeSets:
     silent: bool = False
     deleted: list[str] = field(default_factory=list[str])
 
-    def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
-        assert kind == GROUP
+    def physical_ids(self, stack: str, kind: str) -> Sequence[str]: ...
+
+    def running_nodes(self, stack: str) -> int:
         if self.silent:
             raise UnavailableError(f"no answer about {stack}")
-        return ["nodes"]
-
-    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
-        states = {"running": self.running, "shutting-down": 1}
-        return [NodeGroup(name=name, wanted=self.running, instances=states) for name in names]
-
-    def empty_group(self, name: str, *, for_good: bool) -> None: ...
+        return self.running
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
         assert (stack, change_set) == ("Stack", "trn-deploy-preview")
@@ -90,6 +84,12 @@ def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer
 def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask(FakeChangeSets(found=()), cdk, yes=False) is None
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
+
+
+def test_what_nodes_that_stay_do_not_take_on_is_told(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
+    assert ask(FakeChangeSets(found=(change,)), cdk) is None
+    assert "raise trn:node_generation" in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:

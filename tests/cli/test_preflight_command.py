@@ -62,6 +62,25 @@ def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
     assert ended.stdout.splitlines()[-1] == verdict
 
 
+EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
+
+
+def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeAccount()
+    ended = ask(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
+    findings = {one["check"]: one for one in json.loads(ended.stdout)["findings"]}
+    assert findings["permissions"]["outcome"] == "pass"
+    assert "trn permissions look" in findings["permissions"]["needed"]
+    assert account.simulated
+
+
+@pytest.mark.parametrize("given", ["me", "arn:aws:sts::123456789012:assumed-role/me/session"])
+def test_what_iam_does_not_simulate_is_refused(given: str) -> None:
+    ended = run("preflight", *GOOD, "--role", given)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "no ARN of a role, user or group" in ended.stderr
+
+
 def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = ask(monkeypatch, NOT_READY).stdout
     assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack", "cost"))

@@ -1,6 +1,6 @@
 """An account in memory with the values of a test, and ready by default."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from tests.core.fake_resource_use import FakeResourceUse
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
 from trainium_core.network.placement_groups import PlacementGroup
+from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
 
 IMAGE = Image(
@@ -43,6 +44,8 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
     group: PlacementGroup | None = None
     has_budgets: bool = True
     buckets: Mapping[str, str] = field(default_factory=dict[str, str])
+    denied: Mapping[str, Denial] = field(default_factory=dict[str, Denial])
+    simulated: list[Calls] = field(default_factory=list[Calls])
     qualifiers: Collection[str] = ()
     created: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     stacks: dict[str, str] = field(default_factory=lambda: {"CDKToolkit": "CREATE_COMPLETE"})
@@ -84,6 +87,12 @@ class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, Fak
         assert account == "123456789012"
         self._check_available("budgets")
         return self.has_budgets
+
+    def denials(self, principal: str, calls: Calls) -> Sequence[Denial]:
+        assert principal.startswith("arn:aws:iam::123456789012:role/")
+        self._check_available("simulation")
+        self.simulated.append(calls)
+        return [self.denied[action] for action in calls.actions if action in self.denied]
 
     def bucket_region(self, name: str) -> str | None:
         self._check_available("bucket")

@@ -1,6 +1,6 @@
 """An account in memory that is ready for JOB by default."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,6 +10,7 @@ from tests.core.jobs import ROLE
 from trainium_core.engines.sagemaker.job_checks.account import Role
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.identity.caller import Identity
+from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.quota import Quota
 
@@ -61,10 +62,11 @@ class FakeSageMakerAccount(FakeQuotas, FakePrices):
         self._check_available("role")
         return self.found_role
 
-    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
-        assert role_arn == ROLE
+    def denials(self, principal: str, calls: Calls) -> Sequence[Denial]:
+        assert principal == ROLE
         self._check_available("simulation")
-        return [action for action in actions if action in self.denied.get(resource, ())]
+        (resource,) = calls.resources
+        return [Denial(action=action) for action in calls.actions if action in self.denied.get(resource, ())]
 
     def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
         assert (len(account), region, bool(repository), len(reference)) == (12, "us-west-2", True, 1)

@@ -22,6 +22,7 @@ from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTra
 from trainium_core.engines.sagemaker.jobs.aws_training_jobs import AwsTrainingJobs
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobUnknownError, LogLine
+from trainium_core.permissions.simulation import Calls
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -340,9 +341,11 @@ def test_what_a_role_may_not_do_is_what_the_simulation_does_not_allow() -> None:
     account, stub = account_stub("iam")
     decisions = {"s3:GetObject": "allowed", "s3:PutObject": "implicitDeny"}
     results = [{"EvalActionName": name, "EvalDecision": decision} for name, decision in decisions.items()]
-    parameters = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": ["arn:aws:s3:::b/x/*"]}
-    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, parameters)
-    assert account.denied_actions(JOB.role_arn, [*decisions], "arn:aws:s3:::b/x/*") == ["s3:PutObject"]
+    resources = ["arn:aws:s3:::b/x/*"]
+    asked = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": resources}
+    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, {**asked, "ContextEntries": []})
+    denials = account.denials(JOB.role_arn, Calls(actions=[*decisions], resources=resources))
+    assert [denial.action for denial in denials] == ["s3:PutObject"]
 
 
 def test_an_image_is_there_when_a_pull_would_find_it() -> None:

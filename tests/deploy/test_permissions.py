@@ -1,5 +1,6 @@
 """With the permissions of `trn permissions` and no others, CloudFormation deploys, people look and operate."""
 
+import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -12,14 +13,16 @@ import pytest
 from botocore.client import BaseClient
 
 from tests.cli.running import run
-from tests.constructs.synth import cluster_template
+from tests.constructs.synth import ROOT, cluster_template
 from tests.deploy.account import Account, outputs
 from tests.deploy.permitted import as_user, execution_policies
 from trainium_core.permissions.roles import commands
-from trainium_local.environment import safe_environment
+from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings
 
-OPTIONS = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2", "-c", "trn:nodes=1")
+CHOSEN = {"instance_type": "trn1.32xlarge", "region": "us-west-2"}
+PLAN: Mapping[str, Any] = {"nodes": 1, "ends": "5d", "ends_action": "destroy", "budget_usd": 500, "efs": "new"}
+OPTIONS = [word for key, value in {**CHOSEN, "nodes": 1}.items() for word in ("-c", f"trn:{key}={value}")]
 NAMES: Mapping[str, Any] = tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())
 
 
@@ -48,20 +51,25 @@ def run_as(account: Account, *arguments: str) -> Ended:
         return make(client, operation, parameters)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in safe_environment(os.environ, account.aws.connection).items():
+        for name, value in safe_environment(os.environ, account.aws.connection, tools=tool_folders(ROOT)).items():
             patch.setenv(name, value)
         patch.setattr(BaseClient, "_make_api_call", recorded)
         patch.setattr(boto3, "DEFAULT_SESSION", None)
         patch.chdir(account.folder)
-        ended = run(*arguments, *OPTIONS)
+        ended = run(*arguments)
     return Ended(code=ended.exit_code, printed=ended.output, called=frozenset(called))
+
+
+def told(role: str, entry: str) -> set[str]:
+    """What data/permissions.toml says that a role's commands call."""
+    return set(commands(role)[entry])
 
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[..., Account]) -> Account:
     """A cluster of one node, deployed by a CloudFormation that may do no more than it must."""
     account = start_account(Settings(iam="enforced"), execution_policies)
-    account.deploy(cluster_template(nodes=1, ends="5d", ends_action="destroy", budget_usd=500, efs="new"))
+    account.deploy(cluster_template(**PLAN))
     return account
 
 
@@ -79,26 +87,70 @@ def test_cloudformation_deploys_a_cluster(account: Account) -> None:
     assert outputs(account.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
-@pytest.mark.parametrize("command", ["nodes", "preflight", "audit", "image"])
-def test_the_role_look_is_refused_no_call_and_makes_none_that_is_not_documented(looking: Account, command: str) -> None:
-    ended = run_as(looking, command)
+LOOKING: Mapping[str, tuple[str, ...]] = {
+    "nodes": ("nodes",),
+    "preflight": ("preflight",),
+    "capacity": ("capacity", "--regions", "us-west-2"),
+    "image": ("image",),
+    "audit": ("audit",),
+    "cost": ("cost",),
+    "jobs, logs": ("jobs",),
+    "list": ("list",),
+    "support": ("support",),
+    "sagemaker list, describe, logs": ("sagemaker", "list"),
+}
+"""A command of each entry of the role."""
+
+NOT_RUN = {"estimate": "asks AWS's own price list, and no embedded AWS"}
+
+
+def test_every_entry_of_who_looks_is_run() -> None:
+    assert commands("look").keys() - LOOKING.keys() == NOT_RUN.keys()
+
+
+@pytest.mark.parametrize("entry", LOOKING)
+def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(looking: Account, entry: str) -> None:
+    ended = run_as(looking, *LOOKING[entry], *OPTIONS)
     assert "not authorized" not in ended.printed
     assert "denied" not in ended.printed.lower(), ended.printed
+    assert "not allowed" not in ended.printed, ended.printed
     assert ended.called
-    assert ended.called <= set(commands("look")[command])
+    assert ended.called <= told("look", entry)
 
 
-def test_the_role_look_cannot_destroy(looking: Account) -> None:
-    ended = run_as(looking, "destroy", "--yes", "--grace", "0")
+def test_whoever_only_looks_does_not_destroy(looking: Account) -> None:
+    ended = run_as(looking, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
     assert outputs(looking.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
-def test_whoever_operates_puts_the_cluster_to_sleep_and_destroys_it(operating: Account) -> None:
-    asleep = run_as(operating, "sleep", "--yes", "--grace", "0")
-    assert asleep.code == 0, asleep.printed
-    assert asleep.called <= set(commands("operate")["sleep, wake"])
-    destroyed = run_as(operating, "destroy", "--yes", "--grace", "0")
-    assert destroyed.code == 0, destroyed.printed
-    assert destroyed.called <= set(commands("operate")["destroy"])
+def test_whoever_deploys_extends_and_asks_for_quotas(account: Account) -> None:
+    deploying = as_user(account, "deploy")
+    app = cluster_template(**PLAN, warning_hours=12).file.parent
+    context = {f"trn:{key}": value for key, value in {**CHOSEN, **PLAN, "warning_hours": 12}.items()}
+    (account.folder / "cdk.json").write_text(json.dumps({"app": str(app), "context": context}))
+    extended = run_as(deploying, "extend", "8h", "--yes")
+    assert extended.code == 0, extended.printed
+    assert "None of the 1 running nodes ends by this deployment." in extended.printed
+    assert extended.called <= {*told("deploy", "deploy, extend"), *told("look", "preflight"), *told("look", "estimate")}
+    asked = run_as(deploying, "quota", "request", "--yes", "-c", "trn:nodes=100")
+    assert asked.code == 0, asked.printed
+    assert "servicequotas:RequestServiceQuotaIncrease" in asked.called
+    assert asked.called <= {*told("deploy", "quota request"), *told("look", "preflight")}
+
+
+def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys_it(operating: Account) -> None:
+    (operating.folder / "hello.py").write_text("import time\ntime.sleep(600)\n")
+    steps = [
+        ("operate", "run, stop", ("run", *OPTIONS, "--detach", "hello.py")),
+        ("look", "jobs, logs", ("logs", *OPTIONS)),
+        ("operate", "run, stop", ("stop", *OPTIONS)),
+        ("operate", "sleep, wake", ("sleep", "--yes", "--grace", "0", *OPTIONS)),
+        ("operate", "sleep, wake", ("wake", "--yes", *OPTIONS)),
+        ("operate", "destroy", ("destroy", "--yes", "--grace", "0", *OPTIONS)),
+    ]
+    for role, entry, arguments in steps:
+        ended = run_as(operating, *arguments)
+        assert ended.code == 0, (arguments, ended.printed)
+        assert ended.called <= told(role, entry), arguments

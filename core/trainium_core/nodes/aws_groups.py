@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from trainium_core.nodes.ending_nodes import GROUP, HYPERPOD_CLUSTER
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.tags import tag_values
 
+_RUNNING = ("pending", "running")
 _GROUP_TAG = "aws:autoscaling:groupName"
 EXISTING_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 
@@ -60,3 +62,14 @@ class AwsNodeGroupControl(AwsService):
 
 class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
     """Implements trainium_core.nodes.ending_nodes.NodeChanges."""
+
+    def running_nodes(self, stack: str) -> int:
+        groups = self.node_groups(self.physical_ids(stack, GROUP))
+        of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
+        return of_ec2 + sum(map(self._of_hyperpod, self.physical_ids(stack, HYPERPOD_CLUSTER)))
+
+    def _of_hyperpod(self, cluster_arn: str) -> int:
+        with read_errors("sagemaker:DescribeCluster", absent=("ResourceNotFound",)):
+            found = self.client("sagemaker").describe_cluster(ClusterName=cluster_arn)
+            return sum(group.get("CurrentCount", 0) for group in found.get("InstanceGroups", []))
+        return 0

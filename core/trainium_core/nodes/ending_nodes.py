@@ -5,18 +5,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from trainium_core.nodes.groups import NodeGroups
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
 
-GROUP, _GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
+GROUP, HYPERPOD_CLUSTER = "AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker::Cluster"
+"""Kinds of what nodes are in."""
+
+_GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
 """Properties that are other resources, and change only when one of these is another one."""
 
 _USED = (
-    "AWS::EC2::LaunchTemplate",
+    _TEMPLATE,
     "AWS::EC2::PlacementGroup",
     "AWS::EC2::SecurityGroup",
     "AWS::EFS::FileSystem",
@@ -29,16 +31,24 @@ _USED = (
 _REPLACED = ("True", "Conditional")
 
 
-class NodeChanges(ChangeSets, NodeGroups, Protocol):
+class NodeChanges(ChangeSets, Protocol):
     """All that is asked of an account for this."""
+
+    def running_nodes(self, stack: str) -> int:
+        """How many nodes of the stack are billed; 0 without the stack. Raises UnavailableError."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndingNodes:
-    """`count` of the nodes that run, for `reasons`, each a clause."""
+    """`count` of the nodes that run, for `reasons`, each a clause.
+
+    template_changes: whether their launch template changes by something that nodes which stay do not take on.
+    """
 
     count: int
     reasons: tuple[str, ...] = ()
+    template_changes: bool = False
 
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
@@ -46,10 +56,12 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return EndingNodes(count=running, reasons=tuple(reasons))
+    template_changes = any(one.kind == _TEMPLATE and one.action == "Modify" for one in changes)
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
-        return EndingNodes(count=0)
-    return EndingNodes(count=running - wanted, reasons=(f"there are to be {wanted}",))
+        return EndingNodes(count=0, template_changes=template_changes)
+    reasons = (f"there are to be {wanted}",)
+    return EndingNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
 
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
@@ -65,6 +77,9 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in one.properties:
                 yield "they go to another subnet"
+        if one.kind == HYPERPOD_CLUSTER and (one.action == "Remove" or one.replacement in _REPLACED):
+            changed = f", since {', '.join(sorted(one.properties))} cannot change" if one.properties else ""
+            yield f"their HyperPod cluster is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
         if one.kind == RESOURCE_TYPE:
             if one.action == "Add":
                 yield "the version of their launch template is chosen for the first time"

@@ -10,6 +10,7 @@ from trainium_core.identity.caller import Identities
 from trainium_core.images.image import Images
 from trainium_core.network.placement_groups import PlacementGroups
 from trainium_core.network.vpc import Network
+from trainium_core.permissions.simulation import Simulation
 from trainium_core.prices.price import Prices
 from trainium_core.quotas.resource_use import ResourceUse
 from trainium_core.spending.budgets import Budgets
@@ -31,6 +32,7 @@ class Account(
     Capacity,
     Prices,
     Budgets,
+    Simulation,
     Stacks,
     FileSystems,
     Buckets,

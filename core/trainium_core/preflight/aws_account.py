@@ -5,6 +5,7 @@ from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.images.aws_images import AwsImages
 from trainium_core.network.aws_placement_groups import AwsPlacementGroups
 from trainium_core.network.aws_vpc import AwsNetwork
+from trainium_core.permissions.aws_simulation import AwsSimulation
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.quotas.aws_resource_use import AwsResourceUse
 from trainium_core.spending.aws_budgets import AwsBudgets
@@ -26,6 +27,7 @@ class AwsAccount(
     AwsCapacity,
     AwsPrices,
     AwsBudgets,
+    AwsSimulation,
     AwsStacks,
     AwsFileSystems,
     AwsBuckets,

@@ -2,19 +2,25 @@
 
 from collections.abc import Callable, Collection, Mapping
 
+from trainium_core.engines.projections import Check
 from trainium_core.plan import Plan
 from trainium_core.plan.settings import SETTINGS
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.runner import preflight_each
+from trainium_core.preflight.runner import NO_MORE, preflight_each
 
 
 def preflight_in_regions(
-    plan: Plan, regions: Collection[str], account_in: Callable[[str], Account], *, suppressed: Collection[str] = ()
+    plan: Plan,
+    regions: Collection[str],
+    account_in: Callable[[str], Account],
+    *,
+    suppressed: Collection[str] = (),
+    more: Mapping[str, Check] = NO_MORE,
 ) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings by region. Raises PlanError for a region that lacks the type."""
+    """The findings by region, of all checks and of `more`. Raises PlanError for a region that lacks the type."""
     plans = [(plan_in(plan, region), account_in(region)) for region in regions]
-    return dict(zip(regions, preflight_each(plans, suppressed=suppressed), strict=True))
+    return dict(zip(regions, preflight_each(plans, suppressed=suppressed, more=more), strict=True))
 
 
 def plan_in(plan: Plan, region: str) -> Plan:

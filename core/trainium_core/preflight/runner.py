@@ -38,39 +38,50 @@ CHECKS: Mapping[str, Check] = {
 _BEGUN_FIRST = ("bootstrap", "quota", "image")
 """Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
 
+NO_MORE: Mapping[str, Check] = {}
+
 _SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 
 _SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
 
 
-def preflight(plan: Plan, account: Account, *, suppressed: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Ask the account everything about the plan. A suppressed check is not asked, and its finding says so."""
-    (findings,) = preflight_each([(plan, account)], suppressed=suppressed)
+def preflight(
+    plan: Plan, account: Account, *, suppressed: Collection[str] = (), more: Mapping[str, Check] = NO_MORE
+) -> tuple[Finding, ...]:
+    """Ask the account everything about the plan. A suppressed check is not asked, and its finding says so.
+
+    more: checks by name that are asked besides.
+    """
+    (findings,) = preflight_each([(plan, account)], suppressed=suppressed, more=more)
     return findings
 
 
 def preflight_each(
-    plans: Sequence[tuple[Plan, Account]], *, suppressed: Collection[str] = ()
+    plans: Sequence[tuple[Plan, Account]],
+    *,
+    suppressed: Collection[str] = (),
+    more: Mapping[str, Check] = NO_MORE,
 ) -> tuple[tuple[Finding, ...], ...]:
     """The findings about several plans, each with the account it is asked of, in their order."""
-    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *CHECKS)) if name not in suppressed]
+    asked = {**CHECKS, **more}
+    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *asked)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
         running = {
-            (name, index): threads.submit(_run_check, name, plan, account)
+            (name, index): threads.submit(_run_check, name, asked[name], plan, account)
             for name in names
             for index, (plan, account) in enumerate(plans)
         }
     return tuple(
-        tuple(_findings({name: running[name, index].result() if name in names else _SUPPRESSED for name in CHECKS}))
+        tuple(_findings({name: running[name, index].result() if name in names else _SUPPRESSED for name in asked}))
         for index in range(len(plans))
     )
 
 
-def _run_check(name: str, plan: Plan, account: Account) -> CheckResult | None:
+def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckResult | None:
     if name in _ENGINE_OF and _ENGINE_OF[name] not in plan.stacks:
         return None
     try:
-        return CHECKS[name](plan, account)
+        return check(plan, account)
     except NotSignedInError as error:
         return CheckResult(outcome="unknown", found=str(error), fix=_SIGN_IN)
     except UnavailableError as error:

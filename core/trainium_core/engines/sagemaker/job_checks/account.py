@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trainium_core.identity.caller import Identities
+from trainium_core.permissions.simulation import Simulation
 from trainium_core.prices.price import Prices
 from trainium_core.storage.buckets import Buckets
 from trainium_runtime.quota import Quotas
@@ -18,12 +19,8 @@ class Role:
     trusted_services: Collection[str]
 
 
-class Roles(Protocol):
+class Roles(Simulation, Protocol):
     def role(self, name: str) -> Role | None: ...
-
-    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
-        """Those of the actions on a resource that the role's policies do not allow."""
-        ...
 
 
 class ContainerImages(Protocol):

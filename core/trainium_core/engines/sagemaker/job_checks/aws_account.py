@@ -1,12 +1,13 @@
 """An AWS account as training jobs see it, asked through boto3. Nothing here changes anything."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
 from trainium_core.engines.sagemaker.job_checks.account import Role
 from trainium_core.identity.aws_caller import AwsIdentities
+from trainium_core.permissions.aws_simulation import AwsSimulation
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.storage.aws_buckets import AwsBuckets
@@ -24,14 +25,6 @@ class AwsRoles(AwsService):
             return Role(arn=found["Arn"], trusted_services=frozenset(_services(found["AssumeRolePolicyDocument"])))
         return None
 
-    def denied_actions(self, role_arn: str, actions: Collection[str], resource: str) -> Collection[str]:
-        with read_errors("iam:SimulatePrincipalPolicy"):
-            answer = self.client("iam").simulate_principal_policy(
-                PolicySourceArn=role_arn, ActionNames=[*actions], ResourceArns=[resource]
-            )
-        results = answer["EvaluationResults"]
-        return [result["EvalActionName"] for result in results if result["EvalDecision"] != "allowed"]
-
 
 class AwsContainerImages(AwsService):
     def has_image(self, *, account: str, region: str, repository: str, reference: Mapping[str, str]) -> bool:
@@ -44,7 +37,9 @@ class AwsContainerImages(AwsService):
         return False
 
 
-class AwsSageMakerAccount(AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsContainerImages, AwsBuckets, AwsStacks):
+class AwsSageMakerAccount(
+    AwsIdentities, AwsQuotas, AwsPrices, AwsRoles, AwsSimulation, AwsContainerImages, AwsBuckets, AwsStacks
+):
     """Implements job_checks.account.SageMakerAccount for the credentials that boto3 finds."""
 
 

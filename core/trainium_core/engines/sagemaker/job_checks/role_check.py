@@ -7,6 +7,7 @@ from trainium_core.engines.sagemaker.job_checks.account import Roles
 from trainium_core.engines.sagemaker.jobs.images import parsed_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.permissions.simulation import Calls
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.check_result import CheckResult
@@ -36,12 +37,12 @@ def _access(job: TrainingJob, account: Roles) -> Iterator[CheckResult]:
     for what, url, actions in _uses(job):
         resource = _resource(url)
         try:
-            denied = account.denied_actions(job.role_arn, actions, resource)
+            denials = account.denials(job.role_arn, Calls(actions=actions, resources=[resource]))
         except UnavailableError as error:
             yield CheckResult(outcome="unknown", found=f"whether the role reaches what the job uses: {error}")
             return
-        if denied:
-            fix = f"allow {', '.join(denied)} on {resource}"
+        if denials:
+            fix = f"allow {', '.join(denial.action for denial in denials)} on {resource}"
             yield CheckResult(outcome="fail", found=f"the role may not use {what}, {url}", fix=fix)
 
 

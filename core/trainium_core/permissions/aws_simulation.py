@@ -1,0 +1,56 @@
+"""Asks IAM's policy simulator."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainium_core.permissions.simulation import Calls, Denial
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
+
+_ACTIONS_AT_ONCE = 50
+_ALLOWED = "allowed"
+
+
+class AwsSimulation(AwsService):
+    """Implements trainium_core.permissions.simulation.Simulation."""
+
+    def denials(self, principal: str, calls: Calls) -> list[Denial]:
+        results: list[Mapping[str, Any]] = []
+        for first in range(0, len(calls.actions), _ACTIONS_AT_ONCE):
+            results += self._results(principal, calls, first)
+        return [_denial(one) for one in results if not _is_allowed(one)]
+
+    def _results(self, principal: str, calls: Calls, first: int) -> Iterator[Mapping[str, Any]]:
+        request = {
+            "PolicySourceArn": principal,
+            "ActionNames": list(calls.actions[first : first + _ACTIONS_AT_ONCE]),
+            "ResourceArns": list(calls.resources),
+            "ContextEntries": [
+                {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
+                for key, value in calls.context.items()
+            ],
+        }
+        with read_errors("iam:SimulatePrincipalPolicy"):
+            for page in self.client("iam").get_paginator("simulate_principal_policy").paginate(**request):
+                yield from page["EvaluationResults"]
+
+
+def _is_allowed(result: Mapping[str, Any]) -> bool:
+    # The name of the resource in the result itself is that of its kind only (IAM API Reference, EvaluationResult).
+    of_resources = result.get("ResourceSpecificResults", [])
+    decisions = [one["EvalResourceDecision"] for one in of_resources] or [result["EvalDecision"]]
+    return all(decision == _ALLOWED for decision in decisions)
+
+
+def _denial(result: Mapping[str, Any]) -> Denial:
+    of_resources = [one for one in result.get("ResourceSpecificResults", []) if one["EvalResourceDecision"] != _ALLOWED]
+    missing = {key for one in (result, *of_resources) for key in one.get("MissingContextValues", [])}
+    return Denial(
+        action=result["EvalActionName"],
+        missing_keys=tuple(sorted(missing)),
+        by_organization=not result.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True),
+        by_boundary=any(
+            not one.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True)
+            for one in (result, *of_resources)
+        ),
+    )

@@ -1,0 +1,73 @@
+"""Whether a principal may do what a role of `trn permissions` must, as far as IAM's simulation tells."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from trainium_core.permissions.roles import CLOUDFORMATION, place_of, policies
+from trainium_core.permissions.simulation import Calls, Denial, Simulation
+from trainium_core.plan import Plan
+from trainium_runtime.check_result import CheckResult
+
+PRINCIPAL = re.compile(r"arn:(?P<partition>aws[a-z-]*):iam::(?P<account>[0-9]{12}):(role|user|group)/(?P<name>.+)")
+"""ARNs that IAM simulates: sessions of a role, arn:aws:sts::...:assumed-role/..., are none of them."""
+
+_SHOWN = 6
+_SOME_NAME = "simulated"
+
+
+def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
+    """principal: an ARN that PRINCIPAL matches. role: one of `trn permissions`."""
+    arn = PRINCIPAL.fullmatch(principal)
+    assert arn is not None
+    wanted = list(_calls(plan, role, account=arn["account"], partition=arn["partition"]))
+    denials = [denial for calls in wanted for denial in account.denials(principal, calls)]
+    count = len({action for calls in wanted for action in calls.actions})
+    needed = f"{count} actions of `trn permissions {role}`"
+    if not denials:
+        return CheckResult(outcome="pass", found=f"IAM's simulation denies {arn['name']} none of them", needed=needed)
+    certain = [denial for denial in denials if not denial.missing_keys]
+    if not certain:
+        keys = sorted({key for denial in denials for key in denial.missing_keys})
+        found = f"IAM's simulation denies {arn['name']} {_named(denials)}, without values for {', '.join(keys)}"
+        return CheckResult(outcome="unknown", found=found, needed=needed, fix="read its policies for these keys")
+    found = f"IAM's simulation denies {arn['name']} {_named(certain)}{_stopped_by(certain)}"
+    fix = f"allow them, or leave --role out: a simulation is no deployment; `trn permissions {role}` prints policies"
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
+
+
+def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[Calls]:
+    """Each statement of the role's policies, with a name where it has a wildcard, once for each value of a condition.
+
+    Without actions that are patterns, which are not simulated.
+    """
+    region = {"aws:RequestedRegion": plan.region}
+    for document in policies(role, place_of(plan, account=account, partition=partition)):
+        for statement in document["Statement"]:
+            actions = [action for action in statement["Action"] if "*" not in action]
+            resources = [one if one == "*" else one.replace("*", _SOME_NAME) for one in statement["Resource"]]
+            for context in _contexts(statement.get("Condition", {})):
+                if actions:
+                    yield Calls(actions=actions, resources=resources, context=region | context)
+
+
+def _contexts(condition: dict[str, dict[str, str | list[str]]]) -> Iterator[dict[str, str]]:
+    pairs = [(key, values) for keys in condition.values() for key, values in keys.items()]
+    if not pairs:
+        yield {}
+    for key, values in pairs:
+        for value in [values] if isinstance(values, str) else values:
+            yield {key: value}
+
+
+def _named(denials: Sequence[Denial]) -> str:
+    names = list(dict.fromkeys(denial.action for denial in denials))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _stopped_by(denials: Sequence[Denial]) -> str:
+    reasons = [
+        *(["a service control policy"] if any(denial.by_organization for denial in denials) else []),
+        *(["its permissions boundary"] if any(denial.by_boundary for denial in denials) else []),
+    ]
+    return f", some of them by {' and '.join(reasons)}" if reasons else ""

@@ -1,0 +1,116 @@
+"""Whether a role may do what it must, as far as IAM's policy simulator tells."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.aws_stubs import stubbed
+from tests.core.fake_account import FakeAccount
+from tests.core.plans import from_settings
+from trainium_core.permissions.roles import actions_of
+from trainium_core.permissions.simulation import Calls, Denial
+from trainium_core.preflight.permissions_check import check_permissions
+from trainium_runtime.check_result import CheckResult
+from trainium_runtime.errors import UnavailableError
+
+ROLE = "arn:aws:iam::123456789012:role/cdk-exec"
+DELETE = Denial(action="ec2:DeleteVpc")
+STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/simulated"
+
+
+def check(account: FakeAccount, role: str = "cloudformation") -> CheckResult:
+    return check_permissions(from_settings(), account, principal=ROLE, role=role)
+
+
+def denying(*denials: Denial) -> FakeAccount:
+    return FakeAccount(denied={denial.action: denial for denial in denials})
+
+
+def test_every_action_of_the_role_but_patterns_is_simulated() -> None:
+    account = FakeAccount()
+    assert check(account).outcome == "pass"
+    simulated = {action for calls in account.simulated for action in calls.actions}
+    assert simulated == {action for action in actions_of("cloudformation") if "*" not in action}
+
+
+def test_calls_are_on_what_the_plan_would_make_in_its_region() -> None:
+    account = FakeAccount()
+    check(account, "operate")
+    (update,) = [calls for calls in account.simulated if "cloudformation:UpdateStack" in calls.actions]
+    assert STACK in update.resources
+    assert not [one for calls in account.simulated for one in calls.resources if one != "*" and "*" in one]
+    assert {calls.context["aws:RequestedRegion"] for calls in account.simulated} == {"us-west-2"}
+
+
+def test_a_condition_is_met_with_each_of_its_values() -> None:
+    account = FakeAccount()
+    check(account)
+    passed = [calls.context["iam:PassedToService"] for calls in account.simulated if "iam:PassRole" in calls.actions]
+    assert {"ec2.amazonaws.com", "lambda.amazonaws.com"} <= set(passed)
+    assert len(passed) == len(set(passed))
+
+
+@pytest.mark.parametrize(
+    ("denial", "outcome", "says"),
+    [
+        (DELETE, "fail", "IAM's simulation denies cdk-exec ec2:DeleteVpc"),
+        (Denial(action="ec2:DeleteVpc", by_organization=True), "fail", "some of them by a service control policy"),
+        (Denial(action="ec2:DeleteVpc", by_boundary=True), "fail", "some of them by its permissions boundary"),
+        (Denial(action="ec2:DeleteVpc", missing_keys=["aws:SourceIp"]), "unknown", "without values for aws:SourceIp"),
+    ],
+    ids=["denied", "by the organization", "by the boundary", "for want of a key"],
+)
+def test_a_denial_is_told_with_what_stops_it(denial: Denial, outcome: str, says: str) -> None:
+    result = check(denying(denial))
+    assert result.outcome == outcome
+    assert says in result.found
+
+
+def test_of_many_denials_some_are_named() -> None:
+    denied = [Denial(action=action) for action in actions_of("cloudformation") if action.startswith("ec2:Delete")]
+    assert f" and {len(denied) - 6} more" in check(denying(*denied)).found
+
+
+def test_without_an_answer_nothing_is_known() -> None:
+    with pytest.raises(UnavailableError):
+        check(FakeAccount(unavailable={"simulation"}))
+
+
+def simulate(*pages: dict[str, Any], actions: int = 1) -> list[Denial]:
+    account, stub = stubbed("iam")
+    for page in pages:
+        stub.add_response("simulate_principal_policy", page)
+    found = account.denials(
+        ROLE, Calls(actions=["s3:GetObject"] * actions, resources=["arn:aws:s3:::b/x"], context={"aws:key": "v"})
+    )
+    stub.assert_no_pending_responses()
+    return list(found)
+
+
+def result(action: str, decision: str, **more: Any) -> dict[str, Any]:
+    return {"EvalActionName": action, "EvalDecision": decision, **more}
+
+
+def of_resource(decision: str, **more: Any) -> dict[str, Any]:
+    return {"EvalResourceName": "arn", "EvalResourceDecision": decision, **more}
+
+
+def test_an_action_that_one_resource_is_denied_is_denied() -> None:
+    resources = [of_resource("allowed"), of_resource("implicitDeny", MissingContextValues=["aws:SourceIp"])]
+    page = {"EvaluationResults": [result("s3:GetObject", "allowed", ResourceSpecificResults=resources)]}
+    assert simulate(page) == [Denial(action="s3:GetObject", missing_keys=("aws:SourceIp",))]
+
+
+def test_what_stops_an_action_is_read() -> None:
+    stopped = {
+        "OrganizationsDecisionDetail": {"AllowedByOrganizations": False},
+        "PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False},
+    }
+    page = {"EvaluationResults": [result("s3:GetObject", "explicitDeny", **stopped)]}
+    assert simulate(page) == [Denial(action="s3:GetObject", by_organization=True, by_boundary=True)]
+
+
+def test_results_of_all_pages_and_of_all_requests_are_read() -> None:
+    first = {"EvaluationResults": [result("a:B", "allowed")], "IsTruncated": True, "Marker": "more"}
+    second = {"EvaluationResults": [result("a:C", "implicitDeny")]}
+    assert [one.action for one in simulate(first, second, second, actions=51)] == ["a:C", "a:C"]
