@@ -12,8 +12,9 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _CHANGE_SET = "trn-deploy-preview"
 _KEPT = (
-    "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. Nodes "
-    "that stay, and those that replace them, are of the version before: raise trn:node_generation to take on all of it."
+    "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. "
+    "Nodes that stay, and those that replace failed ones, are of the version before: raise trn:node_generation to take "
+    "on all of it."
 )
 
 

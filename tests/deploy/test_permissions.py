@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -79,7 +79,7 @@ def looking(account: Account) -> Account:
 
 
 @pytest.fixture(scope="module")
-def operating(account: Account) -> Iterator[Account]:
+def operating(account: Account) -> Account:
     return as_user(account, "operate")
 
 
