@@ -64,10 +64,11 @@ class Choice:
         return cls.from_text((physical_id or "").partition(_BEFORE)[0])
 
 
-def choose(offered: Mapping[str, Any], physical_id: str | None) -> tuple[Choice, str]:
+def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False) -> tuple[Choice, str]:
     """The version for the nodes, and the physical id that remembers it.
 
     offered: the properties of the resource. physical_id: what an earlier choice gave, None before the first.
+    rolling_back: whether the stack comes back to what it was; only then a version from before the last serves again.
     """
     latest = Choice.latest(offered)
     current = Choice.remembered(physical_id)
@@ -75,8 +76,8 @@ def choose(offered: Mapping[str, Any], physical_id: str | None) -> tuple[Choice,
     if current and current.is_compatible_with(latest):
         kept = _renamed(current, latest)
         return kept, f"{kept}{_BEFORE}{earlier}" if earlier else str(kept)
-    if earlier and earlier.is_compatible_with(latest):
-        # A rollback. What it comes from may be wrong, and is forgotten.
+    if rolling_back and earlier and earlier.is_compatible_with(latest):
+        # What the rollback comes from may be wrong, and is forgotten.
         return earlier, str(earlier)
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)
 

@@ -42,8 +42,10 @@ def test_what_the_checklist_has_one_type_is_a_command_with_options_that_exist(li
 
 
 def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change() -> None:
-    (settings,) = [json.loads(f"{{{block}}}") for kind, block in BLOCKS if kind == "json"]
+    settings, *later = [json.loads(f"{{{block}}}") for kind, block in BLOCKS if kind == "json"]
     plan_from_context(settings, ROOT)
+    for change in later:
+        plan_from_context(settings | change, ROOT)
     changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in TYPED]
     for change in filter(None, changes):
         plan_from_context(settings | change, ROOT)

@@ -34,7 +34,7 @@ def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() 
             kind="T",
             action="Modify",
             physical_id="p",
-            properties={"A": ChangedProperty(before="1", after="2"), "B": ChangedProperty()},
+            properties={"A": ChangedProperty(before="1", after="2", certain=True), "B": ChangedProperty()},
         )
     ]
 

@@ -97,6 +97,27 @@ def test_the_settings_that_need_other_nodes_are_named() -> None:
     ending = ending_nodes([of(version(), Settings=shown)], running=2)
     assert ending.reasons == ("a setting that needs other nodes has changed: trn:root_volume_gib",)
     assert "see `cdk diff`" in ending_nodes([version(Settings=None)], running=2).reasons[0]
+    of_a_part = ChangedProperty(before="512", after="600", certain=True)
+    assert "see `cdk diff`" in ending_nodes([of(version(), Settings=of_a_part)], running=2).reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keys"),
+    [
+        ({"cache_url": "s3://a/x"}, {"cache_url": "s3://b/x"}, "cache_url"),
+        ({"cache_url": "s3://a/x", "lustre": "fs-1"}, {"cache_url": "s3://a/x"}, "lustre"),
+    ],
+    ids=["another bucket of one's own", "without a file system"],
+)
+def test_what_nodes_use_by_its_name_and_is_another_ends_them(
+    before: dict[str, str], after: dict[str, str], keys: str
+) -> None:
+    shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
+    removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
+    ending = ending_nodes([of(version(), Uses=shown), removed], running=2)
+    assert (ending.count, ending.reasons) == (2, (f"what they use has changed: {keys}",))
+    of_a_part = ending_nodes([of(version(), Uses=ChangedProperty(before="s3://a/x", certain=True))], running=2)
+    assert of_a_part.reasons == ("what they use has changed: see `cdk diff`",)
 
 
 def test_of_fewer_nodes_those_that_are_too_many_end() -> None:

@@ -1,5 +1,6 @@
 """Which version of a launch template nodes are launched from, over the deployments of a cluster."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -23,11 +24,11 @@ def offer(latest: int, **changed: Any) -> dict[str, Any]:
     }
 
 
-def chosen(*offers: dict[str, Any]) -> list[str]:
-    """The version after each of some deployments."""
+def chosen(*offers: dict[str, Any], rollbacks: Collection[str] = ()) -> list[str]:
+    """The version after each of some deployments. rollbacks: the newest versions that rollbacks offer."""
     versions, remembered = list[str](), None
     for one in offers:
-        choice, remembered = choose(one, remembered)
+        choice, remembered = choose(one, remembered, rolling_back=one["LatestVersion"] in rollbacks)
         versions.append(choice.version)
     return versions
 
@@ -72,12 +73,19 @@ def test_pinning_the_image_that_nodes_have_replaces_none() -> None:
 
 def test_a_rollback_comes_to_the_version_that_ran_before() -> None:
     bigger = {"Settings": {"root_volume_gib": "600"}}
-    assert chosen(offer(1), offer(2), offer(3, **bigger), offer(4)) == ["1", "1", "3", "1"]
+    offers = offer(1), offer(2), offer(3, **bigger), offer(4)
+    assert chosen(*offers, rollbacks={"4"}) == ["1", "1", "3", "1"]
+
+
+def test_a_deployment_that_goes_back_to_what_was_before_takes_the_newest() -> None:
+    bigger = {"Settings": {"root_volume_gib": "600"}}
+    assert chosen(offer(1), offer(2, **bigger), offer(3, NodeScript="arn:aws:s3:::assets/two.sh")) == ["1", "2", "3"]
 
 
 def test_what_was_rolled_back_is_not_tried_again_as_it_was() -> None:
     bigger = {"Settings": {"root_volume_gib": "600"}}
-    assert chosen(offer(1), offer(2, **bigger), offer(3), offer(4, **bigger)) == ["1", "2", "1", "4"]
+    offers = offer(1), offer(2, **bigger), offer(3), offer(4, **bigger)
+    assert chosen(*offers, rollbacks={"3"}) == ["1", "2", "1", "4"]
 
 
 def test_what_cloudformation_remembers_is_short_enough() -> None:

@@ -1,9 +1,9 @@
 """How many of the nodes that run a change set would end, and why."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
@@ -15,7 +15,7 @@ GROUP, HYPERPOD_CLUSTER = "AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker:
 _GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
-"""Properties that are other resources, and change only when one of these is another one."""
+"""Properties that name other resources: those of the stack, which may be replaced, and others by their names."""
 
 _USED = (
     _TEMPLATE,
@@ -84,22 +84,31 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
             if one.action == "Add":
                 yield "the version of their launch template is chosen for the first time"
             if "Settings" in one.properties:
-                changed = ", ".join(_changed_settings(one)) or "see `cdk diff`"
-                yield f"a setting that needs other nodes has changed: {changed}"
+                changed = ", ".join(f"{SETTING_PREFIX}{key}" for key in _changed_keys(one, "Settings"))
+                yield f"a setting that needs other nodes has changed: {changed or 'see `cdk diff`'}"
             if any(name in one.properties for name in _BY_REFERENCE) and replaced:
                 yield f"they are to use what is new: {', '.join(replaced)}"
+            elif "Uses" in one.properties and one.properties["Uses"].certain:
+                yield f"what they use has changed: {', '.join(_changed_keys(one, 'Uses')) or 'see `cdk diff`'}"
             if "ImageSetting" in one.properties and _image_after(one) != _image_now(one):
                 yield "they boot another image"
 
 
-def _changed_settings(version: ResourceChange) -> list[str]:
-    """Keys of the settings that differ; none where the change set does not show both values."""
-    values = version.properties["Settings"]
-    try:
-        before, after = json.loads(values.before or ""), json.loads(values.after or "")
-    except ValueError:
+def _changed_keys(version: ResourceChange, name: str) -> list[str]:
+    """Keys of a property that differ; none where the change set does not show both values, or those of a part alone."""
+    values = version.properties[name]
+    before, after = _mapping(values.before), _mapping(values.after)
+    if before is None or after is None:
         return []
-    return sorted(f"{SETTING_PREFIX}{key}" for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def _mapping(text: str | None) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    return cast(Mapping[str, Any], found) if isinstance(found, dict) else None
 
 
 def _image_now(version: ResourceChange) -> str | None:

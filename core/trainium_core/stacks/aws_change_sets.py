@@ -45,9 +45,11 @@ def _change(one: Mapping[str, Any]) -> ResourceChange:
     for detail in change.get("Details", []):
         target = detail["Target"]
         # One property may be listed twice: as it is written, and as it may become by what it refers to.
-        if "Name" in target and (detail["Evaluation"] == "Static" or target["Name"] not in properties):
-            after = target.get("AfterValue") if detail["Evaluation"] == "Static" else None
-            properties[target["Name"]] = ChangedProperty(before=target.get("BeforeValue"), after=after)
+        certain = detail["Evaluation"] == "Static"
+        if "Name" in target and (certain or target["Name"] not in properties):
+            after = target.get("AfterValue") if certain else None
+            changed = ChangedProperty(before=target.get("BeforeValue"), after=after, certain=certain)
+            properties[target["Name"]] = changed
     return ResourceChange(
         kind=change["ResourceType"],
         action=change["Action"],

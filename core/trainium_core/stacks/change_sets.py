@@ -7,10 +7,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedProperty:
-    """Its values before and afterwards, as text; None as long as CloudFormation does not know them."""
+    """Its values before and afterwards, as text; None where there is none, or as long as CloudFormation does not know.
+
+    certain: whether it changes whatever becomes of the resources that it refers to.
+    """
 
     before: str | None = None
     after: str | None = None
+    certain: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

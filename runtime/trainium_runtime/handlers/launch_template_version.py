@@ -5,6 +5,7 @@ from typing import Any
 from trainium_runtime.launch_template_version import choose
 
 from .custom_resource import respond
+from .rollback import is_rolling_back
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -13,7 +14,9 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         return
     offered = event["ResourceProperties"]
     try:
-        chosen, physical_id = choose(offered, event.get("PhysicalResourceId"))
+        # Where nobody can tell, nodes of an earlier version may be those that run.
+        rolling_back = event["RequestType"] == "Update" and is_rolling_back(event["StackId"], unknown=True)
+        chosen, physical_id = choose(offered, event.get("PhysicalResourceId"), rolling_back=rolling_back)
     except Exception as error:  # CloudFormation needs a response, whatever it is
         failed = event.get("PhysicalResourceId", "none")
         respond(event, failure=f"no version of the launch template could be chosen: {error!r}", physical_id=failed)

@@ -1,8 +1,8 @@
 """Whether CloudFormation rolls a stack back: then a custom resource that fails leaves it in UPDATE_ROLLBACK_FAILED."""
 
 
-def is_rolling_back(stack_id: str) -> bool:
-    """Whether the stack is being rolled back. False, with the reason in the log, when it cannot be read."""
+def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:
+    """Whether the stack is being rolled back. `unknown`, with the reason in the log, when it cannot be read."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -10,5 +10,5 @@ def is_rolling_back(stack_id: str) -> bool:
         (stack,) = boto3.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
     except (BotoCoreError, ClientError) as error:
         print(f"the state of the stack is not known: {error}")
-        return False
+        return unknown
     return "ROLLBACK" in stack.get("StackStatus", "")

@@ -35,6 +35,24 @@ def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation)
     assert later["PhysicalResourceId"] == first["PhysicalResourceId"]
 
 
+@pytest.mark.parametrize(("rolling_back", "version"), [(True, "1"), (False, "3")])
+def test_a_version_from_before_the_last_serves_a_rollback_alone(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, rolling_back: bool, version: str
+) -> None:
+    asked = dict[str, Any]()
+
+    def answer(stack_id: str, *, unknown: bool) -> bool:
+        asked.update(stack_id=stack_id, unknown=unknown)
+        return rolling_back
+
+    monkeypatch.setattr(launch_template_version, "is_rolling_back", answer)
+    first = ask(cloudformation, "Create")
+    second = ask(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2", Settings={})
+    third = ask(cloudformation, "Update", second["PhysicalResourceId"], LatestVersion="3")
+    assert third["Data"]["Version"] == version
+    assert asked["unknown"]
+
+
 def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
     assert ask(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
 
