@@ -98,6 +98,17 @@ def broken() -> str:
     raise KeyError("Events of 123456789012")
 
 
+def test_the_names_of_files_are_masked_folder_by_folder_and_stay_apart() -> None:
+    group = "TrnClusterStack-ClusterFleetLaunchTemplateVersionChooserLogDC8541D2-XXXXXXXXXXXX.log"
+    found = {f"TrnClusterStack/{group}": "a", f"{'x' * 99}1.log": "b", f"{'x' * 99}2.log": "c"}
+    files = gather([Part(name="function-logs", gather=lambda: found)], Masking()).files
+    assert files == {
+        f"function-logs/TrnClusterStack/{group}": "a",
+        f"function-logs/{MASK}.log": "b",
+        f"function-logs/{MASK}.log.2": "c",
+    }
+
+
 def test_an_archive_has_what_could_be_had_and_names_the_rest() -> None:
     parts = [
         Part(name="versions.txt", gather=lambda: "Python 3.11\n"),

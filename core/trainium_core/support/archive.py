@@ -44,8 +44,20 @@ def gather(parts: Sequence[Part], masking: Masking) -> SupportFiles:
         elif isinstance(texts, str):
             files[part.name] = masking(texts)
         else:
-            files |= {masking(f"{part.name}/{name}"): masking(text) for name, text in texts.items()}
+            for name, text in texts.items():
+                files[_unused(_masked_name(f"{part.name}/{name}", masking), files)] = masking(text)
     return SupportFiles(files=files, unavailable=unavailable)
+
+
+def _masked_name(name: str, masking: Masking) -> str:
+    """Folder by folder: a long path of short names is no secret."""
+    return "/".join(masking(piece) for piece in name.split("/"))
+
+
+def _unused(name: str, files: Mapping[str, str]) -> str:
+    """The name, with a number if there is such a file: what is masked may be the same of two."""
+    names = (name, *(f"{name}.{number}" for number in range(2, len(files) + 3)))
+    return next(one for one in names if one not in files)
 
 
 def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> bytes:
