@@ -60,7 +60,7 @@ def run_as(account: Account, *arguments: str) -> Ended:
     return Ended(code=ended.exit_code, printed=ended.output, called=frozenset(called))
 
 
-def told(role: str, entry: str) -> set[str]:
+def documented(role: str, entry: str) -> set[str]:
     """What data/permissions.toml says that a role's commands call."""
     return set(commands(role)[entry])
 
@@ -115,7 +115,7 @@ def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(lookin
     assert "denied" not in ended.printed.lower(), ended.printed
     assert "not allowed" not in ended.printed, ended.printed
     assert ended.called
-    assert ended.called <= told("look", entry)
+    assert ended.called <= documented("look", entry)
 
 
 def test_whoever_only_looks_does_not_destroy(looking: Account) -> None:
@@ -133,11 +133,15 @@ def test_whoever_deploys_extends_and_asks_for_quotas(account: Account) -> None:
     extended = run_as(deploying, "extend", "8h", "--yes")
     assert extended.code == 0, extended.printed
     assert "None of the 1 running nodes ends by this deployment." in extended.printed
-    assert extended.called <= {*told("deploy", "deploy, extend"), *told("look", "preflight"), *told("look", "estimate")}
+    assert extended.called <= {
+        *documented("deploy", "deploy, extend"),
+        *documented("look", "preflight"),
+        *documented("look", "estimate"),
+    }
     asked = run_as(deploying, "quota", "request", "--yes", "-c", "trn:nodes=100")
     assert asked.code == 0, asked.printed
     assert "servicequotas:RequestServiceQuotaIncrease" in asked.called
-    assert asked.called <= {*told("deploy", "quota request"), *told("look", "preflight")}
+    assert asked.called <= {*documented("deploy", "quota request"), *documented("look", "preflight")}
 
 
 def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys_it(operating: Account) -> None:
@@ -153,4 +157,4 @@ def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys
     for role, entry, arguments in steps:
         ended = run_as(operating, *arguments)
         assert ended.code == 0, (arguments, ended.printed)
-        assert ended.called <= told(role, entry), arguments
+        assert ended.called <= documented(role, entry), arguments
