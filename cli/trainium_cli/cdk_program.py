@@ -55,7 +55,7 @@ class CdkRun:
             return run_cdk(self._command, self._folder, on_line)
 
     @property
-    def last_words(self) -> str:
+    def output_tail(self) -> str:
         return "\n".join(line for line in self.said[-_LAST_LINES:] if line)
 
     @property

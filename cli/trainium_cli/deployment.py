@@ -111,4 +111,4 @@ def _explain_failures(
             click.echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
             click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
     if not explained:
-        click.echo(f"\nThe CDK CLI ended without having deployed.\n{run.last_words}".rstrip(), err=True)
+        click.echo(f"\nThe CDK CLI ended without having deployed.\n{run.output_tail}".rstrip(), err=True)

@@ -42,7 +42,7 @@ def ask_about_ending_nodes(
         prepare = ["deploy", construct_id, *context, "--method", "prepare-change-set", "--change-set-name", _CHANGE_SET]
         run = CdkRun(program, [*prepare, "--require-approval", "never"], folder)
         if run.in_few_lines() != 0:
-            click.echo(f"\nNothing was deployed: the change set could not be made.\n{run.last_words}", err=True)
+            click.echo(f"\nNothing was deployed: the change set could not be made.\n{run.output_tail}", err=True)
             return ExitCode.NOT_READY
         ending = ending_nodes(account.changes(stack, _CHANGE_SET), running=running)
         account.delete_change_set(stack, _CHANGE_SET)

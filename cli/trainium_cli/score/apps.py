@@ -56,7 +56,7 @@ def try_app(account: Account, app: App, *, limit: float) -> Outcome:
             except subprocess.TimeoutExpired:
                 raise FailedError(f"cdk {arguments[0]} still runs after {limit:.0f} s") from None
             if done.returncode:
-                raise FailedError(f"cdk {arguments[0]}: {_last_words(done.stdout + done.stderr)}")
+                raise FailedError(f"cdk {arguments[0]}: {_output_tail(done.stdout + done.stderr)}")
 
         try:
             run("synth", "--quiet", "--output", "cdk.out")
@@ -101,7 +101,7 @@ def stacks_of(assembly: Path, default_region: str) -> Iterator[AppStack]:
                 )
 
 
-def _last_words(said: str) -> str:
+def _output_tail(said: str) -> str:
     """The first failure and what follows it; all, if nothing looks like one."""
     lines = [line for line in said.splitlines() if line.strip()]
     failed = (at for at, line in enumerate(lines) if "❌" in line or "CREATE_FAILED" in line or "UPDATE_FAILED" in line)
