@@ -12,7 +12,8 @@ def project(folder: str) -> dict[str, Any]:
 
 def test_the_product_requests_what_trainium_local_needs() -> None:
     product = project(".")["project"]
-    own = product["dependencies"] + product["optional-dependencies"]["local"]
+    extras = product["optional-dependencies"]
+    own = product["dependencies"] + [*extras["cli"], *extras["local"]]
     assert set(project("local")["project"]["dependencies"]) <= set(own)
 
 

@@ -1,16 +1,14 @@
 """TrnClusterStack: what holds for the whole template, whatever the plan."""
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 from hypothesis import given, settings
 
-from tests.constructs.plans import plans, reserved
+from tests.constructs.plans import plans
 from tests.constructs.synth import (
     OWN_NETWORK,
     REGION,
@@ -22,13 +20,9 @@ from tests.constructs.synth import (
     plan_template,
     statements,
 )
-from tests.core.plans import OWN_EFS, OWN_LUSTRE
-from tests.stacks.variants import VARIANTS
 from trainium_core import Plan
 from trainium_core.naming import ASLEEP_PARAMETER
 from trainium_runtime.naming import CLUSTER_TAG
-
-SNAPSHOT = Path(__file__).parent / "logical_ids.txt"
 
 WITHOUT_RESOURCES = {
     "ssm:UpdateInstanceInformation",
@@ -166,25 +160,6 @@ def test_a_thousand_nodes_have_the_resources_of_a_few(few: int) -> None:
 def test_a_thousand_nodes_make_the_same_text_as_one_but_for_digits() -> None:
     texts = {re.sub(r"\d+", "0", cluster_template(nodes=nodes).file.read_text()) for nodes in (1, 1000)}
     assert len(texts) == 1
-
-
-def test_logical_ids_stay_what_they_are() -> None:
-    """Another id makes CloudFormation replace the resource. UPDATE_SNAPSHOTS=1 renews the file."""
-    file_systems: list[dict[str, Any]] = [{"fsx_lustre": 1200, "efs": "new"}, {**OWN_NETWORK, **OWN_LUSTRE, **OWN_EFS}]
-    block = {"capacity": "capacity-block", **reserved("capacity-block")}
-    pilot = {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"}
-    settings: list[dict[str, Any]] = [{}, {"egress": "nat-gateway"}, block, *file_systems, pilot]
-    every = {name: kind for given in settings for name, kind in kinds(cluster_template(**given)).items()}
-    now = "".join(f"{name} {kind}\n" for name, kind in sorted(every.items()))
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        SNAPSHOT.write_text(now)
-    assert SNAPSHOT.read_text() == now
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_logical_ids_do_not_depend_on_settings(name: str) -> None:
-    known = dict(line.split() for line in SNAPSHOT.read_text().splitlines())
-    assert kinds(cluster_template(**VARIANTS[name])).items() <= known.items()
 
 
 def test_the_stack_is_for_the_plans_region() -> None:

@@ -5,4 +5,11 @@ from tests.wheel.environment import WheelEnvironment, install_wheel
 
 @pytest.fixture(scope="session")
 def wheel_environment() -> WheelEnvironment:
+    """The constructs, without any extra."""
     return install_wheel()
+
+
+@pytest.fixture(scope="session")
+def command_line() -> WheelEnvironment:
+    """The constructs and `trn`."""
+    return install_wheel("cli")

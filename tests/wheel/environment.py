@@ -5,8 +5,13 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.constructs.synth import ROOT
 from tests.shared import made_once
@@ -30,10 +35,11 @@ class WheelEnvironment:
         """The environment of the caller, without paths that lead back to this repository."""
         return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
-    def run(self, *command: str | Path, folder: Path) -> str:
+    def run(self, *command: str | Path, folder: Path, **variables: str) -> str:
         """What a command prints that runs in a folder elsewhere. Raises CalledProcessError when it fails."""
+        environment = self.variables | variables
         result = subprocess.run(
-            command, cwd=folder, env=self.variables, stdout=subprocess.PIPE, check=True, text=True, timeout=120
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True, text=True, timeout=120
         )
         return result.stdout
 
@@ -46,26 +52,55 @@ def build_wheel(folder: Path, project: Path = ROOT) -> Path:
     return wheel
 
 
-def install_wheel() -> WheelEnvironment:
-    """Build the wheel, and install it into a new environment that borrows the packages it needs from this one.
+def install_wheel(*extras: str, also: Sequence[str] = ()) -> WheelEnvironment:
+    """Build the wheel, and install it into a new environment that holds what it and its extras request, and no more.
 
-    Once in a run of pytest.
+    The packages are borrowed from this environment. Once in a run of pytest. also: other packages. Default: none.
     """
-    folder = made_once("wheel environment", _install_wheel)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    return WheelEnvironment(wheel=wheel, python=folder / "venv" / "bin" / "python")
+    folder = made_once(f"wheel environment {extras} {also}", lambda folder: _install_wheel(folder, extras, also))
+    return WheelEnvironment(wheel=built_wheel(), python=folder / "venv" / "bin" / "python")
 
 
-def _install_wheel(folder: Path) -> None:
-    wheel = build_wheel(folder / "dist")
+def built_wheel() -> Path:
+    """The wheel of this repository, built once in a run of pytest."""
+    (wheel,) = made_once("wheel", build_wheel).glob("*.whl")
+    return wheel
+
+
+def _install_wheel(folder: Path, extras: Sequence[str], also: Sequence[str]) -> None:
     environment = folder / "venv"
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*command, str(wheel)], check=True)
+    subprocess.run([*command, str(built_wheel())], check=True)
     (site_packages,) = environment.glob("lib/python*/site-packages")
-    # A folder named in a .pth file is searched, but the .pth files in it, such as that of an editable install, are not.
-    (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    borrow(site_packages, Path(sysconfig.get_path("purelib")), extras, also)
+
+
+def borrow(site_packages: Path, lender: Path, extras: Sequence[str] = (), also: Sequence[str] = ()) -> None:
+    """Link what the wheel in `site_packages` requests, directly and in turn, from the site-packages of another."""
+    lent = {canonicalize_name(one.name): one for one in distributions(path=[str(lender)])}
+    (wheel,) = distributions(name="trainium-cdk", path=[str(site_packages)])
+    ahead, borrowed = [(wheel, frozenset(extras)), *((lent[name], frozenset[str]()) for name in also)], set(also)
+    while ahead:
+        distribution, wanted = ahead.pop()
+        for requirement in map(Requirement, distribution.requires or ()):
+            name = canonicalize_name(requirement.name)
+            if not any(_applies(requirement, extra) for extra in ("", *wanted)):
+                continue
+            if name == "trainium-cdk":
+                ahead.append((wheel, frozenset(requirement.extras)))
+            elif name not in borrowed:
+                borrowed.add(name)
+                ahead.append((lent[name], frozenset(requirement.extras)))
+    for name in borrowed:
+        for top in {file.parts[0] for file in lent[name].files or () if file.parts[0] != ".."}:
+            if not (site_packages / top).exists():
+                (site_packages / top).symlink_to(lender / top)
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def synthesize_downstream_app(environment: WheelEnvironment) -> Path:

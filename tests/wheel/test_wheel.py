@@ -21,6 +21,9 @@ PACKAGES = {
     "trainium_cli": "cli",
 }
 
+NEEDED_BY_LOCAL = {"moto", "cfnlint", "yaml"}
+"""What comes with the extra `local`."""
+
 
 @pytest.fixture(scope="module")
 def content(wheel_environment: WheelEnvironment) -> set[str]:
@@ -84,12 +87,37 @@ def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: P
     assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("MIME-Version: 1.0")
 
 
-def test_the_command_comes_with_it(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
-    assert "Usage: trn" in wheel_environment.run(wheel_environment.trn, "--help", folder=tmp_path)
+def test_the_command_is_of_an_extra_and_says_so_without_it(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+    command = [wheel_environment.trn, "types"]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=wheel_environment.variables, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr == (
+        "trn: boto3, click, jmespath, rich not installed. "
+        "Install the command line with: pip install 'trainium-cdk[cli]'\n"
+    )
 
 
-def test_the_command_reads_its_catalogue(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
-    assert "trn2.48xlarge" in wheel_environment.run(wheel_environment.trn, "types", "--json", folder=tmp_path)
+def test_the_command_reads_its_catalogue(command_line: WheelEnvironment, tmp_path: Path) -> None:
+    assert "trn2.48xlarge" in command_line.run(command_line.trn, "types", "--json", folder=tmp_path)
+
+
+def test_every_module_finds_what_it_imports_in_what_its_extra_requests(
+    command_line: WheelEnvironment, tmp_path: Path
+) -> None:
+    code = (
+        "import pkgutil, trainium_cli, trainium_core\n"
+        "from importlib import import_module\n"
+        "for package in (trainium_cli, trainium_core):\n"
+        "    for found in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        try: import_module(found.name)\n"
+        "        except ModuleNotFoundError as error: print(found.name, error.name)\n"
+    )
+    missing = dict(
+        line.split() for line in command_line.run(command_line.python, "-c", code, folder=tmp_path).splitlines()
+    )
+    assert {name: one for name, one in missing.items() if one not in NEEDED_BY_LOCAL} == {}
 
 
 def test_a_fleet_goes_into_a_vpc_of_somebody_elses(downstream: Template) -> None:

@@ -1,0 +1,57 @@
+"""Logical ids are stable: another id makes CloudFormation replace the resource.
+
+released_logical_ids.txt is what the last release has made, one line for each resource: where, logical id, type. After a
+release, UPDATE_SNAPSHOTS=1 writes it anew.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.constructs.plans import reserved
+from tests.constructs.synth import OWN_NETWORK, Template, cluster_template
+from tests.core.plans import OWN_EFS, OWN_LUSTRE
+from tests.stacks.other_stacks import EVERY, other_template, stack_of
+from tests.stacks.variants import VARIANTS
+
+RELEASED = Path(__file__).parent / "released_logical_ids.txt"
+
+CLUSTERS: list[dict[str, Any]] = [
+    {},
+    {"egress": "nat-gateway"},
+    {"capacity": "capacity-block", **reserved("capacity-block")},
+    {"fsx_lustre": 1200, "efs": "new"},
+    {**OWN_NETWORK, **OWN_LUSTRE, **OWN_EFS},
+    {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"},
+]
+"""Settings that together make every resource of TrnClusterStack."""
+
+
+def named(where: str, template: Template) -> Iterator[str]:
+    for name, resource in template.resources().items():
+        yield f"{where} {name} {resource['Type']}"
+
+
+@cache
+def clusters() -> frozenset[str]:
+    return frozenset(line for settings in CLUSTERS for line in named("TrnClusterStack", cluster_template(**settings)))
+
+
+def others() -> frozenset[str]:
+    return frozenset(line for name in EVERY for line in named(stack_of(name).__name__, other_template(name)))
+
+
+def test_every_logical_id_of_the_last_release_is_still_there() -> None:
+    now = clusters() | others()
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        RELEASED.write_text("".join(f"{line}\n" for line in sorted(now)))
+    assert [line for line in RELEASED.read_text().splitlines() if line not in now] == []
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_logical_ids_do_not_depend_on_settings(name: str) -> None:
+    assert set(named("TrnClusterStack", cluster_template(**VARIANTS[name]))) - clusters() == set()
