@@ -12,6 +12,7 @@ from tests.core.plans import plans
 from trainium_core.jobs.job import Job, new_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, job_settings, read_job_file
+from trainium_core.jobs.source_package import pack_source
 from trainium_core.plan import Plan
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -48,6 +49,16 @@ def test_a_file_and_options_mean_the_same(script: Path) -> None:
     options = {"nodes": "2", "retries": "0", "retry_on_exit_codes": ("75",), "environment": {"A": "b"}}
     of_options = job_request({"script": str(script), **options, "arguments": ("--epochs", "3")})
     assert job_request(read_job_file(file)) == of_options
+
+
+def test_a_file_in_a_subfolder_names_paths_from_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jobs/src").mkdir(parents=True)
+    (tmp_path / "jobs/src/train.py").write_text("")
+    (tmp_path / "jobs/job.toml").write_text('script = "train.py"\nsource = "src"\n')
+    monkeypatch.chdir(tmp_path)
+    request = job_request(read_job_file(Path("jobs/job.toml")))
+    assert request.script == tmp_path / "jobs/src/train.py"
+    assert pack_source(request.script, Path(request.source or "")).names == ("train.py",)
 
 
 def test_everything_wrong_is_reported_at_once() -> None:

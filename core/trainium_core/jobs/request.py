@@ -203,16 +203,22 @@ def job_settings() -> tuple[Setting, ...]:
 
 
 def read_job_file(path: Path) -> dict[str, Any]:
-    """The keys and raw values of a job file. `script` and `source` are relative to the file. Raises JobError."""
+    """The keys and raw values of a job file. Raises JobError.
+
+    Paths are relative to the file; the script's, to the source directory as well.
+    """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise JobError([_file_problem(path, "a file that can be read", f"it cannot be read: {error}")]) from error
     except tomllib.TOMLDecodeError as error:
         raise JobError([_file_problem(path, "TOML", f"mend it: {error}")]) from error
-    for key in ("script", "source"):
-        if isinstance(raw.get(key), str):
-            raw[key] = str(path.parent / raw[key])
+    # Absolute: nothing is joined to them again.
+    folder = path.parent.absolute()
+    if isinstance(raw.get("source"), str):
+        raw["source"] = str(folder / raw["source"])
+    if isinstance(raw.get("script"), str):
+        raw["script"] = str(folder / _script_in_source(raw)["script"])
     return raw
 
 
