@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
+from trainium_cli.cluster_selection import read_cluster_plan, stacks_of_cluster, stacks_option
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stacks_of_cluster, stacks_option
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.audit import Audit, Verdict, audit
@@ -43,7 +44,7 @@ def audit_command(
 
     Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
         found = _run_audit(plan, stacks_of_cluster(plan, stacks))
     except UnavailableError as error:

@@ -17,6 +17,7 @@ from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import search_capacity
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
+from trainium_runtime.errors import NoAccessError
 
 _EXIT_CODES = {
     "something": ExitCode.OK,
@@ -71,7 +72,13 @@ def capacity(
     places, clients = chosen_regions(plan, regions), Clients()
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
     with waiting(f"Asking AWS in {len(places)} regions ..."):
-        found = search_capacity(request, places, lambda region: AwsAccount(region, clients=clients))
+        try:
+            found = search_capacity(request, places, lambda region: AwsAccount(region, clients=clients))
+        except NoAccessError as error:
+            if as_json:
+                print_json({"error": str(error)})
+            click.echo(f"Could not tell: {error}", err=True)
+            raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     if as_json:
         print_json(found_as_json(request, found, overrides))
     else:

@@ -17,11 +17,7 @@ _LAST_LINES = 30  # of the CLI's output, when it failed without a stack whose ev
 
 def find_cdk(folder: Path) -> str:
     """The CDK CLI of a project: the one that is installed in it, else the one on PATH. Ends the command without any."""
-    for place in (folder, *folder.parents):
-        own = place / "node_modules" / ".bin" / "cdk"
-        if own.exists():
-            return str(own)
-    found = shutil.which("cdk")
+    found = cdk_path(folder)
     if found is None:
         click.echo(
             "The CDK CLI is not there: neither in node_modules of this folder or one above, nor on PATH.\n"
@@ -30,6 +26,15 @@ def find_cdk(folder: Path) -> str:
         )
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
     return found
+
+
+def cdk_path(folder: Path) -> str | None:
+    """Where the CDK CLI of a project is."""
+    for place in (folder, *folder.parents):
+        own = place / "node_modules" / ".bin" / "cdk"
+        if own.exists():
+            return str(own)
+    return shutil.which("cdk")
 
 
 class CdkRun:

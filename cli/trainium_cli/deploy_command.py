@@ -1,9 +1,11 @@
 """`trn deploy`: checks the account first, then deploys with the CDK CLI, and explains a failure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import context_options, read_plan
@@ -11,9 +13,12 @@ from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
 from trainium_cli.suppress_option import suppress_option
 from trainium_cli.waiting import waiting
+from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.finding import verdict
-from trainium_core.preflight.runner import CHECKS, preflight
+from trainium_core.preflight.finding import Finding, verdict
+from trainium_core.preflight.runner import CHECKS, no_access, preflight
+
+_BOOTSTRAP = "bootstrap"
 
 
 @click.command()
@@ -30,9 +35,10 @@ def deploy(
 ) -> None:
     """Deploy the plan, if the account is ready for it.
 
-    First asks what `trn preflight` asks, and stops unless all is well. If nodes run, a change set then shows how many
-    of them would end, and you are asked. Then `cdk deploy` makes the stacks; without --yes the CDK CLI asks before it
-    changes permissions. When it fails, the reason is shown, and what to do.
+    First asks what `trn preflight` asks, and stops unless all is well; offers to bootstrap where that alone is missing.
+    If nodes run, a change set then shows how many of them would end, and you are asked. Then `cdk deploy` makes the
+    stacks; without --yes the CDK CLI asks before it changes permissions. When it fails, the reason is shown, and what
+    to do.
 
     Exit code 0: deployed. 1: not ready, or failed. 3: could not tell. 4: with --yes alone, if running nodes would end.
     """
@@ -40,12 +46,38 @@ def deploy(
     plan = read_plan(cdk_json, overrides, as_json=False)
     if not yes and not somebody_is_there():
         raise click.UsageError("nobody is there to be asked: give --yes")
-    with waiting(f"Asking AWS in {plan.region} ..."):
-        findings = preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
-    show_findings(plan, findings)
+    findings = _ask(plan, suppressed)
+    if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):
+        findings = _ask(plan, suppressed)
+    why_not = no_access(findings)
+    if why_not:
+        click.echo(f"Could not tell: {why_not}", err=True)
+    else:
+        show_findings(plan, findings)
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
         click.echo("Nothing was deployed.", err=True)
         raise click.exceptions.Exit(code)
     ended = deploy_stacks(plan, plan.stacks, overrides=overrides, folder=folder, yes=yes, replace_nodes=replace_nodes)
     raise click.exceptions.Exit(ended)
+
+
+def _ask(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
+    with waiting(f"Asking AWS in {plan.region} ..."):
+        return preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
+
+
+def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
+    return [one.check for one in findings if one.outcome in ("fail", "unknown") and not one.suppressed] == [_BOOTSTRAP]
+
+
+def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
+    """Whether somebody wanted the CDK to make its own stack now, and it is there."""
+    (bootstrap,) = [one for one in findings if one.check == _BOOTSTRAP]
+    command = bootstrap.fix.removeprefix("run: ").split()
+    if command[:2] != ["cdk", "bootstrap"]:
+        return False
+    click.echo(f"All is ready but for the CDK's own stack: {bootstrap.found}.")
+    if not click.confirm(f"Run `{' '.join(command)}` now? It makes a bucket and roles, and costs next to nothing."):
+        return False
+    return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0

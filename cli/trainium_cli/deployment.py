@@ -9,6 +9,7 @@ import click
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.ending_nodes import ask_about_ending_nodes
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import going_on
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.plan import Plan
@@ -17,8 +18,8 @@ from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (
-    "\nInterrupted. What CloudFormation has begun it ends by itself; `trn deploy` then goes on from there, "
-    "`trn destroy` removes it."
+    "Interrupted. What CloudFormation has begun it ends by itself, and what it makes is billed: `trn status` shows how "
+    "far it is, `trn deploy` then goes on from there, `trn destroy` removes it."
 )
 
 
@@ -76,10 +77,11 @@ def deploy_stacks(
     ]
     run = CdkRun(program, arguments, folder)
     try:
-        code = run.in_few_lines() if yes else run.in_terminal()
+        with going_on(_INTERRUPTED):
+            code = run.in_few_lines() if yes else run.in_terminal()
     except KeyboardInterrupt:
-        click.echo(_INTERRUPTED, err=True)
-        return ExitCode.NOT_READY
+        click.echo(f"\n{_INTERRUPTED}", err=True)
+        return ExitCode.INTERRUPTED
     if code == 0:
         click.echo("\n".join(["Deployed.", *run.outputs]))
         return ExitCode.OK

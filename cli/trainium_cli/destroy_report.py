@@ -9,6 +9,7 @@ from trainium_core.costs.estimate import dollars
 from trainium_core.teardown import Outcome, Scope, verdict
 from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.inventory import Inventory, Kept
+from trainium_core.teardown.run import others_sentence
 
 _KIND_NAMES = {
     "AWS::S3::Bucket": "S3 bucket",
@@ -28,6 +29,9 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     show_kept(found.kept, region)
     for reason in found.unknown:
         screen.print(f"\nunknown: {reason}", style="magenta")
+    for stack in scope.shared:
+        screen.print(f"\nThe stack {stack.name} stays: {others_sentence(stack)}. Its nodes end.", style="yellow")
+        screen.print("With --whole-stacks it goes as a whole; or remove the cluster from its app, and deploy that.")
     for stack in scope.foreign:
         screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
 

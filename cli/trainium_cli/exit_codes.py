@@ -11,6 +11,7 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     COULD_NOT_TELL = 3
     NODES_WOULD_END = 4
+    INTERRUPTED = 130
 
     @property
     def meaning(self) -> str:
@@ -23,6 +24,7 @@ _MEANING = {
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
     ExitCode.COULD_NOT_TELL: "could not tell: no response, or nothing runs that could respond",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what goes on is said",
 }
 
 

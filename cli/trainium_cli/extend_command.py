@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import settings_of_a_plan
 from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
@@ -51,6 +52,9 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     Exit code 0: extended and deployed. 1: not. 3: could not tell.
     """
     folder = cdk_folder(cdk_json)
+    if not settings_of_a_plan(cdk_json, ()):
+        in_the_app = "change the plan's ends in its app, and run `cdk deploy`"
+        raise click.UsageError(f"{cdk_json} has no settings trn:..., so the end is not set there: {in_the_app}")
     plan = read_plan(cdk_json, (), as_json=False)
     if plan.pilot.ends is None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")

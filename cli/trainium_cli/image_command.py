@@ -94,6 +94,10 @@ def _resolved(plan: Plan, parameter: str) -> str:
     """The id that the parameter names now, of an image that is there; ends the command if there is none."""
     account = AwsAccount(plan.region)
     try:
+        endpoint = account.identity().endpoint
+        if endpoint:
+            click.echo(f"Nothing was pinned: {endpoint} is not AWS, and its images are invented.", err=True)
+            raise click.exceptions.Exit(ExitCode.NOT_READY)
         image_id = account.parameter(parameter)
         found = account.image(image_id) if image_id else None
     except UnavailableError as error:

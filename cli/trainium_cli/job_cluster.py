@@ -6,16 +6,16 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan, stack_of_cluster, stack_option
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.progress import JobState
-from trainium_core.naming import RECORDS_OUTPUT
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
-from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.errors import UnavailableError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -30,7 +30,7 @@ def read_cluster(
     cdk_json: Path | None, overrides: tuple[str, ...], given_stack: str | None, *, as_json: bool
 ) -> tuple[Plan, AwsJobs]:
     """The plan, and the jobs of its deployed cluster; ends the command where there is none."""
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     stack = stack_of_cluster(plan, given_stack)
     try:
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
@@ -44,16 +44,18 @@ def read_cluster(
 
 def cluster_jobs(plan: Plan, stack: str) -> AwsJobs | None:
     """The jobs of a stack; None when there is no such stack. Raises UnavailableError."""
-    deployed = AwsStacks(plan.region).deployed_stack(stack)
+    account = AwsFleets(plan.region)
+    deployed = account.deployed_stack(stack)
     if deployed is None:
         return None
-    if RECORDS_OUTPUT not in deployed.outputs:
-        raise UnavailableError(f"the stack {stack} has no output {RECORDS_OUTPUT}: it is not one of a cluster's nodes")
-    return AwsJobs(plan.region, deployed.outputs[RECORDS_OUTPUT])
+    bucket = account.fleet_places(stack, deployed).records_bucket
+    if bucket is None:
+        raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records is not there")
+    return AwsJobs(plan.region, bucket)
 
 
 def no_stack(plan: Plan, stack: str) -> str:
-    return f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
+    return f"There is no stack {stack} in {plan.region}: `trn deploy` makes it.{others_sentence(plan)}"
 
 
 def known_job(jobs: AwsJobs, job_id: str | None, *, as_json: bool, every_node: bool = False) -> JobState:

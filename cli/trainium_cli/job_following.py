@@ -3,6 +3,7 @@
 import click
 
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import go_on
 from trainium_cli.job_report import state_line
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
@@ -23,6 +24,7 @@ def follow_job(follower: JobFollower, *, quiet: bool, to_the_end: bool = True) -
                 last = event
                 click.secho(state_line(event), err=True, dim=not event.is_over)
     except KeyboardInterrupt:
+        go_on()
         click.echo(f"\n{_runs_on(follower.job_id)}", err=True)
         return None
     except UnavailableError as error:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.job_report import attempt_lines, jobs_table, phases_table, state_as_json, state_rows
 from trainium_cli.job_submission import fetch_outputs
-from trainium_cli.plan_options import stack_of_cluster
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate

@@ -5,9 +5,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import interrupted_message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,18 @@ class LazyGroup(click.Group):
             sys.exit("Aborted!")
         sys.exit(ended if isinstance(ended, int) else 0)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Ctrl-C ends it with a sentence, and so does a question that nobody is there to answer."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            return _end_interrupted(ctx)
+        except click.Abort as error:  # at a prompt
+            if isinstance(error.__context__, KeyboardInterrupt):
+                return _end_interrupted(ctx)
+            click.echo("\nNobody is there to answer: give --yes.", err=True)
+            return ctx.exit(ExitCode.BAD_INPUT)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.lazy_commands)
 
@@ -75,3 +90,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy_commands.items()])
+
+
+def _end_interrupted(ctx: click.Context) -> NoReturn:
+    click.echo(f"\n{interrupted_message()}", err=True)
+    ctx.exit(ExitCode.INTERRUPTED)

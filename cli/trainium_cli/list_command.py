@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import configured_region, settings_of_a_plan
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.list_report import clusters_table, lists_as_json
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import ClusterList, clusters_in
-from trainium_core.plan import Plan
+from trainium_core.prices.price import PriceTable, no_prices
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
@@ -31,45 +33,50 @@ def list_clusters(
 ) -> None:
     """Show every cluster of the account.
 
-    In the plan's region, whoever deployed them: by the tag trn:cluster of stacks, of what they make, and of instances.
-    Dollars by the hour are those of the nodes alone, by list price; `trn cost` has the rest.
+    In the plan's region, else that of the AWS configuration, whoever deployed them: by the tag trn:cluster of stacks,
+    of what they make, and of instances. Dollars by the hour are those of the nodes alone, by list price; `trn cost` has
+    the rest.
 
     Exit code 0: all could be read. 3: not all.
     """
     if region and all_regions:
         raise click.UsageError("give --region or --all-regions, not both")
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    plan = None
+    if settings_of_a_plan(cdk_json, overrides):
+        plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     clients = Clients()
-    account = AwsClustersAccount(region or plan.region, clients=clients)
+    account = AwsClustersAccount(region or (plan.region if plan else configured_region()), clients=clients)
     try:
         with waiting("Asking AWS for the account ..."):
             identity = account.identity()
-            regions = _regions(plan, account) if all_regions else [account.region]
+            regions = (
+                _regions(plan.catalog if plan else builtin_catalog(), account) if all_regions else [account.region]
+            )
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
-    lists = _clusters_in(plan, regions, clients)
+    lists = _clusters_in(plan.prices if plan else no_prices(), regions, clients)
     if as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
     else:
-        _show(lists, plan, identity.account)
+        _show(lists, plan.cluster_name if plan else "", identity.account)
     not_read = [reason for one in lists for reason in one.not_read]
     raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if not_read else ExitCode.OK)
 
 
-def _regions(plan: Plan, account: AwsClustersAccount) -> Sequence[str]:
+def _regions(catalog: Catalog, account: AwsClustersAccount) -> Sequence[str]:
     enabled = account.enabled_regions()
-    return [region for region in plan.catalog.regions if region in enabled]
+    return [region for region in catalog.regions if region in enabled]
 
 
-def _clusters_in(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
+def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
     """One list for each region, in their order; what could not be read is named in it."""
 
     def read(region: str) -> ClusterList:
         try:
-            return clusters_in(region, AwsClustersAccount(region, clients=clients), prices=plan.prices)
+            return clusters_in(region, AwsClustersAccount(region, clients=clients), prices=prices)
         except UnavailableError as error:
             return ClusterList(region=region, clusters=(), not_read=(str(error),))
 
@@ -81,12 +88,12 @@ def _clusters_in(plan: Plan, regions: Sequence[str], clients: Clients) -> Sequen
         return [future.result() for future in futures]
 
 
-def _show(lists: Sequence[ClusterList], plan: Plan, account: str) -> None:
+def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
     out = console()
     clusters = [cluster for one in lists for cluster in one.clusters]
     where = lists[0].region if len(lists) == 1 else f"{len(lists)} regions"
     if clusters:
-        out.print(clusters_table(clusters, own=plan.cluster_name, now=datetime.now(UTC)))
+        out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
         out.print("\nDollars: the nodes alone, by list price; a Capacity Block is paid before.")
     for one in lists:
         for reason in one.not_read:

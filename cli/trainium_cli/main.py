@@ -6,14 +6,30 @@ import sys
 import click
 
 from trainium_cli.exit_codes import ExitCode, exit_code_table
+from trainium_cli.interruption import end_at_once, handle_interrupts
 from trainium_cli.lazy_group import LazyCommand, LazyGroup
 
 COMMANDS = {
+    "init": LazyCommand(
+        module="trainium_cli.init_command",
+        attribute="init",
+        summary="Write a plan, a CDK app and a first job into a folder.",
+    ),
+    "doctor": LazyCommand(
+        module="trainium_cli.doctor_command",
+        attribute="doctor",
+        summary="Show what this machine and the account lack.",
+    ),
+    "explain": LazyCommand(
+        module="trainium_cli.explain_command",
+        attribute="explain",
+        summary="Show the cause of an error, and what helps.",
+    ),
     "types": LazyCommand(
         module="trainium_cli.types_command", attribute="types", summary="Show the instance types a plan can name."
     ),
     "settings": LazyCommand(
-        module="trainium_cli.settings_command", attribute="settings", summary="Show every setting of a plan."
+        module="trainium_cli.settings_command", attribute="settings", summary="Show every setting of a plan, or some."
     ),
     "plan": LazyCommand(
         module="trainium_cli.plan_command", attribute="plan", summary="Check the plan and show what follows from it."
@@ -55,6 +71,9 @@ COMMANDS = {
         module="trainium_cli.nodes_command",
         attribute="nodes",
         summary="Show every node of the deployed cluster, and what is wrong.",
+    ),
+    "status": LazyCommand(
+        module="trainium_cli.status_command", attribute="status", summary="Show the cluster on one screen."
     ),
     "run": LazyCommand(
         module="trainium_cli.run_command",
@@ -132,11 +151,20 @@ def trn() -> None:
 
 def main() -> None:
     """Run the command. What nobody foresaw ends in a sentence, and never reads as "not ready"."""
+    if sys.argv[1:2] != ["local"]:  # which ends what it has started
+        handle_interrupts()
     try:
         trn(prog_name="trn")
+    except SystemExit as ended:
+        if ended.code == ExitCode.INTERRUPTED:
+            end_at_once(ExitCode.INTERRUPTED)
+        raise
     except Exception as error:
         if "TRN_DEBUG" in os.environ:
             raise
+        if isinstance(error, OSError) and error.filename is not None:  # such as a folder that cannot be written
+            click.echo(f"trn: {error.filename}: {error.strerror}", err=True)
+            sys.exit(ExitCode.BAD_INPUT)
         click.echo(
             f"trn: {type(error).__name__}: {error}\nNot foreseen; TRN_DEBUG=1 shows where it happened.", err=True
         )

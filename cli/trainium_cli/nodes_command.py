@@ -2,25 +2,28 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import click
 from rich.live import Live
 
+from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.nodes_report import checks_table, nodes_table
-from trainium_cli.plan_options import plan_options, read_plan, stack_of_cluster, stack_option
+from trainium_cli.plan_options import plan_options
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.deployed_nodes import Nodes
+from trainium_core.nodes.deployed_nodes import Nodes, NodesNotMadeError
 from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_runtime.errors import UnavailableError
 
 _PAUSE_S = 5
+_BEING_MADE = "CREATE_IN_PROGRESS"
 
 
 @click.command()
@@ -47,7 +50,7 @@ def nodes(
     """
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json)
     stack = stack_of_cluster(plan, stack)
     account = AwsNodes(plan.region)
     try:
@@ -71,15 +74,35 @@ class NotDeployedError(Exception):
 def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     deployed = account.nodes(stack)
     if deployed is None:
-        raise NotDeployedError(f"there is no stack {stack} in {plan.region}: `trn deploy` makes it")
+        message = f"there is no stack {stack} in {plan.region}: `trn deploy` makes it."
+        raise NotDeployedError(f"{message}{others_sentence(plan)}")
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
-def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesReport:
-    """Look until the end. verbose: print to standard error whenever something changed."""
-    message = ""
+def _report_once_made(account: Nodes, plan: Plan, stack: str, on_wait: Callable[[str], None]) -> NodesReport:
+    """The first report; of a stack that is being made, once the group of its nodes is there."""
     while True:
-        report = _report(account, plan, stack)
+        try:
+            return _report(account, plan, stack)
+        except NodesNotMadeError as error:
+            if error.status != _BEING_MADE:
+                raise
+            on_wait(f"{stack} is being made: its nodes come last")
+        time.sleep(_PAUSE_S)
+
+
+def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesReport:
+    """Look until the end. verbose: tell on standard error whenever something changed."""
+    message = ""
+
+    def on_wait(told: str) -> None:
+        nonlocal message
+        if verbose and told != message:
+            message = told
+            click.echo(f"waiting: {told}", err=True)
+
+    while True:
+        report = _report_once_made(account, plan, stack, on_wait)
         if verbose and report.verdict.reason != message:
             message = report.verdict.reason
             click.echo(f"{report.verdict.state}: {message}", err=True)
@@ -89,8 +112,8 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesRep
 
 
 def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
-    with waiting(f"Asking AWS for the nodes of {stack}"):
-        report = _report(account, plan, stack)
+    with waiting(f"Asking AWS for the nodes of {stack}") as change:
+        report = _report_once_made(account, plan, stack, change)
     with Live(nodes_table(report), console=console(), auto_refresh=False) as screen:
         while not report.final:
             time.sleep(_PAUSE_S)

@@ -14,6 +14,9 @@ from trainium_runtime.node_record import Check
 _STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
 
 
+_SHOWN_GONE = 10
+
+
 def nodes_table(report: NodesReport) -> Group:
     """One row for each node, and what it comes to."""
     rows = [
@@ -30,7 +33,17 @@ def nodes_table(report: NodesReport) -> Group:
     ]
     columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
     drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
-    return Group(*drawn, Text(f"{report.verdict.state}: {report.verdict.reason}"))
+    return Group(*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}"))
+
+
+def _gone(report: NodesReport) -> Sequence[Table | Text]:
+    """Failed nodes that are gone, with the reasons that they left."""
+    if not report.gone:
+        return []
+    rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]
+    more = len(report.gone) - len(rows)
+    title = Text(f"Failed nodes that are gone, {report.replaced} in 24 hours{f'; {more} more' if more else ''}")
+    return [title, table(("Instance", "Failed", "What was wrong"), rows, wrapping=("What was wrong",)), Text("")]
 
 
 def checks_table(node: NodeStatus) -> Group:

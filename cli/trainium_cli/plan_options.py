@@ -9,7 +9,6 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import print_json
-from trainium_core.engines.ec2 import EC2
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 from trainium_core.problems import PlanError
@@ -28,28 +27,6 @@ changed_file_option = click.option(
     default=Path("cdk.json"),
     help="The cdk.json to change. Default: the one of the working directory.",
 )
-
-stack_option = click.option(
-    "--stack", metavar="NAME", help="Stack of the cluster in CloudFormation. Default: the one of its name, `trn list`."
-)
-
-stacks_option = click.option(
-    "--stack",
-    "stacks",
-    multiple=True,
-    metavar="NAME",
-    help="Stack of the cluster in CloudFormation, deleted or not. Repeatable. Default: those of its name, `trn list`.",
-)
-
-
-def stack_of_cluster(plan: Plan, given: str | None) -> str:
-    """The stack of the nodes in CloudFormation: the one that was given, else that of the plan."""
-    return given or plan.stack_names[EC2.key]
-
-
-def stacks_of_cluster(plan: Plan, given: Collection[str]) -> tuple[str, ...]:
-    """The stacks in CloudFormation: those that were given, else all that the plan's cluster may have."""
-    return tuple(given or plan.stack_names.values())
 
 
 def plan_options(command: Command) -> Command:

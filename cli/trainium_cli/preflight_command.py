@@ -20,7 +20,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Verdict, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
 from trainium_core.preflight.regions import preflight_in_regions
-from trainium_core.preflight.runner import CHECKS
+from trainium_core.preflight.runner import CHECKS, no_access
 from trainium_core.preflight.runner import preflight as ask_account
 from trainium_core.problems import PlanError
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
@@ -98,8 +98,11 @@ def _in_its_region(
 ) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
+    why_not = no_access(findings)
     if as_json:
         print_json(findings_as_json(findings))
+    elif why_not:
+        click.echo(f"Could not tell: {why_not}", err=True)
     else:
         show_findings(plan, findings, overridden=overridden)
     return verdict(findings)

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
+from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, job_cluster_options
 from trainium_cli.job_following import job_exit_code
 from trainium_cli.job_report import node_script
 from trainium_cli.job_submission import fetch_outputs, submit_and_follow
-from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan, refuse, stack_of_cluster
+from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
 from trainium_cli.sleep_switching import switch
 from trainium_cli.terminal import print_json
 from trainium_core.jobs.job import Job, new_job
@@ -103,8 +104,7 @@ def run(
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
-    stack = stack_of_cluster(plan, stack)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
         job, package = _new_job(plan, script, arguments, options)
     except JobError as error:
@@ -114,6 +114,7 @@ def run(
     if dry_run:
         print_json(asdict(job)) if as_json else click.echo(node_script(job))
         return
+    stack = stack_of_cluster(plan, stack)
     if wake:
         _switch(overrides, cdk_json, stack, asleep=False, yes=yes)
     try:

@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import go_on
 from trainium_cli.sagemaker_report import log_text, state_line
 from trainium_core.engines.sagemaker.jobs.follow import JobFollower
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, LogLine, TrainingJobControl
@@ -23,6 +24,7 @@ def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, qui
         try:
             return _show_events(follower, quiet=quiet)
         except KeyboardInterrupt:
+            go_on()
             choice = _prompt(follower.name)
             if choice == "leave":
                 _say_that_it_runs(follower.name)

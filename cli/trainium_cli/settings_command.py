@@ -1,37 +1,63 @@
 """`trn settings`: every setting with its default, meaning and what is allowed."""
 
+from collections.abc import Mapping
+
 import click
 
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, pairs, print_json
-from trainium_core.plan.settings import SETTINGS
-from trainium_core.problems import SETTING_PREFIX
+from trainium_core.plan.settings import GROUP_OF, GROUPS, SETTINGS
+from trainium_core.problems import SETTING_PREFIX, nearest
 from trainium_core.settings.setting import Setting
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @json_option
-def settings(as_json: bool) -> None:
-    """Show every setting of a plan.
+def settings(names: tuple[str, ...], as_json: bool) -> None:
+    """Show every setting of a plan, or some.
 
-    A setting stands in the context of cdk.json, or is given with -c to `cdk` and `trn` alike.
+    NAME is that of a setting or of a group, or a word that its name or meaning holds. A setting stands in the context
+    of cdk.json, or is given with -c to `cdk` and `trn` alike.
     """
+    chosen = {key: SETTINGS[key] for name in names for key in _matching(name)} if names else SETTINGS
     if as_json:
-        print_json(
-            {
-                SETTING_PREFIX + name: {
-                    "meaning": setting.meaning,
-                    "default": setting.default_text,
-                    "required": setting.default_text is None,
-                    "allowed": setting.form.allowed,
-                }
-                for name, setting in SETTINGS.items()
-            }
-        )
-        return
-    longest = max(len(SETTING_PREFIX + name) for name in SETTINGS)
-    rows = [(SETTING_PREFIX + name, _explained(setting)) for name, setting in SETTINGS.items()]
-    console().print(pairs(rows, label_width=longest))
+        print_json({SETTING_PREFIX + key: _as_json(setting) for key, setting in chosen.items()})
+    else:
+        _show(chosen)
+
+
+def _matching(name: str) -> tuple[str, ...]:
+    """The settings that a name stands for; ends the command where there is none."""
+    word = name.removeprefix(SETTING_PREFIX).casefold()
+    if word in SETTINGS:
+        return (word,)
+    if word.replace("_", "-") in GROUPS:
+        return tuple(key for key, group in GROUP_OF.items() if group == word.replace("_", "-"))
+    found = tuple(key for key, setting in SETTINGS.items() if word in f"{key} {setting.meaning}".casefold())
+    if not found or not word:
+        close = nearest(word, (*SETTINGS, *GROUPS))
+        hint = f"; nearest: {close}" if close else ""
+        raise click.UsageError(f"no setting is called {name!r}{hint}; groups: {', '.join(GROUPS)}")
+    return found
+
+
+def _show(chosen: Mapping[str, Setting]) -> None:
+    longest = max(len(SETTING_PREFIX + key) for key in chosen)
+    for number, group in enumerate(dict.fromkeys(GROUP_OF[key] for key in chosen)):
+        console().print(f"{chr(10) if number else ''}{group}", style="bold")
+        rows = [(SETTING_PREFIX + key, _explained(one)) for key, one in chosen.items() if GROUP_OF[key] == group]
+        console().print(pairs(rows, label_width=longest))
+
+
+def _as_json(setting: Setting) -> dict[str, object]:
+    return {
+        "group": GROUP_OF[setting.key],
+        "meaning": setting.meaning,
+        "default": setting.default_text,
+        "required": setting.default_text is None,
+        "allowed": setting.form.allowed,
+    }
 
 
 def _explained(setting: Setting) -> str:

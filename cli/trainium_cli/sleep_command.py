@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import stack_option
 from trainium_cli.grace import grace_option
-from trainium_cli.plan_options import context_options, stack_option
+from trainium_cli.plan_options import context_options
 from trainium_cli.sleep_switching import switch
 
 

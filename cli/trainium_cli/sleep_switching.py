@@ -9,13 +9,18 @@ from typing import NoReturn
 
 import click
 
+from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, read_plan, stack_of_cluster
+from trainium_cli.interruption import finishing, going_on
+from trainium_cli.plan_options import IRRELEVANT_LATER
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.polling import SHORTEST_PAUSE
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
@@ -45,25 +50,30 @@ def switch(
     grace: timedelta = timedelta(),
 ) -> NoReturn:
     """Put the cluster to sleep, or wake it; ends the command. grace: how long nodes have notice of their sleep."""
-    plan = read_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
     stack = stack_of_cluster(plan, stack)
     account = AwsSleepControl(plan.region)
     try:
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
             state = account.sleep_state(stack)
         there = state is not None and _has_nodes(account, state.groups)
-        _refuse(plan, stack, state, nodes_can_end=asleep and there)
+        by_group = state is not None and state.asleep is None and bool(state.groups)
+        _refuse(plan, stack, state, nodes_can_end=(asleep and there) or by_group)
         assert state is not None
+        if by_group and asleep != there:
+            _end(ExitCode.OK, f"{plan.cluster_name} {'has no nodes' if asleep else 'has its nodes'} already.")
         if state.asleep == asleep and not (asleep and there):
             _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
-        _say_what(plan, asleep=asleep)
+        _say_what(plan, asleep=asleep, by_group=by_group)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
             _end(ExitCode.NOT_READY, "Nothing was changed.")
         if asleep:
             _give_notice(account, plan, stack, state.groups, grace)
-        if state.status not in _STEADY or state.asleep == asleep:
+        if by_group and not asleep:
+            _launch(account, plan, stack, state.groups)
+        if by_group or state.status not in _STEADY or state.asleep == asleep:
             _end_nodes(account, plan, stack, state)
         _update(account, plan, stack, state, asleep=asleep)
     except UnavailableError as error:
@@ -81,7 +91,7 @@ def _refuse(plan: Plan, stack: str, state: SleepState | None, *, nodes_can_end: 
     """End the command for a stack that cannot be updated now, or not at all, and has no nodes that can be ended."""
     message = None
     if state is None:
-        message = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it."
+        message = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it.{others_sentence(plan)}"
     elif state.cluster != plan.cluster_name:
         message = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
     elif nodes_can_end:
@@ -110,10 +120,16 @@ def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
         _end(ExitCode.NOT_READY, message)
 
 
-def _say_what(plan: Plan, *, asleep: bool) -> None:
+def _say_what(plan: Plan, *, asleep: bool, by_group: bool) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
-    if asleep:
+    if asleep and by_group:
+        click.echo(
+            f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks. "
+            "Its app knows no sleep (SleepSwitch), so what else it has stays as it is, and is billed.\n"
+            f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n"
+        )
+    elif asleep:
         click.echo(
             f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks; "
             "so do its paid ways out of the network. Cache and file systems stay.\n"
@@ -138,8 +154,9 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
 
             end(notice, on_progress, time.sleep)
     except KeyboardInterrupt:
-        notice.withdraw()
-        _end(ExitCode.NOT_READY, "\nInterrupted: nothing was changed, and the nodes are notified of that.")
+        with finishing():
+            notice.withdraw()
+        _end(ExitCode.INTERRUPTED, "\nInterrupted: nothing was changed, and the nodes are notified of that.")
 
 
 def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, because: str = "") -> NoReturn:
@@ -155,9 +172,38 @@ def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState,
         _end(ExitCode.NOT_READY, f"The nodes of {plan.cluster_name} have not all ended: {outcome.message}.")
     if state.asleep and state.status in _STEADY:
         _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
+    if state.asleep is None and not because:
+        _end(
+            ExitCode.OK, f"{plan.cluster_name} has no nodes. `trn wake`, or a deployment of its app, brings them back."
+        )
     why = because or f"{stack} is in {state.status}"
     message = f"The nodes of {plan.cluster_name} have ended. The rest of it is awake, and paid ways out of its network"
     _end(ExitCode.NOT_READY, f"{message} are billed: {why}. Run `trn sleep` again once the stack can be updated.")
+
+
+def _launch(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str]) -> NoReturn:
+    """Bring the nodes back by Auto Scaling alone; ends the command when all are proven."""
+    _forget_notice(account, stack)
+    for group in groups:
+        account.size_group(group, plan.nodes)
+    nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
+    try:
+        with ProgressReporter() as reporter:
+            while True:
+                deployed = nodes.nodes(stack)
+                replacements = plan.node.replacements if plan.node.recovery else 0
+                report = nodes_report(deployed, replacements=replacements) if deployed else None
+                if report and report.verdict.state != "waiting":
+                    break
+                if time.monotonic() > deadline:
+                    break
+                reporter.report("nodes", report.verdict.reason if report else "none yet")
+                time.sleep(SHORTEST_PAUSE)
+    except KeyboardInterrupt:
+        _end(ExitCode.INTERRUPTED, "\nInterrupted: the nodes are launched, and billed. `trn nodes` shows them.")
+    if report and report.verdict.state == "ready":
+        _end(ExitCode.OK, f"{plan.cluster_name} is awake: {report.verdict.reason}.")
+    _end(ExitCode.NOT_READY, f"{plan.cluster_name} has no proven nodes: {report.verdict.reason if report else 'none'}.")
 
 
 def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, asleep: bool) -> NoReturn:
@@ -170,10 +216,15 @@ def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *,
         if asleep:
             _end_nodes(account, plan, stack, state, because=str(error))
         raise
+    goes_on = (
+        f"Interrupted: CloudFormation goes on with {stack} by itself, and its nodes "
+        f"{'end' if asleep else 'are launched, and billed'}. `trn status` shows how far it is."
+    )
     try:
-        events = _followed(account, stack, before)
+        with going_on(goes_on):
+            events = _followed(account, stack, before)
     except KeyboardInterrupt:
-        _end(ExitCode.NOT_READY, "\nInterrupted: CloudFormation goes on by itself. Run the command again to see.")
+        _end(ExitCode.INTERRUPTED, f"\n{goes_on}")
     if asleep:
         _forget_notice(account, stack)
     failure = deployment_failure(events)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import read_cluster_plan, stacks_of_cluster, stacks_option
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, read_plan, stacks_of_cluster, stacks_option
+from trainium_cli.plan_options import plan_options
 from trainium_cli.spending_report import billed_table, lines_table, spending_as_json, summary
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -38,7 +39,7 @@ def cost(
 
     Exit code 3 when an amount is not known, or something could not be read.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json)
     try:
         found = _read_spending(plan, stacks_of_cluster(plan, stacks), ask_cost_explorer=not no_cost_explorer)
     except UnavailableError as error:

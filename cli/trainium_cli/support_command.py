@@ -15,8 +15,9 @@ import click
 from botocore.exceptions import BotoCoreError
 
 import trainium_runtime
+from trainium_cli.cluster_selection import read_cluster_plan, settings_of_a_plan, stack_of_cluster, stack_option
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options, stack_of_cluster, stack_option
+from trainium_cli.plan_options import plan_options
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2 import EC2
@@ -58,6 +59,8 @@ def support(
     """
     now = datetime.now(UTC)
     plan, problems = _plan(cdk_json, overrides)
+    if problems and not settings_of_a_plan(cdk_json, overrides):
+        plan, problems = read_cluster_plan(cdk_json, overrides, as_json=as_json), None
     parts = [Part(name="versions.txt", gather=_versions), _settings(plan, problems)]
     if plan:
         stack = stack_of_cluster(plan, stack)

@@ -7,7 +7,7 @@ from threading import Timer
 
 from rich.console import Console
 
-DELAY_SECONDS = 2
+DELAY_SECONDS = 1
 
 
 @contextmanager

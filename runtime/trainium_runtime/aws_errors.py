@@ -6,16 +6,19 @@ from contextlib import contextmanager
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectTimeoutError,
     CredentialRetrievalError,
+    EndpointConnectionError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
+    ProxyConnectionError,
     SSOError,
     TokenRetrievalError,
 )
 from botocore.parsers import ResponseParserError
 
-from trainium_runtime.errors import NotSignedInError, RequestRefusedError, UnavailableError
+from trainium_runtime.errors import NotSignedInError, OfflineError, RequestRefusedError, UnavailableError
 
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
 """403: of a HEAD request, whose response has no body."""
@@ -28,6 +31,8 @@ WITHOUT_CREDENTIALS = (
     SSOError,
     TokenRetrievalError,
 )
+
+UNREACHED = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 
 _REJECTED = (
     "AuthFailure",
@@ -49,7 +54,11 @@ def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[N
         yield
     except WITHOUT_CREDENTIALS as error:
         raise NotSignedInError(str(error)) from error
+    except UNREACHED as error:
+        raise OfflineError(_first_line(error)) from error
     except _FAILURES as error:
+        if error_code(error) in _EXPIRED:
+            raise NotSignedInError("the credentials have expired") from error
         if not _matches(error, absent):
             raise UnavailableError(_message(error, permission, denied="not allowed to read")) from error
     except LookupError as error:
@@ -71,6 +80,10 @@ def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[
 def error_code(error: BaseException | None) -> str:
     """AWS's code for an error, such as AccessDenied; empty when there was no response."""
     return error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".: ")
 
 
 def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:

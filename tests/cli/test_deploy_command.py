@@ -132,3 +132,19 @@ def test_another_file_than_cdk_json_is_refused(cdk: Path, tmp_path: Path) -> Non
     ended = deploy("--yes", "--file", "plan.json")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert not cdk.exists()
+
+
+@pytest.mark.parametrize(("typed", "bootstrapped"), [("y\n", True), ("n\n", False)])
+def test_where_only_the_bootstrap_is_missing_it_is_offered(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
+) -> None:
+    def somebody_is_there() -> bool:
+        return True
+
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
+    monkeypatch.setattr(deploy_command, "somebody_is_there", somebody_is_there)
+    ended = CliRunner().invoke(trn, ["deploy"], prog_name="trn", input=typed)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout
+    assert cdk.exists() == bootstrapped
+    assert not bootstrapped or cdk.read_text() == "bootstrap aws://123456789012/us-west-2\n"

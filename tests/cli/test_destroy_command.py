@@ -109,8 +109,8 @@ def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(destroy_command, "take_down", interrupted)
     ended = destroy(monkeypatch, FakeTeardown(), "--yes")
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "run `trn destroy` again, it goes on" in ended.stderr
+    assert ended.exit_code == ExitCode.INTERRUPTED
+    assert "Run `trn destroy` again: it goes on." in ended.stderr
 
 
 def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import GOOD, run
 from trainium_cli import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance, NodesNotMadeError
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_record import Check, NodeRecord, State
 from trainium_runtime.roster import Roster
@@ -187,3 +187,24 @@ def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
 def test_watching_one_node_is_refused(account: FakeNodes) -> None:
     assert run("nodes", *GOOD, "--watch", "--node", A).exit_code == ExitCode.BAD_INPUT
     assert account.asked == []
+
+
+def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(account: FakeNodes) -> None:
+    account.answers = [NodesNotMadeError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
+    ended = run("nodes", *GOOD, "--watch")
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
+
+
+def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
+    account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
+    ended = run("nodes", *GOOD, "--watch")
+    assert (ended.exit_code, len(account.asked)) == (ExitCode.COULD_NOT_TELL, 1)
+
+
+def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:
+    gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
+    account.answers = [deployed(stored(A), stored(B), gone)]
+    shown = run("nodes", *GOOD).stdout
+    assert "Failed nodes that are gone, 0 in 24 hours" in shown
+    assert "core 3 computes wrong numbers" in shown

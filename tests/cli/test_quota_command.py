@@ -149,7 +149,7 @@ def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws
 
 def test_a_script_that_says_nothing_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="")
-    assert (ended.exit_code, aws.asked) == (ExitCode.NOT_READY, [])
+    assert (ended.exit_code, aws.asked) == (ExitCode.BAD_INPUT, [])
 
 
 def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:

@@ -1,5 +1,6 @@
 """What is asked about the nodes of a stack: moto has the services, a stub the stack and the refusals."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,7 +120,9 @@ def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -
 
 def test_a_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
     with_outputs(stack, Other="x")
-    with pytest.raises(UnavailableError, match="has no outputs Group and NodeRecords"):
+    stack.add_response("get_template", {"TemplateBody": json.dumps({"Resources": {}})})
+    stack.add_response("list_stack_resources", {"StackResourceSummaries": []})
+    with pytest.raises(UnavailableError, match="has no nodes"):
         account.nodes(STACK)
 
 

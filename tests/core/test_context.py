@@ -167,3 +167,24 @@ def test_a_key_that_means_a_setting_is_refused_before_a_default_is_deployed(key:
 
 def test_mistaken_keys_and_mistaken_values_are_reported_together() -> None:
     assert [problem.key for problem in problems({"TRN:nodes": 4, "trn:capacity": "free"})] == ["nodes", "capacity"]
+
+
+def test_a_file_that_is_no_json_is_told_with_line_and_column(folder: Path) -> None:
+    (folder / "cdk.json").write_text('{\n  "context": {\n    "trn:nodes" 2\n  }\n}')
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(None, [])
+    (problem,) = refused.value.problems
+    assert problem.fix == """line 3, column 17: Expecting ':' delimiter, in: "trn:nodes" 2"""
+
+
+def test_a_setting_beside_the_context_is_refused_with_where_it_goes(folder: Path) -> None:
+    (folder / "cdk.json").write_text(json.dumps({"trn:nodes": 2, "context": GOOD}))
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(None, [])
+    (problem,) = refused.value.problems
+    assert (problem.key, problem.fix) == ("nodes", 'move "trn:nodes" into the object "context"')
+
+
+def test_an_override_without_a_name_is_refused(folder: Path) -> None:
+    with pytest.raises(PlanError):
+        plan_from_file(folder / "cdk.json", ["=4"])

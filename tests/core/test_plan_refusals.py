@@ -24,7 +24,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, ne
     problem = the_problem(**{name: "4"})
     assert (problem.key, problem.got, problem.nearest) == (name, "4", nearest)
     assert problem.fix.startswith(f"write trn:{nearest}" if nearest else "remove it")
-    assert "instance_type, region, nodes" in problem.allowed
+    assert "groups cluster, network, cache" in problem.allowed
 
 
 @pytest.mark.parametrize(

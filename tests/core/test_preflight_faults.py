@@ -19,7 +19,7 @@ from tests.local.server_zygote import server_zygote
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
-from trainium_core.preflight.runner import CHECKS, preflight
+from trainium_core.preflight.runner import CHECKS, no_access, preflight
 from trainium_local import lifecycle
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
@@ -259,11 +259,18 @@ def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
     assert by_check(findings)["offering"].found == f"AWS answered {code}: not for you; {hint}"
 
 
-@pytest.mark.parametrize("code", ["Throttling", "RequestLimitExceeded", "InternalError", "ExpiredToken"])
+@pytest.mark.parametrize("code", ["Throttling", "RequestLimitExceeded", "InternalError"])
 def test_an_error_of_any_other_kind_is_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "Rate exceeded")))
     assert nothing_passes(findings)
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
+
+
+def test_credentials_that_have_expired_are_told_once_with_what_to_do(plans: Mapping[str, Plan]) -> None:
+    findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error("ExpiredToken", "it is expired")))
+    assert nothing_passes(findings)
+    assert (no_access(findings) or "").startswith("the credentials have expired: sign in with `aws sso login`")
+    assert by_check(findings)["offering"].found == "not asked: see identity"
 
 
 @pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, FILE_SYSTEMS])

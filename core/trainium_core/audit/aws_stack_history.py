@@ -1,6 +1,6 @@
 """What stacks made, from CloudFormation. Their events hold more than their resources: also what they replaced."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -9,6 +9,7 @@ from typing import Any
 from trainium_core.audit.listings.listing import tags_of
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.stacks.aws_template import AwsStackTemplates, cluster_of
+from trainium_core.stacks.cluster_resources import resources_of
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
@@ -37,11 +38,13 @@ class AwsStackHistory(AwsStackTemplates):
             yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
-        cluster = tags_of(stack).get(CLUSTER_TAG)
+        cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
         if cluster is None and stack["StackName"] in names:
             # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
             with suppress(UnavailableError):
-                cluster = cluster_of({}, self.template_resources(stack["StackId"], stack["StackStatus"]))
+                template = self.template_resources(stack["StackId"], stack["StackStatus"])
+                cluster = cluster_of({}, template)
+                others = frozenset(template) - resources_of(template, cluster) if cluster else others
         concerned = cluster is not None or stack["StackName"] in names
         return StackRecord(
             name=stack["StackName"],
@@ -51,16 +54,18 @@ class AwsStackHistory(AwsStackTemplates):
             created=stack["CreationTime"],
             # A deletion that failed, or goes on, has a time too.
             deleted=stack["DeletionTime"] if stack["StackStatus"] == "DELETE_COMPLETE" else None,
-            made=self._made(stack["StackId"]) if concerned else {},
+            made=self._made(stack["StackId"], others) if concerned else {},
+            shared=bool(others),
         )
 
-    def _made(self, stack_id: str) -> Mapping[tuple[str, str], str]:
+    def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
+        """Without the resources that are others', by their logical ids."""
         with read_errors("cloudformation:DescribeStackEvents"):
             pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
             events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()
         for event in events:  # the newest comes first, and is the one that counts
             physical_id = event.get("PhysicalResourceId")
-            if physical_id and physical_id != stack_id:
+            if physical_id and physical_id != stack_id and event["LogicalResourceId"] not in others:
                 made.setdefault((event["ResourceType"], physical_id), event.get("ResourceStatus", ""))
         return made

@@ -43,7 +43,10 @@ class Evidence:
 
     def name_prefix(self, name: str) -> str:
         """The name of the cluster's stack that this name begins with, after a path; that of a longer one wins."""
+        # Of a stack that has other things as well a name tells nothing.
+        shared = {stack.name for stack in self.stacks.own if stack.shared}
         own = {stack.name for stack in self.stacks.own} | (set(self.stack_names) - self.stacks.other_names)
+        own -= shared
         for stack in sorted(own | self.stacks.other_names, key=len, reverse=True):
             if re.search(rf"(?:^|/){re.escape(stack)}-", name, re.IGNORECASE):
                 return f"{stack}-..." if stack in own else ""

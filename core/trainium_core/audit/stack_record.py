@@ -15,6 +15,7 @@ class StackRecord:
     """`made`: the last status of everything it ever made, by CloudFormation type and physical id.
 
     `cluster`: the cluster that its tag names. `deleted`: when it was gone, or None if it stands, if only in part.
+    `shared`: it has, or had, other things than the cluster, which `made` leaves out.
     """
 
     name: str
@@ -24,6 +25,7 @@ class StackRecord:
     created: datetime
     deleted: datetime | None = None
     made: Mapping[tuple[str, str], str]
+    shared: bool = False
 
     @property
     def exists(self) -> bool:

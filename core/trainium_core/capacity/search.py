@@ -14,7 +14,7 @@ from trainium_core.facts import facts
 from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import CAPACITY_BLOCK, SPOT, Price, Prices
 from trainium_core.prices.quotes import Quotes, quotes
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import NoAccessError, UnavailableError
 
 Answered = TypeVar("Answered")
 Thing = TypeVar("Thing", bound=Hashable)
@@ -36,13 +36,19 @@ class Found:
 
 
 def search_capacity(request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
-    """Ask every region at once, all questions in it at once. A region without an answer has options that say so."""
+    """Ask every region at once, all questions in it at once. A region without an answer has options that say so.
+
+    Raises NoAccessError where no region could be asked.
+    """
 
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
         return query_region(request, region, seller_in(region))
 
     with ThreadPoolExecutor(max(1, len(regions))) as threads:
         answered = list(threads.map(query, regions))
+    without = [answers.zones for answers, _ in answered if isinstance(answers.zones, NoAccessError)]
+    if without and len(without) == len(answered):
+        raise without[0]
     options = [option for answers, _ in answered for option in capacity_options(request, answers)]
     return Found(
         options=ranked(options, start_by=request.start_by),

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from trainium_core.identity.caller import Identities
+from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import Prices
 
 
@@ -14,7 +15,8 @@ class ClusterStack:
     """A stack that carries the tag trn:cluster, or whose resources do.
 
     engine: as trn:stacks calls it; None for a stack of an app of one's own. asleep: None where it knows no sleep.
-    ends: when the pilot ends, None where nothing ends it.
+    ends: when the pilot ends, None where nothing ends it. has_nodes: whether the Auto Scaling group of the nodes is in
+    it.
     """
 
     name: str
@@ -23,6 +25,7 @@ class ClusterStack:
     engine: str | None = None
     asleep: bool | None = None
     ends: datetime | None = None
+    has_nodes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +46,26 @@ class ClusterNode:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStacks:
-    """not_read: names of stacks that may be of a cluster and could not be read, each with the reason."""
+    """not_read: what may be of a cluster and could not be read, each with the reason."""
 
     stacks: Sequence[ClusterStack]
     not_read: Sequence[str] = ()
 
 
-class ClustersAccount(Identities, Prices, Protocol):
+class LocatingAccount(Protocol):
     """Each method raises UnavailableError without an answer."""
 
-    def cluster_stacks(self) -> ClusterStacks: ...
+    def cluster_stacks(self) -> ClusterStacks:
+        """The stacks of every cluster, whatever they are called and whichever app made them."""
+        ...
+
+    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
+        """The cluster's nodes in a stack, by its template."""
+        ...
+
+
+class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
+    """Each method raises UnavailableError without an answer."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]: ...
 

@@ -1,20 +1,24 @@
 """Asks AWS for the clusters of an account: CloudFormation for stacks, EC2 for nodes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.engines.registry import CLUSTER, CONSTRUCT_IDS
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.naming import ASLEEP_PARAMETER, ENDS_OUTPUT
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
+from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
-from trainium_core.stacks.aws_stacks import AwsStacks, as_deployed_stack
+from trainium_core.stacks.aws_stacks import as_deployed_stack
+from trainium_core.stacks.cluster_resources import clusters_in
 from trainium_runtime.aws_errors import read_errors
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.pilot_end import PilotEnd
 from trainium_runtime.tags import tag_values
@@ -24,20 +28,69 @@ _STACK_TAG = "aws:cloudformation:stack-name"
 _PRODUCTS = {"spot": SPOT, CAPACITY_BLOCK: CAPACITY_BLOCK}
 
 
-class AwsClustersAccount(AwsIdentities, AwsPrices, AwsStacks):
+class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
     """Implements trainium_core.clusters.account.ClustersAccount."""
 
     def cluster_stacks(self) -> ClusterStacks:
-        """Those with the tag, and by their templates those with the name of a stack of this repository's app."""
-        with read_errors("cloudformation:DescribeStacks"):
-            pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
-            there = [stack for page in pages for stack in page["Stacks"] if stack["StackStatus"] != "DELETE_COMPLETE"]
+        """Those with the tag, those that made something with the tag, and those with a name of this repository's app.
+
+        What made a thing with the tag is told by CloudFormation's own tags in the index of tags, and asked of
+        CloudFormation for Auto Scaling groups: the index lags behind.
+        """
         with ThreadPoolExecutor(_THREADS) as threads:
-            answers = list(threads.map(self._stack, there))
+            asked = {threads.submit(ask): ask.__name__ for ask in (self._in_the_index, self._with_a_group)}
+            with read_errors("cloudformation:DescribeStacks"):
+                pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
+                there = [stack for page in pages for stack in page["Stacks"]]
+            made, not_read = set[str](), list[str]()
+            for future in asked:
+                try:
+                    made |= future.result()
+                except NoAccessError:
+                    raise
+                except UnavailableError as error:
+                    not_read.append(f"the stacks of apps of one's own, by what they made: {error}")
+            living = [stack for stack in there if stack["StackStatus"] != "DELETE_COMPLETE"]
+            answers = list(threads.map(partial(self._stack, made), living))
         return ClusterStacks(
-            stacks=[answer for answer in answers if isinstance(answer, ClusterStack)],
-            not_read=[answer for answer in answers if isinstance(answer, str)],
+            stacks=[one for answer in answers if not isinstance(answer, str) for one in answer],
+            not_read=[*not_read, *(answer for answer in answers if isinstance(answer, str))],
         )
+
+    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
+        deployed = self.deployed_stack(stack.name)
+        found = self.fleets(deployed) if deployed else ()
+        return next((one for one in found if one.cluster == stack.cluster), None)
+
+    def _in_the_index(self) -> set[str]:
+        """Names of the stacks that made what carries the tag."""
+        with read_errors("tag:GetResources"):
+            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
+            found = pages.paginate(TagFilters=[{"Key": CLUSTER_TAG}])
+            return {
+                tag["Value"]
+                for page in found
+                for one in page["ResourceTagMappingList"]
+                for tag in one["Tags"]
+                if tag["Key"] == _STACK_TAG
+            }
+        return set()
+
+    def _with_a_group(self) -> set[str]:
+        """Names of the stacks that have an Auto Scaling group with the tag."""
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
+            pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
+            found = pages.paginate(Filters=[{"Name": "tag-key", "Values": [CLUSTER_TAG]}])
+            groups = [group for page in found for group in page["AutoScalingGroups"]]
+        named = ((group, tag_values(group.get("Tags"))) for group in groups)
+        stacks = (tags.get(_STACK_TAG) or self._maker(group["AutoScalingGroupName"]) for group, tags in named)
+        return {stack for stack in stacks if stack}
+
+    def _maker(self, resource_id: str) -> str | None:
+        with read_errors("cloudformation:DescribeStackResources", absent=("does not exist",)):
+            answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
+            return next((one["StackName"] for one in answer["StackResources"]), None)
+        return None
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [
@@ -54,25 +107,38 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsStacks):
             return [region["RegionName"] for region in self.client("ec2").describe_regions()["Regions"]]
         return []
 
-    def _stack(self, found: Mapping[str, Any]) -> ClusterStack | str | None:
-        """None: of no cluster. Text: why that is not known."""
+    def _stack(self, made: Collection[str], found: Mapping[str, Any]) -> Sequence[ClusterStack] | str:
+        """One for each cluster that it is of. Text: why that is not known."""
         name, engine, stack = found["StackName"], _engine_of(found["StackName"]), as_deployed_stack(found)
         cluster = stack.tags.get(CLUSTER_TAG)
-        if cluster is None and engine is not None:
+        if cluster is None and engine is None and name not in made:
+            return ()
+        ends, has_nodes = dict[str, str | None](), {cluster} if engine == CLUSTER.key else set[str | None]()
+        clusters: Sequence[str] = (cluster,) if cluster else ()
+        if cluster is None or engine is None:
             try:
-                cluster = self.stack_contents(stack).cluster
+                resources = self.template_resources(stack.stack_id, stack.status)
             except UnavailableError as error:
                 return f"whose stack {name} is: {error}"
-        if cluster is None:
-            return None
-        asleep, ends = stack.parameters.get(ASLEEP_PARAMETER), stack.outputs.get(ENDS_OUTPUT)
+            fleets = fleets_in(resources, {})
+            clusters = clusters or clusters_in(resources)
+            has_nodes = {one.cluster for one in fleets}
+            ends = {one.cluster: one.ends for one in fleets}
+        return [self._of(one, found, engine, ends.get(one), one in has_nodes) for one in clusters]
+
+    def _of(
+        self, cluster: str, found: Mapping[str, Any], engine: str | None, ends: str | None, has_nodes: bool
+    ) -> ClusterStack:
+        stack = as_deployed_stack(found)
+        asleep, ends = stack.parameters.get(ASLEEP_PARAMETER), stack.outputs.get(ENDS_OUTPUT) or ends
         return ClusterStack(
-            name=name,
+            name=found["StackName"],
             cluster=cluster,
             status=stack.status,
             engine=engine,
             asleep=None if asleep is None else asleep == "true",
             ends=PilotEnd.from_text(ends).instant(stack.created) if ends else None,
+            has_nodes=has_nodes,
         )
 
 

@@ -36,6 +36,10 @@ class AwsNodeGroupControl(AwsService):
             maximum = {"MaxSize": 0} if for_good else {}
             client.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0, **maximum)
 
+    def size_group(self, name: str, nodes: int) -> None:
+        with write_errors("autoscaling:UpdateAutoScalingGroup"):
+            self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=name, DesiredCapacity=nodes)
+
     def _wanted(self, names: Sequence[str]) -> dict[str, int]:
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
-from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance, NodesNotMadeError
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
 
 
-class AwsNodes(AwsStacks):
+class AwsNodes(AwsFleets):
     """Implements trainium_core.nodes.deployed_nodes.Nodes; asked again, it reads only what changed in S3."""
 
     _store: NodeStore | None = None
@@ -20,12 +20,10 @@ class AwsNodes(AwsStacks):
         deployed = self.deployed_stack(stack)
         if deployed is None:
             return None
-        group_name, bucket = deployed.outputs.get(GROUP_OUTPUT), deployed.outputs.get(RECORDS_OUTPUT)
+        places = self.fleet_places(stack, deployed)
+        group_name, bucket = places.group, places.records_bucket
         if group_name is None or bucket is None:
-            raise UnavailableError(
-                f"the stack {stack} has no outputs {GROUP_OUTPUT} and {RECORDS_OUTPUT}: it is being made or removed, "
-                "is not one of a cluster, or was deployed by an older version of this package"
-            )
+            raise NodesNotMadeError(stack, deployed.status)
         group = self._group(group_name)
         if self._store is None:
             self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

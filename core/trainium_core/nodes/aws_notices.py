@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainium_core.naming import RECORDS_OUTPUT, RECORDS_PREFIX
-from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.node_store import NodeStore
@@ -14,7 +14,7 @@ _ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
 _NO_BUCKET = ("NoSuchBucket",)
 
 
-class AwsNodeNotices(AwsStacks):
+class AwsNodeNotices(AwsFleets):
     """Implements trainium_core.nodes.notices.NodeNotices."""
 
     def notices(self, stack: str) -> Sequence[Notice]:
@@ -49,7 +49,7 @@ class AwsNodeNotices(AwsStacks):
 
     def _records(self, stack: str) -> str | None:
         deployed = self.deployed_stack(stack)
-        return deployed.outputs.get(RECORDS_OUTPUT) if deployed else None
+        return self.fleet_places(stack, deployed).records_bucket if deployed else None
 
     def _store(self, bucket: str) -> NodeStore:
         return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

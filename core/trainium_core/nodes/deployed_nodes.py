@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.roster import Roster
 from trainium_runtime.stored_record import StoredRecord
+
+
+class NodesNotMadeError(UnavailableError):
+    """CloudFormation has not made the nodes' group yet, or has deleted it. status: of the stack."""
+
+    def __init__(self, stack: str, status: str) -> None:
+        super().__init__(f"the stack {stack} is in {status}: the group of its nodes is not there yet, or no more")
+        self.status = status
 
 
 @dataclass(frozen=True, kw_only=True)

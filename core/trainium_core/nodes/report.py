@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.node_record import Check
-from trainium_runtime.recovery import Recovery, plan_recovery
+from trainium_runtime.recovery import WINDOW, Recovery, plan_recovery
 from trainium_runtime.roster import Roster
 from trainium_runtime.stored_record import StoredRecord, failures
 
@@ -30,13 +30,27 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GoneNode:
+    """A failed node that is gone, by the record that it left. since: when it reported that. reason: what was wrong."""
+
+    instance_id: str
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodesReport:
-    """Every node, sorted by id: rank 0 first once all are proven. `verdict` is what the fleet gate would say."""
+    """Every node, sorted by id: rank 0 first once all are proven. `verdict` is what the fleet gate would say.
+
+    gone: failed nodes that are not there any more, the last one first. replaced: how many were within 24 hours.
+    """
 
     nodes: tuple[NodeStatus, ...]
     verdict: FleetVerdict
     roster: Roster
     asleep: bool
+    gone: tuple[GoneNode, ...] = ()
+    replaced: int = 0
 
     @property
     def final(self) -> bool:
@@ -44,8 +58,8 @@ class NodesReport:
         return self.asleep or self.verdict.state != "waiting"
 
 
-def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
-    """Judge the nodes. replacements: failed nodes that are replaced within 24 hours."""
+def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | None = None) -> NodesReport:
+    """Judge the nodes. replacements: failed nodes that are replaced within 24 hours. now: default the clock's."""
     instances = tuple(node.instance_id for node in deployed.instances)
     leaving = frozenset(node.instance_id for node in deployed.instances if node.leaving)
     recovery = plan_recovery(
@@ -66,7 +80,24 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int) -> NodesReport:
     if asleep:
         verdict = FleetVerdict(state="waiting", reason="asleep: the group is to have no nodes")
     nodes = tuple(_status(node, deployed, recovery) for node in deployed.instances)
-    return NodesReport(nodes=nodes, verdict=verdict, roster=deployed.roster, asleep=asleep)
+    gone = sorted(
+        (
+            GoneNode(instance_id=instance, since=stored.written, reason=stored.record.reason)
+            for instance, stored in deployed.records.items()
+            if stored.record.state == "failed" and (instance not in instances or instance in leaving)
+        ),
+        key=lambda one: (one.since, one.instance_id),
+        reverse=True,
+    )
+    since = (now or datetime.now(UTC)) - WINDOW
+    return NodesReport(
+        nodes=nodes,
+        verdict=verdict,
+        roster=deployed.roster,
+        asleep=asleep,
+        gone=tuple(one for one in gone if one.instance_id not in instances),
+        replaced=sum(one.since > since for one in gone),
+    )
 
 
 def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> NodeStatus:
@@ -115,6 +146,12 @@ def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[s
                 "checks": [vars(check) for check in node.checks],
             }
             for node in report.nodes
+            if only in (None, node.instance_id)
+        ],
+        "replaced_in_24_hours": report.replaced,
+        "gone": [
+            {"instance_id": node.instance_id, "since": node.since.isoformat(), "reason": node.reason}
+            for node in report.gone
             if only in (None, node.instance_id)
         ],
     }

@@ -37,15 +37,30 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
     """
     file = cdk_json or Path(_PROJECT_FILE)
     needless = cdk_json is None and overrides and not file.exists()
-    context = {} if needless else _context_of(file)
-    for override in overrides:
-        key, separator, value = override.partition("=")
-        if not separator:
-            raise PlanError([_unclear_override(override)])
-        context[key] = value
+    context = _overridden({} if needless else _context_of(file), overrides)
     for name in ignoring:
         context.pop(SETTING_PREFIX + name, None)
     return plan_from_context(context, file.parent)
+
+
+def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[str, Any]:
+    """The settings that cdk.json and overrides hold, by name and as they are written; what is misspelt by its key.
+
+    cdk_json: default the one of the working directory, if there is one. Raises PlanError as plan_from_file does.
+    """
+    file = cdk_json or Path(_PROJECT_FILE)
+    context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
+    ours = (key for key in context if key.startswith(SETTING_PREFIX) or _is_ours_misspelt(key))
+    return {key.removeprefix(SETTING_PREFIX): context[key] for key in ours}
+
+
+def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if not separator or not key.strip():
+            raise PlanError([_unclear_override(override)])
+        context[key] = value
+    return context
 
 
 def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
@@ -80,7 +95,16 @@ def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
     """The object that a JSON file holds, or that it has under a key; empty without the key."""
     try:
         document = _object(json.loads(file.read_text(encoding="utf-8")))
-        return document if key is None else _object(document.get(key, {}))
+        if key is None:
+            return document
+        beside = [name for name in document if name.strip().casefold().startswith(SETTING_PREFIX)]
+        if beside:
+            raise PlanError([_beside_the_context(name, document[name], file) for name in beside])
+        return _object(document.get(key, {}))
+    except PlanError:
+        raise
+    except json.JSONDecodeError as error:
+        raise PlanError([_bad_file(file, _where(error))]) from error
     except OSError as error:
         fix = "run in the folder of cdk.json, or give every setting with -c"
         raise PlanError([_bad_file(file, f"it cannot be read ({error.strerror}): {fix}")]) from error
@@ -92,6 +116,22 @@ def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"holds {value!r} where an object belongs")
     return cast(dict[str, Any], value)
+
+
+def _beside_the_context(name: str, value: Any, file: Path) -> Problem:
+    return Problem(
+        key=name.strip().casefold().removeprefix(SETTING_PREFIX),
+        got=value,
+        allowed=f'in {file.name} only inside "context": beside it, nobody reads it',
+        fix=f'move "{name}" into the object "context"',
+    )
+
+
+def _where(error: json.JSONDecodeError) -> str:
+    """What is no JSON, and where; comments, and a comma after the last member, are the common mistakes."""
+    lines = error.doc.splitlines() or [""]
+    at = lines[min(error.lineno, len(lines)) - 1].strip()
+    return f"line {error.lineno}, column {error.colno}: {error.msg}{f', in: {at}' if at else ''}"
 
 
 def _bad_file(cdk_json: Path, fix: str) -> Problem:

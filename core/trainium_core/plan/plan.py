@@ -7,7 +7,7 @@ from typing import Any
 
 from trainium_core.catalog.catalog import CatalogError, load_catalog
 from trainium_core.plan.rules import broken_rules
-from trainium_core.plan.settings import SETTINGS, constructor_arguments, in_order, setting_value
+from trainium_core.plan.settings import GROUPS, SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.prices.file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
@@ -97,7 +97,8 @@ def _malformed(name: str, got: Any, fix: str) -> Problem:
 def _unknown_setting(name: str, value: Any) -> Problem:
     close = nearest(name, tuple(SETTINGS))
     fix = f"write {SETTING_PREFIX}{close}" if close else "remove it, or see `trn settings` for what each setting means"
-    return Problem(key=name, got=value, allowed=f"the settings {', '.join(SETTINGS)}", nearest=close, fix=fix)
+    allowed = f"a setting of the groups {', '.join(GROUPS)}; `trn settings GROUP` shows them"
+    return Problem(key=name, got=value, allowed=allowed, nearest=close, fix=fix)
 
 
 def _missing(name: str) -> Problem:

@@ -38,6 +38,25 @@ _OWNERS: Mapping[str, tuple[_Owner, str]] = {setting.key: (owner, name) for sett
 
 SETTINGS: Mapping[str, Setting] = {setting.key: setting for setting, _, _ in _fields()}
 
+
+def _group(owner: _Owner) -> str:
+    match owner:
+        case None:
+            return CLUSTER_GROUP
+        case str():
+            return owner.replace("_", "-")
+        case _:
+            return next(engine.key for engine in ENGINES.values() if engine.settings is owner)
+
+
+CLUSTER_GROUP = "cluster"
+"""Name of the group of the settings that are in no section."""
+
+GROUP_OF: Mapping[str, str] = {key: _group(owner) for key, (owner, _) in _OWNERS.items()}
+"""The group of each setting: that of its section of the plan, or of its engine."""
+
+GROUPS: tuple[str, ...] = tuple(dict.fromkeys(GROUP_OF.values()))
+
 _POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SETTINGS)}
 
 

@@ -19,7 +19,7 @@ from trainium_core.preflight.finding import worst_of
 from trainium_core.preflight.network_check import stacks_in_a_vpc
 from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.errors import NotSignedInError, UnavailableError
+from trainium_runtime.errors import NoAccessError, UnavailableError
 from trainium_runtime.quota import Quota
 
 
@@ -52,7 +52,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
     for key, (quota, use) in asked.items():
         try:
             judged.append(judge_limit(key, plan, quota=quota.result(), use=use.result()))
-        except NotSignedInError:
+        except NoAccessError:
             raise
         except UnavailableError as error:
             unanswered.append(CheckResult(outcome="unknown", found=str(error)))

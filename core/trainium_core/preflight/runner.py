@@ -17,7 +17,7 @@ from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.errors import NotSignedInError, UnavailableError
+from trainium_runtime.errors import REMEDIES, SIGN_IN, NoAccessError, UnavailableError
 
 _ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in checks(engine)}
 
@@ -40,9 +40,10 @@ _BEGUN_FIRST = ("bootstrap", "quota", "image")
 
 NO_MORE: Mapping[str, Check] = {}
 
-_SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
+_WITHOUT_AN_ACCOUNT = ("cost",)
+"""Checks that have a finding, by what this package knows, also where nothing could be asked."""
 
-_SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
+_SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 
 
 def preflight(
@@ -82,21 +83,32 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
         return None
     try:
         return check(plan, account)
-    except NotSignedInError as error:
-        return CheckResult(outcome="unknown", found=str(error), fix=_SIGN_IN)
+    except NoAccessError as error:
+        return CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
     except UnavailableError as error:
         return CheckResult(outcome="unknown", found=str(error))
 
 
+def no_access(findings: Sequence[Finding]) -> str | None:
+    """Why nothing could be asked at all, and what helps; None where something was answered."""
+    asked = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
+    told = [finding for finding in asked if finding.fix in REMEDIES]
+    if told and all(finding.outcome == "unknown" for finding in asked):
+        return f"{told[0].found}: {told[0].fix}"
+    return None
+
+
+def _not_asked(check: str) -> CheckResult:
+    return CheckResult(outcome="unknown", found=f"not asked: see {check}")
+
+
 def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
-    signed_out: str | None = None
+    without_access: str | None = None
     for name, given in results.items():
         result = given
-        if result is not None and result.fix == _SIGN_IN:  # the same for all: shown once
-            result = (
-                result if signed_out is None else CheckResult(outcome="unknown", found=f"not asked: see {signed_out}")
-            )
-            signed_out = signed_out or name
+        if result is not None and result.fix == SIGN_IN:  # the same for all: shown once
+            result = result if without_access is None else _not_asked(without_access)
+            without_access = without_access or name
         if result is not None:
             yield Finding(
                 check=name,

@@ -10,7 +10,8 @@ from trainium_core.stacks.events import StackEvents
 
 @dataclass(frozen=True, kw_only=True)
 class SleepState:
-    """A stack as far as sleep is concerned. `asleep` is None for one that knows no sleep. `created`: when it was.
+    """A stack as far as sleep is concerned. `asleep` is None for one without the switch, such as of an app of
+    one's own: its nodes alone go and come. `created`: when it was.
 
     `groups`: the Auto Scaling groups of its nodes.
     """
@@ -27,6 +28,10 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         """Begin an update of the stack that changes this and nothing else. Raises RequestRefusedError."""
+        ...
+
+    def size_group(self, name: str, nodes: int) -> None:
+        """Have so many nodes in a group, of a stack that knows no sleep. Raises RequestRefusedError."""
         ...
 
     def fleet(self, stack: str) -> str | None:

@@ -1,11 +1,13 @@
 """Looks at the stacks of a cluster, living and deleted, and deletes them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainium_core.stacks.aws_template import AwsStackTemplates, TemplateResources, cluster_of
+from trainium_core.stacks.cluster_resources import resources_of
 from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
 _NO_STACK = ("does not exist",)
@@ -49,9 +51,10 @@ class AwsStackControl(AwsStackTemplates):
             with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
                 template = self.template_resources(found["StackId"], found["StackStatus"])
-                yield _described(found, template, tuple(self._has(found["StackId"], template)))
+                has = self._has(found["StackId"], template, _others(found, template))
+                yield _described(found, template, tuple(has))
 
-    def _has(self, stack_id: str, template: TemplateResources) -> Iterator[MadeResource]:
+    def _has(self, stack_id: str, template: TemplateResources, others: Collection[str]) -> Iterator[MadeResource]:
         kept = {name for name, made in template.items() if made.get("DeletionPolicy") in _KEEPS}
         for entry in self._entries(stack_id):
             yield MadeResource(
@@ -59,6 +62,7 @@ class AwsStackControl(AwsStackTemplates):
                 resource_id=entry.get("PhysicalResourceId", ""),
                 kept=entry["LogicalResourceId"] in kept,
                 gone=entry["ResourceStatus"] == "DELETE_COMPLETE",
+                other=entry["LogicalResourceId"] in others,
             )
 
     def _entries(self, stack_id: str) -> Sequence[Mapping[str, Any]]:
@@ -80,11 +84,10 @@ class AwsStackControl(AwsStackTemplates):
             stack_id = summary["StackId"]
             with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-                yield _described(
-                    found, self.template_resources(found["StackId"], found["StackStatus"]), tuple(self._had(stack_id))
-                )
+                template = self.template_resources(found["StackId"], found["StackStatus"])
+                yield _described(found, template, tuple(self._had(stack_id, _others(found, template))))
 
-    def _had(self, stack_id: str) -> Iterator[MadeResource]:
+    def _had(self, stack_id: str, others: Collection[str]) -> Iterator[MadeResource]:
         """What a deleted stack had, by the last that its events say of each."""
         last: dict[tuple[str, str], Mapping[str, Any]] = {}
         for event in self._events(stack_id):  # the newest first
@@ -93,7 +96,8 @@ class AwsStackControl(AwsStackTemplates):
             if resource_id not in ("", stack_id):
                 status = event["ResourceStatus"]
                 kept, gone = status == "DELETE_SKIPPED", status == "DELETE_COMPLETE"
-                yield MadeResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone)
+                other = event["LogicalResourceId"] in others
+                yield MadeResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
 
     def _failures(self, stack_id: str) -> Iterator[str]:
         """What the last attempt to delete the stack could not delete, and why."""
@@ -110,6 +114,12 @@ class AwsStackControl(AwsStackTemplates):
             pages = self.client("cloudformation").get_paginator("describe_stack_events")
             for page in pages.paginate(StackName=stack_id):
                 yield from page["StackEvents"]
+
+
+def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[str]:
+    """The logical ids of what is not the cluster's; none in a stack that has the cluster's tag itself."""
+    cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else cluster_of({}, template)
+    return frozenset(template) - resources_of(template, cluster) if cluster else frozenset()
 
 
 def _described(

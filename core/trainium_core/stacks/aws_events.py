@@ -37,4 +37,5 @@ def _event(entry: Mapping[str, Any]) -> StackEvent:
         status=entry["ResourceStatus"],
         reason=entry.get("ResourceStatusReason", ""),
         of_stack=entry.get("PhysicalResourceId") == entry["StackId"],
+        time=entry.get("Timestamp"),
     )

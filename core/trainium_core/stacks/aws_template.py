@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
-TemplateResources = Mapping[str, Mapping[str, Any]]
-"""The resources of a template by their logical ids."""
+__all__ = ["AwsStackTemplates", "TemplateResources", "cluster_of"]
 
 
 class AwsStackTemplates(AwsService):
@@ -29,11 +29,4 @@ def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | N
     """By the tag of a stack, or that of its resources: the CDK tags these, and stacks only if configured so."""
     if CLUSTER_TAG in tags:
         return tags[CLUSTER_TAG]
-    for some in (made.get("Properties", {}).get("Tags", []) for made in resources.values()):
-        for tag in cast("list[Any]", some) if isinstance(some, list) else ():
-            match tag:
-                case {"Key": key, "Value": str(value)} if key == CLUSTER_TAG:
-                    return value
-                case _:
-                    pass
-    return None
+    return next(iter(clusters_in(resources)), None)

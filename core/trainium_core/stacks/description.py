@@ -9,13 +9,15 @@ from typing import Protocol
 class MadeResource:
     """A resource that a stack has, or had. `kind` is its CloudFormation type.
 
-    `kept`: it stays when the stack goes, or has stayed. `gone`: CloudFormation has deleted it.
+    `kept`: it stays when the stack goes, or has stayed. `gone`: CloudFormation has deleted it. `other`: it is not the
+    cluster's, but something else in a stack of an app of one's own.
     """
 
     kind: str
     resource_id: str
     kept: bool = False
     gone: bool = False
+    other: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,17 @@ class StackDescription:
     resources: tuple[MadeResource, ...] = ()
 
     def ids(self, kind: str) -> tuple[str, ...]:
-        """Of the resources of a kind that go with the stack and are not gone yet."""
-        return tuple(made.resource_id for made in self.resources if made.kind == kind and not (made.kept or made.gone))
+        """Of the cluster's resources of a kind that go with the stack and are not gone yet."""
+        return tuple(
+            made.resource_id
+            for made in self.resources
+            if made.kind == kind and not (made.kept or made.gone or made.other)
+        )
+
+    @property
+    def others(self) -> tuple[MadeResource, ...]:
+        """What the stack has besides the cluster, and would go with it."""
+        return tuple(made for made in self.resources if made.other and not (made.kept or made.gone))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 
@@ -15,6 +16,7 @@ class StackEvent:
     status: str
     reason: str = ""
     of_stack: bool = False
+    time: datetime | None = None
 
 
 class StackEvents(Protocol):

@@ -6,8 +6,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainium_core.naming import GROUP_OUTPUT, LOGS_PREFIX, RECORDS_OUTPUT
-from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.naming import LOGS_PREFIX
+from trainium_core.nodes.aws_fleets import AwsFleets, FleetPlaces
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 
@@ -16,7 +16,7 @@ _STREAMS, _LOGS, _CONSOLES = 3, 20, 10
 _LOG_BYTES = 100_000
 
 
-class AwsSupport(AwsStacks):
+class AwsSupport(AwsFleets):
     """Implements trainium_core.support.account.SupportAccount."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
@@ -40,7 +40,7 @@ class AwsSupport(AwsStacks):
         return {}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        bucket = self._output(stack, RECORDS_OUTPUT)
+        bucket = self._places(stack).records_bucket
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
@@ -53,7 +53,7 @@ class AwsSupport(AwsStacks):
             }
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        group = self._output(stack, GROUP_OUTPUT)
+        group = self._places(stack).group
         with read_errors("autoscaling:DescribeScalingActivities"):
             asked = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
             return asked["Activities"][:_ACTIVITIES]
@@ -102,10 +102,8 @@ class AwsSupport(AwsStacks):
                     return found["StackId"]
         return None
 
-    def _output(self, stack: str, name: str) -> str:
+    def _places(self, stack: str) -> FleetPlaces:
         deployed = self.deployed_stack(stack)
         if deployed is None:
             raise UnavailableError(f"there is no stack {stack}")
-        if name not in deployed.outputs:
-            raise UnavailableError(f"the stack {stack} has no output {name}")
-        return deployed.outputs[name]
+        return self.fleet_places(stack, deployed)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from trainium_core.nodes.groups import NodeGroups
 from trainium_core.teardown.account import Buckets, Workload, Workloads
-from trainium_core.teardown.scope import Scope, may_be_emptied
+from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -113,7 +113,7 @@ class EmptyBuckets:
 
     def _advance(self, bucket: str) -> str | None:
         """Do a part of what there is to do about a bucket; None when there is nothing."""
-        if not may_be_emptied(self.account.bucket_tags(bucket), self.scope.cluster):
+        if not self.scope.may_empty(self.account.bucket_tags(bucket)):
             return None
         number = self.account.delete_some(bucket)
         if number:

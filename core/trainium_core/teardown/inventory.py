@@ -12,7 +12,7 @@ from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown.account import StoredBytes, StoredSizes, TeardownAccount
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
-from trainium_core.teardown.scope import BUCKET, Scope, may_be_emptied
+from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.step import count
 from trainium_runtime.errors import UnavailableError
 
@@ -128,13 +128,16 @@ class _Survey:
 
     def _stacks(self) -> Sequence[Going]:
         going: list[Going] = []
-        for stack in self._scope.living:
+        for stack in self._scope.going:
             kinds = Counter(
                 made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN)
             )
             going.append(
                 Going(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
             )
+            if stack.others:
+                lost = f"{count(len(stack.others), 'resource')} that are not the cluster's"
+                going.append(Going(what="of stack", name=stack.name, detail=lost))
             lost = "with everything in it"
             going += [Going(what="bucket", name=name, detail=lost) for name in stack.ids(BUCKET)]
             going += [Going(what="file system", name=name, detail=lost) for kind in _DATA for name in stack.ids(kind)]
@@ -148,13 +151,14 @@ class _Survey:
             except UnavailableError as error:
                 self._not_known(f"bucket {name}", error)
                 continue
-            if may_be_emptied(tags, self._scope.cluster):
+            if self._scope.may_empty(tags):
                 going.append(Going(what="bucket", name=name, detail="left by an earlier stack"))
         return going
 
     def _leftovers(self) -> Sequence[Going]:
         going: list[Going] = []
-        for kind in LEFTOVER_KINDS:
+        # What is outside every stack goes last, once none is left.
+        for kind in () if self._scope.shared else LEFTOVER_KINDS:
             try:
                 found = ours(self._account, self._scope, kind)
             except UnavailableError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount
-from trainium_core.teardown.scope import Scope, names_of_stacks
+from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError
 
@@ -47,5 +47,5 @@ class DeleteLeftovers:
 
 def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
     """What there is of a kind that belongs to the cluster, and to no stack."""
-    found = account.candidates(kind, cluster=scope.cluster, stack_names=names_of_stacks(scope.cluster))
+    found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
     return [one for one in found if scope.owns(one) and account.stack_that_has(one.resource_id) is None]

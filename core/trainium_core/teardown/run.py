@@ -1,11 +1,14 @@
 """The order of a teardown, and its course: each step until it is done, stuck, or has no answer."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from trainium_core.polling import SHORTEST_PAUSE, Polling
+from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.account import TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWorkloads
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
@@ -16,6 +19,10 @@ from trainium_core.teardown.step import Progress, Step
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
+
+_HOW_TO_GO_ON = "remove the cluster from its app and deploy that, or have `trn destroy --whole-stacks` delete all of it"
+_SHOWN = 4
+"""Types of resources that are named."""
 
 OnProgress = Callable[[str, Progress], None]
 Pause = Callable[[float], None]
@@ -39,12 +46,13 @@ def take_down(
     pause: Pause,
     grace: timedelta = DEFAULT_GRACE,
     now: Callable[[], datetime] = utc_now,
+    when_interrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[Outcome, ...]:
     """Take the cluster of a scope down. Each step reads before it changes, so it can be repeated any time.
 
     on_progress: gets the name of the step and its progress, after every poll. pause: waits for so many seconds.
-    grace: how long nodes that run have notice. Nothing is changed if a stack is
-    protected against deletion.
+    grace: how long nodes that run have notice. when_interrupted: what is around taking that back at Ctrl-C.
+    Nothing is changed if a stack is protected against deletion.
     """
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
@@ -61,18 +69,20 @@ def take_down(
     try:
         reported = _moot(ended(notice))
     except KeyboardInterrupt:
-        notice.withdraw()
+        with when_interrupted():
+            notice.withdraw()
         raise
     helps += [ended(step) for step in (EmptyGroups(account, scope.groups), *clearing)]
     stacks = ended(DeleteStacks(account, scope, clearing))
-    gone = stacks.state == "done"
+    staying = tuple(_not_only_ours(stack) for stack in scope.shared)
+    gone = stacks.state == "done" and not staying
     if gone:
         # CloudFormation has ended the nodes and emptied the buckets in any case; it does not stop jobs.
         helps = [outcome if outcome.step == StopWorkloads.name else _moot(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [ended(step) if gone else _not_tried(step) for step in after]
-    return (reported, *helps, stacks, *rest)
+    return (reported, *helps, stacks, *staying, *rest)
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not tell"]:
@@ -113,6 +123,20 @@ def _moot(outcome: Outcome) -> Outcome:
 def _protected(stack: str) -> Outcome:
     message = f"{stack} is protected against deletion, so nothing was touched; to lift that, run: {_LIFT} {stack}"
     return Outcome(step="stacks", state="stuck", message=message)
+
+
+def _not_only_ours(stack: StackDescription) -> Outcome:
+    return Outcome(
+        step="stacks", state="stuck", message=f"{stack.name} stays: {others_sentence(stack)}; {_HOW_TO_GO_ON}"
+    )
+
+
+def others_sentence(stack: StackDescription) -> str:
+    """What a stack has besides the cluster."""
+    kinds = Counter(made.kind for made in stack.others)
+    shown = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common(_SHOWN))
+    more = len(kinds) - _SHOWN
+    return f"it also has {shown}{f' and {more} more types' if more > 0 else ''}, which are not the cluster's"
 
 
 def _not_tried(step: Step) -> Outcome:

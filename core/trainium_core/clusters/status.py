@@ -1,0 +1,75 @@
+"""One cluster at a glance: what is known of it from every side."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trainium_core.clusters.cluster import Cluster
+from trainium_core.nodes.deployed_nodes import Nodes
+from trainium_core.nodes.report import NodesReport, nodes_report
+from trainium_core.stacks.events import StackEvent, StackEvents
+from trainium_runtime.errors import UnavailableError
+
+Answer = TypeVar("Answer")
+
+_EVENTS = 3
+"""How many of the stack's own events are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobStatus:
+    """The job that the nodes have, or had last. status: in a word or two."""
+
+    job_id: str
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStatus:
+    """nodes, job: None where there are none. events: of the stack itself, newest first. replacements: allowed in 24 h.
+
+    not_read: what could not be asked, and why.
+    """
+
+    cluster: Cluster
+    nodes: NodesReport | None = None
+    replacements: int = 0
+    job: JobStatus | None = None
+    events: Sequence[StackEvent] = ()
+    not_read: Sequence[str] = ()
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is as it should be: asleep, or with every node proven."""
+        return self.cluster.state == "asleep" or (self.nodes is not None and self.nodes.verdict.state == "ready")
+
+
+def cluster_status(
+    cluster: Cluster,
+    stack: str,
+    *,
+    nodes: Nodes,
+    events: StackEvents,
+    job: Callable[[], JobStatus | None],
+    replacements: int,
+) -> ClusterStatus:
+    """Ask for all of it; what has no answer is named."""
+    not_read = list[str]()
+
+    def asked(what: str, ask: Callable[[], Answer]) -> Answer | None:
+        try:
+            return ask()
+        except UnavailableError as error:
+            not_read.append(f"{what}: {error}")
+            return None
+
+    deployed = asked("nodes", lambda: nodes.nodes(stack))
+    told = asked("events", lambda: events.stack_events(stack, after=None)) or ()
+    return ClusterStatus(
+        cluster=cluster,
+        nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
+        replacements=replacements,
+        job=asked("job", job),
+        events=[event for event in reversed(told) if event.of_stack][:_EVENTS],
+        not_read=tuple(not_read),
+    )

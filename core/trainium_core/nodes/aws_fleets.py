@@ -1,0 +1,50 @@
+"""Finds the group and the records of a stack's nodes, whichever app made the stack."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
+from trainium_core.nodes.fleet import DeployedFleet, fleets_in
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.stacks.deployed_stack import DeployedStack
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.errors import UnavailableError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetPlaces:
+    """None for what CloudFormation has not made yet."""
+
+    group: str | None
+    records_bucket: str | None
+
+
+class AwsFleets(AwsStacks):
+    def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
+        """The nodes that a stack is to have, by its template. Raises UnavailableError."""
+        resources = self.template_resources(stack.stack_id, stack.status)
+        return fleets_in(resources, self._physical_ids(stack.stack_id))
+
+    def fleet_places(self, name: str, stack: DeployedStack) -> FleetPlaces:
+        """By the outputs of a stack, else by its template. Raises UnavailableError where it has no nodes."""
+        outputs = stack.outputs
+        if RECORDS_OUTPUT in outputs:
+            return FleetPlaces(group=outputs.get(GROUP_OUTPUT), records_bucket=outputs[RECORDS_OUTPUT])
+        found = self.fleets(stack)
+        if not found:
+            raise UnavailableError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
+        if len(found) > 1:
+            clusters = ", ".join(one.cluster for one in found)
+            raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
+        return FleetPlaces(group=found[0].group, records_bucket=found[0].records_bucket)
+
+    def _physical_ids(self, stack_id: str) -> Mapping[str, str]:
+        with read_errors("cloudformation:ListStackResources", absent=("does not exist",)):
+            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
+            entries = [entry for page in pages for entry in page["StackResourceSummaries"]]
+            return {
+                entry["LogicalResourceId"]: entry["PhysicalResourceId"]
+                for entry in entries
+                if entry.get("PhysicalResourceId") and entry["ResourceStatus"] != "DELETE_COMPLETE"
+            }
+        return {}

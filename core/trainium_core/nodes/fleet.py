@@ -1,0 +1,101 @@
+"""The nodes that a stack is to have, by its template: where they are found, and what they are."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
+
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_GATE = "Custom::TrnFleetGate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployedFleet:
+    """The nodes of one cluster in a stack.
+
+    group, records_bucket: their physical ids; None as long as CloudFormation has not made them. nodes: how many there
+    are at most. market: on-demand, spot or capacity-block. replacements: failed nodes that are replaced within 24
+    hours. ends: an instant, or hours after the creation of the stack; None if nothing ends it.
+    """
+
+    cluster: str
+    group: str | None
+    records_bucket: str | None
+    instance_type: str | None
+    nodes: int
+    market: str = "on-demand"
+    reservation_id: str | None = None
+    replacements: int = 0
+    ends: str | None = None
+
+
+def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
+    """Those of a template. physical_ids: by logical id, of what is there."""
+    return tuple(_fleets(resources, physical_ids))
+
+
+def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
+    for name, made in resources.items():
+        clusters = clusters_in({name: made}) if made["Type"] == GROUP else ()
+        if not clusters:
+            continue
+        group = _object(made.get("Properties"))
+        gate = _gate_of(resources, name)
+        launched = _launched(resources, group)
+        pilot = _json_object(gate.get("Pilot"))
+        reservation = _object(
+            _object(launched.get("CapacityReservationSpecification")).get("CapacityReservationTarget")
+        )
+        yield DeployedFleet(
+            cluster=clusters[0],
+            group=physical_ids.get(name),
+            records_bucket=_physical(gate.get("RecordsBucket"), physical_ids),
+            instance_type=_text(launched.get("InstanceType")),
+            nodes=_number(group.get("MaxSize")),
+            market=_text(_object(launched.get("InstanceMarketOptions")).get("MarketType")) or "on-demand",
+            reservation_id=_text(reservation.get("CapacityReservationId")),
+            replacements=_number(gate.get("Replacements")),
+            ends=_text(pilot.get("ENDS")),
+        )
+
+
+def _gate_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
+    gates = (_object(made.get("Properties")) for made in resources.values() if made["Type"] == _GATE)
+    return next((gate for gate in gates if gate.get("GroupName") == {"Ref": group}), _object(None))
+
+
+def _launched(resources: TemplateResources, group: Mapping[str, Any]) -> Mapping[str, Any]:
+    named = _object(_object(group.get("LaunchTemplate")).get("LaunchTemplateId")).get("Ref")
+    template = _object(resources.get(str(named)))
+    return _object(_object(template.get("Properties")).get("LaunchTemplateData"))
+
+
+def _physical(value: Any, physical_ids: Mapping[str, str]) -> str | None:
+    match value:
+        case {"Ref": str(name)}:
+            return physical_ids.get(name)
+        case str():
+            return value
+        case _:
+            return None
+
+
+def _json_object(value: Any) -> Mapping[str, Any]:
+    try:
+        return _object(json.loads(value) if isinstance(value, str) else None)
+    except ValueError:
+        return {}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdigit() else 0

@@ -1,0 +1,41 @@
+"""What holds for every test of the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from trainium_cli import cluster_selection
+from trainium_core.clusters.account import ClusterStack, ClusterStacks
+from trainium_core.nodes.fleet import DeployedFleet
+from trainium_runtime.errors import UnavailableError
+
+
+@dataclass
+class FakeLocating:
+    """The clusters of every region. unavailable: why AWS does not answer."""
+
+    stacks: Sequence[ClusterStack] = ()
+    not_read: Sequence[str] = ()
+    fleets: dict[str, DeployedFleet] = field(default_factory=dict[str, DeployedFleet])
+    unavailable: str = ""
+
+    def cluster_stacks(self) -> ClusterStacks:
+        if self.unavailable:
+            raise UnavailableError(self.unavailable)
+        return ClusterStacks(stacks=self.stacks, not_read=self.not_read)
+
+    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
+        return self.fleets.get(stack.cluster)
+
+
+@pytest.fixture(autouse=True)
+def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
+    """What commands in this process find by tag: nothing, unless a test says otherwise."""
+    fake = FakeLocating()
+
+    def fake_of(_region: str) -> FakeLocating:
+        return fake
+
+    monkeypatch.setattr(cluster_selection, "AwsClustersAccount", fake_of)
+    return fake

@@ -1,0 +1,107 @@
+"""Which cluster a command is about, and what is said where that is not clear."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import FakeLocating
+from tests.cli.running import GOOD, run
+from tests.cli.test_nodes_command import PROVEN, FakeNodes
+from trainium_cli import nodes_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.clusters.account import ClusterStack
+from trainium_core.nodes.fleet import DeployedFleet
+
+REGION = ("--region", "us-west-2")
+
+
+def stack(cluster: str, name: str = "Training") -> ClusterStack:
+    return ClusterStack(name=name, cluster=cluster, status="CREATE_COMPLETE", has_nodes=True)
+
+
+def fleet(cluster: str) -> DeployedFleet:
+    return DeployedFleet(
+        cluster=cluster, group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2, replacements=2
+    )
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocating) -> FakeNodes:
+    """One cluster, made by an app of one's own, and a folder without a cdk.json."""
+    clusters.stacks = [stack("web-train")]
+    clusters.fleets = {"web-train": fleet("web-train"), "other": fleet("other")}
+    fake = FakeNodes([PROVEN])
+
+    def fake_of(_region: str) -> FakeNodes:
+        return fake
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setattr(nodes_command, "AwsNodes", fake_of)
+    return fake
+
+
+def test_without_a_cdk_json_it_is_the_only_cluster_of_the_region(nodes: FakeNodes) -> None:
+    assert run("nodes", *REGION).exit_code == ExitCode.OK
+    assert nodes.asked == ["Training"]
+
+
+@pytest.mark.parametrize("name", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_the_region_is_that_of_the_aws_configuration(
+    nodes: FakeNodes, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "us-west-2")
+    run("nodes")
+    assert nodes.asked == ["Training"]
+
+
+def test_without_a_region_the_ways_to_give_one_are_named(nodes: FakeNodes) -> None:
+    ended = run("nodes")
+    assert (ended.exit_code, nodes.asked) == (ExitCode.BAD_INPUT, [])
+    assert "give --region, set AWS_REGION" in ended.stderr
+
+
+def test_an_app_of_ones_own_needs_no_settings_in_its_cdk_json(nodes: FakeNodes) -> None:
+    Path("cdk.json").write_text(json.dumps({"app": "python app.py", "context": {"@aws-cdk/core:x": True}}))
+    run("nodes", *REGION)
+    assert nodes.asked == ["Training"]
+
+
+def test_of_several_clusters_one_has_to_be_named(nodes: FakeNodes, clusters: FakeLocating) -> None:
+    clusters.stacks = [stack("web-train"), stack("other", "Other")]
+    ended = run("nodes", *REGION)
+    assert (ended.exit_code, nodes.asked) == (ExitCode.BAD_INPUT, [])
+    assert ended.stderr == "--cluster says which of the 2 clusters in us-west-2: other, web-train\n"
+    run("nodes", *REGION, "--cluster", "other")
+    assert nodes.asked == ["Other"]
+
+
+def test_a_name_that_is_not_there_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001
+    ended = run("nodes", *REGION, "--cluster", "web-trian")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "no cluster is called 'web-trian'; nearest: web-train; known: web-train" in ended.stderr
+
+
+def test_the_plan_of_cdk_json_names_the_cluster_whatever_its_stack_is_called(
+    nodes: FakeNodes, clusters: FakeLocating
+) -> None:
+    clusters.stacks = [stack("web-train"), stack("trn-pilot", "Mine")]
+    run("nodes", *GOOD)
+    assert nodes.asked == ["Mine"]
+
+
+def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNodes) -> None:
+    nodes.answers = [None]
+    ended = run("nodes", *GOOD)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Other clusters are there, for --cluster: web-train." in ended.stderr
+
+
+def test_nothing_is_never_said_when_not_all_could_be_read(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
+    clusters.stacks, clusters.not_read = (), ["not allowed to look: the permission tag:GetResources is missing"]
+    ended = run("nodes", *REGION)
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert "tag:GetResources" in ended.stderr

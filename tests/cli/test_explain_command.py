@@ -1,0 +1,43 @@
+"""`trn explain`: errors as they are pasted, each with cause, fix and source."""
+
+import pytest
+
+from tests.cli.running import run
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.support.known_errors import known_error, known_errors
+
+PASTED = {
+    "You have requested more vCPU capacity than your current vCPU limit of 0 allows": "quota of vCPUs",
+    "An error occurred (InsufficientInstanceCapacity) when calling the RunInstances operation": "no capacity",
+    "An error occurred (ExpiredToken) when calling the ListBuckets operation": "credentials have expired",
+    "Unable to locate credentials. You can configure credentials by running aws configure": "no credentials",
+    "User: arn:aws:iam::1:user/x is not authorized to perform: ec2:RunInstances": "permission is missing",
+    "x is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy": (
+        "policy of the organization"
+    ),
+    "SSM parameter /cdk-bootstrap/hnb659fds/version not found. Has the environment been bootstrapped?": (
+        "not bootstrapped"
+    ),
+    "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": "Session Manager's plug-in",
+    "Could not connect to the endpoint URL: https://ec2.us-wset-2.amazonaws.com/": "AWS was not reached",
+}
+
+
+@pytest.mark.parametrize("text", PASTED)
+def test_an_error_is_known_by_its_text(text: str) -> None:
+    found = known_error(text)
+    assert found is not None
+    assert found.name == PASTED[text]
+
+
+def test_cause_fix_and_source_are_shown() -> None:
+    ended = run("explain", "VcpuLimitExceeded")
+    assert ended.exit_code == ExitCode.OK
+    (known,) = [one for one in known_errors() if one.name == "quota of vCPUs"]
+    assert all(text.split()[0] in ended.stdout for text in (known.cause, known.fix, known.source))
+
+
+def test_what_is_not_known_is_said_to_be_so() -> None:
+    ended = run("explain", "the cat is on the keyboard")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Not known" in ended.stderr

@@ -1,0 +1,55 @@
+"""Ctrl-C: the command ends within a second, with a sentence and 130, whatever it waits for."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.running import GOOD, run
+from trainium_cli import nodes_command
+from trainium_cli.exit_codes import ExitCode
+
+
+def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(_region: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nodes_command, "AwsNodes", interrupted)
+    ended = run("nodes", *GOOD)
+    assert (ended.exit_code, ended.stderr) == (ExitCode.INTERRUPTED, "\nInterrupted.\n")
+
+
+def test_a_question_that_nobody_is_there_to_answer_is_bad_usage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def ask(_region: str) -> None:
+        click.confirm("Go on?", abort=False)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nodes_command, "AwsNodes", ask)
+    ended = run("nodes", *GOOD)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "Nobody is there to answer: give --yes." in ended.stderr
+
+
+def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environment = {
+            **os.environ,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+        }
+        command = [str(Path(sys.executable).with_name("trn")), "list", *GOOD]
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            connection, _ = silent.accept()  # from now on it waits for an answer
+            with connection:
+                process.send_signal(signal.SIGINT)
+                _, shown = process.communicate(timeout=60)
+    assert (process.returncode, shown.strip()) == (ExitCode.INTERRUPTED, "Interrupted.")

@@ -1,0 +1,92 @@
+"""Which resources of a template are a cluster's, and the nodes that a template describes."""
+
+from typing import Any
+
+from trainium_core.nodes.fleet import DeployedFleet, fleets_in
+from trainium_core.stacks.cluster_resources import clusters_in, resources_of
+
+TAGS = [{"Key": "trn:cluster", "Value": "web-train"}]
+
+
+def resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": kind, "Properties": properties}
+
+
+def of_fleet(cluster: str = "web-train", prefix: str = "") -> dict[str, Any]:
+    """The nodes of a cluster, as NeuronFleet makes them."""
+    tags = [{"Key": "trn:cluster", "Value": cluster}]
+    return {
+        f"{prefix}Template": resource(
+            "AWS::EC2::LaunchTemplate",
+            LaunchTemplateData={"InstanceType": "trn1.32xlarge", "InstanceMarketOptions": {"MarketType": "spot"}},
+            TagSpecifications=[{"ResourceType": "launch-template", "Tags": tags}],
+        ),
+        f"{prefix}Group": resource(
+            "AWS::AutoScaling::AutoScalingGroup",
+            LaunchTemplate={"LaunchTemplateId": {"Ref": f"{prefix}Template"}},
+            MaxSize="4",
+            Tags=[{**tags[0], "PropagateAtLaunch": True}],
+        ),
+        f"{prefix}Gate": resource(
+            "Custom::TrnFleetGate",
+            GroupName={"Ref": f"{prefix}Group"},
+            RecordsBucket={"Ref": f"{prefix}Records"},
+            Replacements=2,
+            Pilot='{"ENDS": "120h"}',
+        ),
+        f"{prefix}Records": resource("AWS::S3::Bucket", Tags=tags),
+    }
+
+
+OF_AN_APP = {
+    **of_fleet(),
+    "Vpc": resource("AWS::EC2::VPC"),
+    "Route": resource("AWS::EC2::Route", RouteTableId={"Ref": "Table"}),
+    "Site": resource("AWS::AutoScaling::AutoScalingGroup", Tags=[{"Key": "team", "Value": "web"}]),
+    "Dataset": resource("AWS::S3::Bucket"),
+    "DatasetPolicy": resource("AWS::S3::BucketPolicy", Bucket={"Ref": "Dataset"}),
+    "RecordsPolicy": resource("AWS::S3::BucketPolicy", Bucket={"Ref": "Records"}),
+    "Emptier": resource(
+        "AWS::Lambda::Function",
+        Handler="trainium_runtime.handlers.empty_bucket.handle",
+        Role={"Fn::GetAtt": ["EmptierRole", "Arn"]},
+        LoggingConfig={"LogGroup": {"Ref": "EmptierLog"}},
+    ),
+    "EmptierRole": resource("AWS::IAM::Role"),
+    "EmptierLog": resource("AWS::Logs::LogGroup"),
+    "Budget": resource("AWS::Budgets::Budget", Budget={"CostFilters": {"TagKeyValue": ["user:trn:cluster$web-train"]}}),
+    "FileSystem": resource("AWS::EFS::FileSystem", FileSystemTags=TAGS),
+    "Note": resource("AWS::SSM::Parameter", Tags={"trn:cluster": "web-train"}),
+}
+
+
+def test_a_resource_is_the_clusters_by_its_tag_or_by_what_it_is_attached_to() -> None:
+    others = OF_AN_APP.keys() - resources_of(OF_AN_APP, "web-train")
+    assert others == {"Vpc", "Route", "Site", "Dataset", "DatasetPolicy"}
+
+
+def test_of_two_clusters_in_a_stack_neither_has_the_others_resources() -> None:
+    both = {**of_fleet(), **of_fleet("other", "Other")}
+    assert clusters_in(both) == ("web-train", "other")
+    assert "OtherGroup" not in resources_of(both, "web-train")
+    assert [fleet.cluster for fleet in fleets_in(both, {})] == ["web-train", "other"]
+
+
+def test_the_nodes_are_found_by_the_template_and_what_was_made_of_it() -> None:
+    assert fleets_in(OF_AN_APP, {"Group": "Training-Group-1", "Records": "training-records-1"}) == (
+        DeployedFleet(
+            cluster="web-train",
+            group="Training-Group-1",
+            records_bucket="training-records-1",
+            instance_type="trn1.32xlarge",
+            nodes=4,
+            market="spot",
+            replacements=2,
+            ends="120h",
+        ),
+    )
+
+
+def test_what_is_not_made_yet_is_not_named() -> None:
+    (fleet,) = fleets_in(OF_AN_APP, {})
+    assert (fleet.group, fleet.records_bucket) == (None, None)
