@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
-from trainium_cdk import SageMakerTraining
 from trainium_cdk.plan_scope import tag_all
+from trainium_cdk.sagemaker_training import PlannedTraining
 from trainium_core import Plan
 from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.naming import stack_name
@@ -24,7 +24,7 @@ class SageMakerTrainingStack(Stack):
             env=Environment(region=plan.region),
             description=f"SageMaker training on AWS Trainium, {plan.cluster_name}",
         )
-        training = SageMakerTraining(self, "Training", plan=plan)
+        training = PlannedTraining(self, "Training", plan=plan)
         tag_all(self, plan)
         key = plan.section(SageMakerSettings).kms_key
         if key is not None:
@@ -33,14 +33,14 @@ class SageMakerTrainingStack(Stack):
             CfnOutput(self, name, description=meaning, value=value)
 
 
-def _outputs(training: SageMakerTraining, destroy: str) -> Iterator[tuple[str, str, str]]:
+def _outputs(training: PlannedTraining, destroy: str) -> Iterator[tuple[str, str, str]]:
     yield "RoleArn", "Role that training jobs run with", training.execution.role.role_arn
     yield "SourceUrl", "Where the source of a job is uploaded to", training.store.source_url
     yield "OutputUrl", "Where a job leaves its model", training.store.output_url
     yield "CheckpointUrl", "Where a job keeps its checkpoints", training.store.checkpoint_url
     yield "CacheUrl", "Where compiled graphs are kept", training.cache.url
-    if training.network is not None and training.security_group is not None:
-        yield "SubnetIds", "Subnet of the jobs", training.network.subnet.subnet_id
+    if training.subnet is not None and training.security_group is not None:
+        yield "SubnetIds", "Subnet of the jobs", training.subnet.subnet_id
         yield "SecurityGroupIds", "Security group of the jobs", training.security_group.security_group_id
     yield "ImageUri", "Container image for PyTorch on Neuron", training.image_uri
     yield "StateMachineArn", "Runs a job, waits for capacity and stops it at the budget", training.state_machine.arn

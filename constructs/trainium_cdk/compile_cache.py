@@ -1,16 +1,63 @@
 """The S3 bucket where compiled graphs are kept, so that a graph is compiled once and not once per node and start."""
 
-from aws_cdk import Duration
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from typing import Protocol, cast
 
-from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, Node
+
+from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, grant_objects
+from trainium_cdk.props_error import refuse
 from trainium_core.naming import CACHE_PREFIX
+from trainium_core.plan.settings import SETTINGS
+
+_READING = ("s3:GetObject", "s3:ListBucket")
+CACHE_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket")
+"""What the cache client does under the cache's prefix."""
+
+_DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
+
+
+class ICompileCache(Protocol):
+    """A Neuron compile cache, of this app or of another."""
+
+    @property
+    def node(self) -> Node:
+        """The construct's place in the app."""
+        ...
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """What NEURON_COMPILE_CACHE_URL is set to, such as s3://bucket/neuron-compile-cache."""
+        ...
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading and listing compiled graphs."""
+        ...
+
+    def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what the cache client does: read, write, delete and list compiled graphs."""
+        ...
 
 
 class CompileCache(Construct):
-    """A Neuron compile cache. `bucket` is the CDK object and `url` what NEURON_COMPILE_CACHE_URL is set to."""
+    """A Neuron compile cache: an S3 bucket, new or existing, in which nodes share compiled graphs.
+
+    Example:
+
+        key = kms.Key(stack, "Key")
+        cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN)
+        cache.grant_read(role)
+    """
 
     def __init__(
         self,
@@ -18,31 +65,126 @@ class CompileCache(Construct):
         construct_id: str,
         *,
         bucket: s3.IBucket | None = None,
-        retain: bool = False,
-        expiration_days: int = 90,
-        kms_key_arn: str | None = None,
+        bucket_name: str | None = None,
+        encryption_key: Key | None = None,
+        removal_policy: RemovalPolicy | None = None,
+        expiration: Duration | None = None,
     ) -> None:
         """
-        bucket: an existing bucket. Default: a new one.
-        retain: keep a new bucket and what is in it at destroy. Default: both are deleted.
-        expiration_days: days after which a compiled graph expires from a new bucket. Default: 90. The compiler has no
-            limit of its own, and graphs of an old compiler version are never read again.
-        kms_key_arn: key that a new bucket's objects are encrypted with. Default: S3's own.
+        bucket: an existing bucket, which stays as it is. Default: a new one.
+        bucket_name: name of a new bucket, for use in another Stage. Default: CloudFormation's choice.
+        encryption_key: key that a new bucket's objects are encrypted with. Default: S3's own.
+        removal_policy: DESTROY deletes a new bucket with its graphs; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep both.
+            Default: DESTROY.
+        expiration: age, in whole days, at which a graph expires from a new bucket. Default: 90 days. The compiler has
+            no limit of its own, and graphs of an old compiler version are never read again.
+
+        Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, and for an
+        expiration that is not from 1 to 3650 days.
         """
         super().__init__(scope, construct_id)
-        self.bucket = bucket or self._new_bucket(retain, expiration_days, kms_key_arn)
-        self.url = f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
+        if bucket is not None:
+            check_object(self, "bucket", bucket, has="bucket_arn", what="an s3.IBucket")
+            self._refuse_beside_a_bucket(
+                bucket_name=bucket_name,
+                encryption_key=encryption_key,
+                removal_policy=removal_policy,
+                expiration=expiration,
+            )
+        self._bucket = bucket or self._new_bucket(bucket_name, encryption_key, removal_policy, expiration)
 
-    def _new_bucket(self, retain: bool, expiration_days: int, kms_key_arn: str | None) -> s3.IBucket:
+    @staticmethod
+    def from_compile_cache_attributes(
+        scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None = None
+    ) -> ICompileCache:
+        """A compile cache of another app or Stage.
+
+        bucket_name: its bucket, which must be in the region of whoever uses it. encryption_key: key that its objects
+        are encrypted with, on which rights are granted too. Default: S3's own.
+        """
+        key = cast(kms.IKey | None, encryption_key)
+        bucket = s3.Bucket.from_bucket_attributes(
+            scope, f"{construct_id}Bucket", bucket_name=bucket_name, encryption_key=key
+        )
+        return CompileCache(scope, construct_id, bucket=bucket)
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket."""
+        return self._bucket
+
+    @property
+    def url(self) -> str:
+        """What NEURON_COMPILE_CACHE_URL is set to, such as s3://bucket/neuron-compile-cache."""
+        return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading and listing compiled graphs, with the key. grantee: a role, a function, a fleet."""
+        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_READING)
+        key = self.bucket.encryption_key
+        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+
+    def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what the cache client does, with the key: read, write, delete and list compiled graphs."""
+        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=CACHE_ACTIONS)
+        key = self.bucket.encryption_key
+        return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
+
+    def _new_bucket(
+        self,
+        bucket_name: str | None,
+        encryption_key: Key | None,
+        removal_policy: RemovalPolicy | None,
+        expiration: Duration | None,
+    ) -> s3.IBucket:
+        if encryption_key is not None:
+            check_object(self, "encryption_key", encryption_key, has="key_arn", what="a kms.IKey")
+        policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
+        check_type(self, "removal_policy", policy, RemovalPolicy, what="a RemovalPolicy")
+        if policy == RemovalPolicy.SNAPSHOT:
+            allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
+            raise refuse(self, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
         rule = s3.LifecycleRule(
             prefix=f"{CACHE_PREFIX}/",
-            expiration=Duration.days(expiration_days),
+            expiration=Duration.days(self._days(expiration)),
             abort_incomplete_multipart_upload_after=Duration.days(1),
         )
-        store = DisposableBucket(self, "Store", retain=retain, lifecycle_rules=[rule], kms_key_arn=kms_key_arn)
+        store = DisposableBucket(
+            self,
+            "Store",
+            name=bucket_name,
+            removal_policy=policy,
+            lifecycle_rules=[rule],
+            encryption_key=encryption_key,
+        )
         return store.bucket
 
-    def grant_use(self, role: iam.IRole) -> None:
-        """Allow a role what the cache client does: read, write, list and delete under the cache's prefix."""
-        actions = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket"]
-        allow_objects(self.bucket, role, prefix=CACHE_PREFIX, actions=actions)
+    def _days(self, expiration: Duration | None) -> int:
+        if expiration is None:
+            return _DEFAULT_DAYS
+        form = SETTINGS["cache_expiration_days"].form
+        check_type(self, "expiration", expiration, Duration, what="a Duration, such as Duration.days(30)")
+        days = -1 if expiration.is_unresolved() else expiration.to_days(integral=False)
+        try:
+            return form.read(int(days) if int(days) == days else days)
+        except ValueError:
+            allowed = f"days: {form.allowed}"
+            raise refuse(self, "expiration", expiration, allowed=allowed, fix="give Duration.days(...)") from None
+
+    def _refuse_beside_a_bucket(self, **given: object) -> None:
+        for parameter, value in given.items():
+            if value is not None:
+                raise refuse(
+                    self,
+                    parameter,
+                    value,
+                    allowed="nothing beside an existing bucket",
+                    fix="remove it: an existing bucket stays as it is; or leave out bucket, for a new one with it"
+                    if parameter != "encryption_key"
+                    else "import the bucket with its key: s3.Bucket.from_bucket_attributes(..., encryption_key=key)",
+                )
+
+
+def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
+    """Allow a role of this package what the cache client does, but for the key, which it may have in other ways."""
+    allow_objects(cache.bucket, role, prefix=CACHE_PREFIX, actions=CACHE_ACTIONS)

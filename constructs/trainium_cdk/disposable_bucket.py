@@ -1,6 +1,7 @@
 """A private S3 bucket that goes with its stack, contents and all, or is retained."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from aws_cdk import CustomResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
@@ -8,16 +9,19 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Key
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
+
+_UNKNOWN_NAMES = "objects under one prefix, whose names are not known before"
 
 
 class DisposableBucket(Construct):
     """An encrypted, TLS-only bucket without public access. `bucket` is the CDK object.
 
-    With `retain` false its objects are deleted when the resource is: S3 deletes empty buckets only. The deleting
-    function acts on buckets that carry a tag, which goes first when a stack is updated to keep the bucket.
+    With the removal policy DESTROY its objects are deleted when the resource is: S3 deletes empty buckets only. The
+    deleting function acts on buckets that carry a tag, which goes first when a stack is updated to keep the bucket.
     """
 
     def __init__(
@@ -25,21 +29,21 @@ class DisposableBucket(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        retain: bool = False,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         lifecycle_rules: Sequence[s3.LifecycleRule] = (),
         tells_event_bridge: bool = False,
         name: str | None = None,
-        kms_key_arn: str | None = None,
+        encryption_key: Key | None = None,
     ) -> None:
         """
-        retain: keep the bucket and what is in it at destroy. Default: both are deleted.
+        removal_policy: DESTROY deletes the bucket and what is in it; every other one keeps both. Default: DESTROY.
         lifecycle_rules: when objects expire. Default: never.
         tells_event_bridge: whether EventBridge gets an event for every object.
         name: of the bucket, unique in the world. Default: CloudFormation names it.
-        kms_key_arn: key that its objects are encrypted with. Default: S3's own.
+        encryption_key: key that its objects are encrypted with. Default: S3's own.
         """
         super().__init__(scope, construct_id)
-        key = None if kms_key_arn is None else kms.Key.from_key_arn(self, "Key", kms_key_arn)
+        key = cast(kms.IKey | None, encryption_key)
         self.bucket = s3.Bucket(
             self,
             "Bucket",
@@ -51,7 +55,7 @@ class DisposableBucket(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=list(lifecycle_rules),
-            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+            removal_policy=removal_policy,
         )
         if tells_event_bridge:
             # The CDK's own way is a custom resource with a function in Node.js.
@@ -61,7 +65,7 @@ class DisposableBucket(Construct):
         unlogged = "access logs would need a bucket of their own that outlives the pilot; CloudTrail data events serve"
         unversioned = "holds what can be computed again; versions would be billed and outlive a delete"
         justify(self.bucket, cdk_nag={"S1": unlogged}, checkov={"CKV_AWS_18": unlogged, "CKV_AWS_21": unversioned})
-        if not retain:
+        if removal_policy == RemovalPolicy.DESTROY:
             self._empty_at_delete()
 
     def _empty_at_delete(self) -> None:
@@ -96,19 +100,29 @@ def _emptier(stack: Stack) -> HandlerFunction:
     return HandlerFunction(stack, "BucketEmptier", handler="empty_bucket", timeout_minutes=15)
 
 
-def allow_objects(bucket: s3.IBucket, role: iam.IRole, *, prefix: str, actions: Sequence[str]) -> None:
-    """Allow a role S3 actions on the objects under one prefix of a bucket, and no others."""
+def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:
+    """Grant S3 actions on the objects under one prefix of a bucket, and on no others.
+
+    To a principal of another account by the policy of the bucket as well.
+    """
     on_objects = [action for action in actions if action != "s3:ListBucket"]
-    objects = bucket.arn_for_objects(f"{prefix}/*")
-    statements = [iam.PolicyStatement(actions=on_objects, resources=[objects])]
-    justify_wildcard(role, objects, "objects under one prefix, whose names are not known before")
-    if "s3:ListBucket" in actions:
-        statements.append(
-            iam.PolicyStatement(
-                actions=["s3:ListBucket"],
-                resources=[bucket.bucket_arn],
-                conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
-            )
-        )
-    for statement in statements:
-        role.add_to_principal_policy(statement)
+    resource: Any = bucket  # jsii names a parameter otherwise than the interface
+    grant = iam.Grant.add_to_principal_or_resource(
+        grantee=grantee, actions=on_objects, resource=resource, resource_arns=[bucket.arn_for_objects(f"{prefix}/*")]
+    )
+    if "s3:ListBucket" not in actions:
+        return grant
+    listing = iam.Grant.add_to_principal_or_resource(
+        grantee=grantee,
+        actions=["s3:ListBucket"],
+        resource=resource,
+        resource_arns=[bucket.bucket_arn],
+        conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
+    )
+    return grant.combine(listing)
+
+
+def allow_objects(bucket: s3.IBucket, role: iam.IRole, *, prefix: str, actions: Sequence[str]) -> None:
+    """Allow a role of this package S3 actions on the objects under one prefix of a bucket, and no others."""
+    justify_wildcard(role, bucket.arn_for_objects(f"{prefix}/*"), _UNKNOWN_NAMES, of=bucket)
+    grant_objects(bucket, role, prefix=prefix, actions=actions)

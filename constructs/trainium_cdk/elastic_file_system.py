@@ -1,5 +1,6 @@
 """EFS: the file system that grows by itself, for homes and code that all nodes share."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from aws_cdk import RemovalPolicy, Stack
@@ -7,13 +8,20 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from constructs import Construct
 
+from trainium_cdk.arguments import check_object, check_setting
 from trainium_cdk.justification import justify
 from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
 from trainium_core.facts import facts
+from trainium_core.plan.sections.file_systems import NEW_EFS
 from trainium_userdata import NodeLocations
 
 
 class _Efs(NodeFileSystem):
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """That there is an EFS file system."""
+        return {"efs": NEW_EFS}
+
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
         """Open NFS from the nodes to the mount target."""
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
@@ -28,6 +36,10 @@ class ElasticFileSystem(_Efs):
 
     Nodes mount it by NFS without TLS, which would take software that the images lack: what keeps others out is the
     security group. `dns_name` is what a mount needs, `security_group` and `mount_target` are the CDK objects.
+
+    Example:
+
+        homes = ElasticFileSystem(stack, "Homes", vpc=vpc, subnet=vpc.private_subnets[0])
     """
 
     def __init__(
@@ -47,6 +59,10 @@ class ElasticFileSystem(_Efs):
         retain: keep a new file system at destroy; its mount target goes. Default: it is deleted.
         """
         super().__init__(scope, construct_id)
+        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+        check_object(self, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
+        if file_system_id is not None:
+            check_setting(self, "file_system_id", file_system_id, setting="efs")
         file_system_id = file_system_id or self._new_file_system(retain)
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="EFS: its nodes only"
@@ -76,7 +92,14 @@ class ElasticFileSystem(_Efs):
 
 
 class ExistingElasticFileSystem(_Efs):
-    """An EFS file system that has a mount target in the nodes' zone, untouched but for a rule of its group."""
+    """An EFS file system that has a mount target in the nodes' zone, untouched but for a rule of its group.
+
+    Example:
+
+        homes = ExistingElasticFileSystem(
+            stack, "Homes", file_system_id="fs-0123456789abcdef0", security_group_id="sg-0123456789abcdef0"
+        )
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, file_system_id: str, security_group_id: str) -> None:
         """
@@ -84,6 +107,8 @@ class ExistingElasticFileSystem(_Efs):
         security_group_id: a group of the mount target; a rule for the nodes is added to it.
         """
         super().__init__(scope, construct_id)
+        check_setting(self, "file_system_id", file_system_id, setting="efs")
+        check_setting(self, "security_group_id", security_group_id, setting="efs_security_group")
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", security_group_id)
         self.dns_name = _dns_name(self, file_system_id)
 

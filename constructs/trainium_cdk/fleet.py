@@ -1,221 +1,364 @@
-"""The nodes of a plan."""
+"""The nodes of a cluster, as an app asks for them."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast
 
-from aws_cdk import CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack
+from aws_cdk import Annotations, Duration, Names, Size, Stack, Stage, Token
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
-from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.capacity import Capacity
+from trainium_cdk.cdk_types import Key, Role
+from trainium_cdk.compile_cache import CompileCache, ICompileCache
 from trainium_cdk.fleet_gate import FleetGate
-from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.launch_template import NeuronLaunchTemplate
+from trainium_cdk.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
+from trainium_cdk.fleet_plan import KNOWN_LATER, end_setting, gibibytes, hours, minutes, node_settings, plan_of
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.node_subnet import NeuronSubnet
 from trainium_cdk.pilot import Pilot
-from trainium_cdk.plan_network import plan_security_group
-from trainium_cdk.plan_scope import check_region, tag_all
-from trainium_cdk.quota_gate import QuotaGate
-from trainium_cdk.service_role import service_role
-from trainium_cdk.sleep_switch import SleepSwitch
-from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_userdata import NodeLocations, node_script, node_user_data
+from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.props_error import in_python, parameter_of, refuse
+from trainium_cdk.setup_script import SetupScript
+from trainium_cdk.sleep_switch import SleepSwitch, stack_sleep_switch
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.engines.ec2.warnings import cluster_warnings
 
-_LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
-
-# The least that Session Manager needs (Systems Manager documentation, minimum permissions for a session).
-_SESSION_ACTIONS = [
-    "ssm:UpdateInstanceInformation",
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
-]
+_LONGEST_NAME = 32  # of a cluster
+_WARNED_OF = ("ami", "budget_usd", "capacity", "fsx_lustre", "notify_email", "root_volume_gib")
+"""Settings whose warnings are about the nodes, and not about a network that is the plan's or about who ends a pilot."""
 
 
-class NeuronFleet(Construct):
-    """An Auto Scaling group of exactly the nodes of a plan, in one subnet, connected by EFA where the type has it.
+class NeuronFleet(PlannedFleet):
+    """An Auto Scaling group of Trainium nodes in one subnet, connected by EFA where the type has it.
 
-    The deployment ends when every node has proved that it is what the catalogue says, and has reached all others.
-    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `version`, `records`, `keeper`, `gate`
-    and `pilot` (None if the plan has no end or budget) the constructs that look after the nodes.
+    The deployment ends when every node has proved that it is what the catalogue says, and has reached all others. It is
+    a target of load balancers and a grantee of permissions:
+
+    Example:
+
+        fleet = NeuronFleet(
+            stack,
+            "Fleet",
+            instance_type=ec2.InstanceType("trn1.32xlarge"),
+            nodes=2,
+            cluster_name="training",
+            vpc=vpc,
+            vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"]),
+        )
+        data.grant_read(fleet)
+        fleet.connections.allow_from(app, ec2.Port.tcp(8080))
+
+    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `cache`, `version`, `records`,
+    `keeper`, `gate` and `pilot` (None without an end or budget) the constructs that the fleet is of.
     """
+
+    group: autoscaling.CfnAutoScalingGroup
+    launch_template: ec2.CfnLaunchTemplate
+    role: iam.IRole
+    security_group: ec2.ISecurityGroup
+    cache: ICompileCache
+    records: NodeRecords
+    version: LaunchTemplateVersion
+    keeper: NodeKeeper
+    gate: FleetGate
+    pilot: Pilot | None
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
-        plan: Plan,
+        instance_type: ec2.InstanceType,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
-        cache: CompileCache,
+        nodes: int = 1,
+        cluster_name: str | None = None,
+        capacity: Capacity | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
+        dns_servers: Sequence[str] = (),
+        placement_group: ec2.IPlacementGroup | None = None,
+        secondary_interface_type: Literal["efa", "efa-only"] | None = None,
+        role: Role | None = None,
+        cache: ICompileCache | None = None,
         file_systems: Sequence[NodeFileSystem] = (),
+        machine_image: ec2.IMachineImage | None = None,
+        neuron_software: Literal["image", "install"] | None = None,
+        root_device_name: str | None = None,
+        root_volume_size: Size | None = None,
+        root_volume_throughput: int | None = None,
+        root_volume_initialization_rate: int | None = None,
+        block_devices: Sequence[ec2.BlockDevice] = (),
+        volume_key: Key | None = None,
+        setup: SetupScript | None = None,
+        environment: Mapping[str, str] | None = None,
+        logical_neuroncore_config: int | None = None,
+        internode_ssh: bool | None = None,
+        timeout: Duration | None = None,
+        replacements: int | None = None,
+        verification: Literal["enforce", "observe"] | None = None,
+        suppress_checks: Sequence[str] = (),
+        generation: int | None = None,
+        quota_gate: bool | None = None,
+        ends: Duration | datetime | None = None,
+        ends_action: Literal["sleep", "destroy"] | None = None,
+        warning: Duration | None = None,
+        notify_email: str | None = None,
+        budget_usd: int | None = None,
+        budget_action: Literal["notify", "stop"] | None = None,
         sleep: SleepSwitch | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         """
-        plan: what the nodes are, and how many.
-        vpc, subnet: where the nodes go. The subnet's zone must offer the plan's type, and the subnet must reach S3.
-        cache: the compile cache the nodes may use.
+        instance_type: type of every node, one that the region of the stack offers.
+        vpc: where the nodes are.
+        nodes: number of instances. Default: 1.
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on everything, by which `trn`
+            finds the fleet. Default: made of the construct's path.
+        capacity: how the instances are bought. Default: Capacity.on_demand().
+        vpc_subnets: the subnet of the nodes, which must reach S3; EFA does not cross zones. Default: the private
+            subnets of the VPC. Of several, one in a zone that offers the type.
         security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.
+        dns_servers: IPv4 addresses of resolvers other than Amazon's, that nodes may reach. Default: none.
+        placement_group: a cluster placement group of your own. Default: a new one with EFA on demand or spot.
+        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
+        role: of the nodes, which EC2 may assume; gets the permissions that nodes need. Default: a new one.
+        cache: the compile cache. Default: a new CompileCache that goes with the fleet.
         file_systems: what the nodes mount, one of each kind at most. Default: nothing.
-        sleep: whether there are nodes. Default: always.
+        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the first deployment.
+        neuron_software: `install` puts driver, runtime and tools on a bare image. Default: image, which has them.
+        root_device_name: of the image. Default: /dev/sda1.
+        root_volume_size: of the gp3 root volume. Default: 512 GiB.
+        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
+        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
+            Default: what EBS gives.
+        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
+        volume_key: key that volumes are encrypted with; its policy lets Auto Scaling use it. Default: the account's own
+            for EBS.
+        setup: script that every node runs after its devices are verified. Default: none.
+        environment: variables that the setup script, login shells and jobs have; a value may be a CDK token. Anybody on
+            a node can read them. Another value replaces the nodes. Default: none.
+        logical_neuroncore_config: physical NeuronCores per logical core. Default: the type's own.
+        internode_ssh: whether nodes may log on to each other over SSH. Default: False.
+        timeout: how long the deployment waits for every node, up to 55 minutes. Default: 50 minutes.
+        replacements: failed nodes that are replaced within 24 hours, 0 for none. Default: 2.
+        verification: `observe` lets only missing devices or cores and wrong numbers fail a node. Default: enforce.
+        suppress_checks: names of checks that do not fail a node. Default: none.
+        generation: another number replaces all nodes at the next deployment. Default: 1.
+        quota_gate: whether the deployment asks for the EC2 quota before any instance. Default: True.
+        ends: when the nodes go by themselves: after the first deployment, or at an instant. Default: never.
+        ends_action: `sleep` for no nodes, `destroy` for the deletion of the whole stack. Default: sleep.
+        warning: time before the end at which a warning is sent, in whole hours. Default: 24 hours.
+        notify_email: where warnings of end and budget go; the address must confirm once. Default: the topic alone.
+        budget_usd: US dollars that the cluster may cost in a calendar year. Default: no budget.
+        budget_action: `stop` for no nodes once the budget is spent. Default: notify.
+        sleep: what `trn sleep` and `trn wake` turn. Default: the one switch of the stack; none in a nested stack.
+        catalog: instance types with your own. Default: the built-in catalogue.
+
+        Raises PropsError with everything that is wrong, by the names of these parameters.
         """
-        super().__init__(scope, construct_id)
-        check_region(self, plan)
-        tag_all(self, plan)
-        stack = Stack.of(self)
-        self.security_group = plan_security_group(
+        FleetBase.__init__(self, scope, construct_id)
+        settings = node_settings(
             self,
-            "SecurityGroup",
-            plan,
-            vpc=vpc,
-            egress=plan.network.effective_egress,
-            downloads=plan.node.neuron_software == "install" or plan.setup_script is not None,
+            instance_type=instance_type,
+            nodes=nodes,
+            cluster_name=_generated_name(self) if cluster_name is None else cluster_name,
+            capacity=capacity,
+            catalog=catalog,
         )
-        self.records = records = NodeRecords(self, "Records")
-        self.role = self._role(plan, cache)
-        script = self._node_script(plan)
-        places = NodeLocations(
-            region=stack.region,
-            cache_url=cache.url,
-            report_url=records.url,
-            node_script_url=script.s3_object_url,
-        )
+        image = _image(self, machine_image)
+        placement_group_name = _placement_group_name(self, placement_group)
         for file_system in file_systems:
-            file_system.allow(self.security_group)
-            places = file_system.added_to(places)
-        profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
-        groups = [self.security_group, *security_groups]
-        placement_group = self._placement_group_name(plan)
-        made = NeuronLaunchTemplate(
+            check_type(self, "file_systems", file_system, NodeFileSystem, what="a list of file systems of this package")
+        kinds = [kind for one in file_systems for kind in one.settings]
+        if len(kinds) != len(set(kinds)):
+            paths = ", ".join(one.node.path for one in file_systems)
+            fix = "leave out one of them"
+            raise refuse(self, "file_systems", paths, allowed="one of each kind: nodes mount each at one path", fix=fix)
+        if setup is not None:
+            check_type(
+                self, "setup", setup, SetupScript, what="a SetupScript, such as SetupScript.from_file('setup.sh')"
+            )
+        plan = plan_of(
             self,
-            "LaunchTemplate",
-            plan=plan,
-            security_groups=groups,
-            instance_profile=profile,
-            user_data=node_user_data(plan, places),
-            placement_group_name=placement_group,
-        )
-        self.launch_template = made.template
-        self.version = LaunchTemplateVersion(
-            self,
-            "LaunchTemplateVersion",
-            plan=plan,
-            template=made.template,
-            image_id=made.image_id,
-            node_script_arn=script.bucket.arn_for_objects(script.s3_object_key),
-            uses={
-                **{name: value for name, value in asdict(places).items() if value and name != "node_script_url"},
-                **{f"security_group_{number}": group.security_group_id for number, group in enumerate(groups)},
-                "instance_profile": profile.instance_profile_arn,
-                **({"placement_group": placement_group} if placement_group else {}),
+            {
+                **settings,
+                "vpc_id": f"vpc-{KNOWN_LATER}",
+                "subnet_id": f"subnet-{KNOWN_LATER}",
+                "ami": image.id_in_plan,
+                "root_device_name": root_device_name,
+                "root_volume_gib": gibibytes(self, "root_volume_size", root_volume_size),
+                "root_volume_throughput": root_volume_throughput,
+                "root_volume_initialization": root_volume_initialization_rate,
+                "logical_neuroncore_config": logical_neuroncore_config,
+                "dns_servers": tuple(dns_servers),
+                "secondary_interface_type": secondary_interface_type,
+                "placement_group": None if placement_group is None else "known to CloudFormation",
+                "node_timeout_minutes": minutes(self, "timeout", timeout),
+                "neuron_software": neuron_software,
+                "suppress_checks": tuple(suppress_checks),
+                "verification": verification,
+                "node_replacements": replacements,
+                "internode_ssh": internode_ssh,
+                "node_generation": generation,
+                "quota_gate": quota_gate,
+                "setup_script": None if setup is None else setup.text,
+                "ends": end_setting(self, ends),
+                "ends_action": ends_action,
+                "warning_hours": hours(self, "warning", warning),
+                "notify_email": notify_email,
+                "budget_usd": budget_usd,
+                "budget_action": budget_action,
+                **{key: value for one in file_systems for key, value in one.settings.items()},
             },
+            {"capacity": capacity, "timeout": timeout, "root_volume_size": root_volume_size},
         )
-        self._let_nodes_fetch(self.version.node_script)
-        self.group = self._group(plan, subnet)
-        # What a node needs at boot, and what must still be there while it goes.
-        self.group.node.add_dependency(self.role, self.security_group, cache, records, *file_systems)
-        if isinstance(vpc, ec2.Vpc):
-            self.group.node.add_dependency(*(sleep.always_there(vpc) if sleep else [vpc]))
-        else:
-            # An S3 endpoint may have been added to it.
-            self.group.node.add_dependency(vpc)
-        if plan.quota_gate:
-            self.group.node.add_dependency(QuotaGate(self, "QuotaGate", plan=plan))
-        self.keeper = NodeKeeper(
-            self,
-            "Keeper",
-            group_name=self.group.ref,
-            cluster_name=plan.cluster_name,
-            records=records,
-            replacements=plan.node.replacements if plan.node.recovery else 0,
-            capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
-        )
-        self.pilot = None
-        if plan.ends_by_itself or plan.pilot.budget_usd is not None:
-            self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep, keeper=self.keeper)
-        self.gate = FleetGate(
-            self,
-            "Gate",
-            group_name=self.group.ref,
-            cluster_name=plan.cluster_name,
-            nodes=sleep.count(plan.nodes) if sleep else str(plan.nodes),
-            launch_template_version=self.version.version,
-            records=records,
-            keeper=self.keeper,
-            timeout_minutes=plan.node.timeout_minutes,
-            clock=self.pilot.clock if self.pilot else None,
-        )
-
-    def _role(self, plan: Plan, cache: CompileCache) -> iam.IRole:
-        role = service_role(self, "Role", "ec2.amazonaws.com")
-        role.add_to_principal_policy(iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"]))
-        without_resources = "Session Manager's actions know no resources (Service Authorization Reference)"
-        justify_wildcard(role, "*", without_resources)
-        justify(role, checkov={"CKV_AWS_111": without_resources})
-        cache.grant_use(role)
-        self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
-        return role
-
-    def _node_script(self, plan: Plan) -> Asset:
-        """Where in S3 the nodes find what sets them up and verifies them: their user data have no room for it."""
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "node-script.sh"
-            file.write_bytes(node_script(plan).encode())
-            return Asset(self, "NodeScript", path=str(file))
-
-    def _let_nodes_fetch(self, node_script_arn: str) -> None:
-        statement = iam.PolicyStatement(actions=["s3:GetObject"], resources=[node_script_arn])
-        self.role.add_to_principal_policy(statement)
-
-    def _placement_group_name(self, plan: Plan) -> str | None:
-        if plan.creates_placement_group:
-            return ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster").attr_group_name
-        return plan.network.placement_group
-
-    def _group(self, plan: Plan, subnet: ec2.ISubnet) -> autoscaling.CfnAutoScalingGroup:
-        group = autoscaling.CfnAutoScalingGroup(
-            self,
-            "Group",
-            # Bounds alone: the gate says how many nodes there are, and the clock of the pilot when there are none.
-            # CloudFormation begins with the minimum, and leaves the desired capacity alone later.
-            min_size="0",
-            max_size=str(plan.nodes),
-            health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
-            vpc_zone_identifier=[subnet.subnet_id],
-            # A scale-out that fails is rolled back: what must go then is what it brought, and no node that is proven.
-            termination_policies=["NewestInstance"],
-            launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
-                launch_template_id=self.launch_template.ref, version=self.version.version
+        subnet = NeuronSubnet(self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type).subnet
+        for group in security_groups:
+            check_object(self, "security_groups", group, has="security_group_id", what="a list of ec2.ISecurityGroup")
+            _refuse_group_of_another_vpc(self, group, vpc)
+        self._make(
+            plan,
+            FleetParts(
+                vpc=vpc,
+                subnet=subnet,
+                cache=_cache(self, cache),
+                egress="existing",
+                file_systems=file_systems,
+                sleep=sleep or stack_sleep_switch(self),
+                security_groups=security_groups,
+                role=_own_role(self, role),
+                volume_key=_key(self, volume_key),
+                block_devices=block_devices,
+                environment=environment or {},
+                placement_group_name=placement_group_name,
+                image_id=image.image_id,
+                image_name=image.name,
             ),
         )
-        justify(
-            group, cdk_nag={"AS3": "gate and keeper watch every launch and replacement; a pilot has nobody on call"}
+        for setting, text in cluster_warnings(plan).items():
+            if setting in _WARNED_OF:
+                Annotations.of(self).add_warning_v2(f"trn:{parameter_of(setting)}", in_python(text))
+
+    @staticmethod
+    def from_neuron_fleet_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        auto_scaling_group_name: str,
+        role: Role,
+        security_group: ec2.ISecurityGroup,
+    ) -> INeuronFleet:
+        """A fleet of another app, to grant it permissions, open its ports and hear of its nodes.
+
+        cluster_name: its cluster's name. auto_scaling_group_name: its nodes' group. role: its nodes' role.
+        security_group: its nodes' group.
+        """
+        return ImportedFleet(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            auto_scaling_group_name=auto_scaling_group_name,
+            role=cast(iam.IRole, role),
+            security_group=security_group,
         )
-        # Another version of the launch template replaces the nodes. None are kept in service meanwhile: half a cluster
-        # trains nothing, and a reservation has no room for a second set.
-        group.cfn_options.update_policy = CfnUpdatePolicy(
-            auto_scaling_rolling_update=CfnAutoScalingRollingUpdate(
-                min_instances_in_service=0,
-                max_batch_size=min(plan.nodes, _LARGEST_BATCH),
-                suspend_processes=[
-                    "HealthCheck",
-                    "ReplaceUnhealthy",
-                    "AZRebalance",
-                    "AlarmNotification",
-                    "ScheduledActions",
-                ],
-            ),
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Image:
+    """id_in_plan: None for the plan's own. name: how the app names it, for whoever asks whether it is another one."""
+
+    id_in_plan: str | None = None
+    image_id: str | None = None
+    name: str | None = None
+
+
+def _image(fleet: Construct, image: ec2.IMachineImage | None) -> _Image:
+    if image is None:
+        return _Image()
+    check_object(fleet, "machine_image", image, has="get_image", what="an ec2.IMachineImage")
+    image_id = image.get_image(fleet).image_id
+    if Token.is_unresolved(image_id):
+        name = json.dumps(Stack.of(fleet).resolve(image_id), sort_keys=True)
+        return _Image(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
+    return _Image(id_in_plan=image_id, image_id=image_id, name=image_id)
+
+
+def _placement_group_name(fleet: Construct, group: ec2.IPlacementGroup | None) -> str | None:
+    if group is None:
+        return None
+    check_object(fleet, "placement_group", group, has="placement_group_name", what="an ec2.IPlacementGroup")
+    return group.placement_group_name
+
+
+def _cache(fleet: Construct, cache: ICompileCache | None) -> ICompileCache:
+    if cache is None:
+        return CompileCache(fleet, "CompileCache")
+    check_object(fleet, "cache", cache, has="url", what="a CompileCache")
+    stage = Stage.of(fleet)
+    if Stage.of(cache.bucket) is not stage:
+        raise refuse(
+            fleet,
+            "cache",
+            cache.node.path,
+            allowed="a cache of the same Stage",
+            fix="give the cache a bucket_name, and here CompileCache.from_compile_cache_attributes(...) of it",
         )
-        return group
+    region, own = cache.bucket.env.region, Stack.of(fleet).region
+    if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
+        raise refuse(
+            fleet,
+            "cache",
+            region,
+            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 in their own region alone",
+            fix="make a CompileCache in this stack, or in another one of the region",
+        )
+    return cache
+
+
+def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
+    if role is None:
+        return None
+    check_object(fleet, "role", role, has="role_arn", what="an iam.IRole")
+    trusted = json.dumps(Stack.of(fleet).resolve(role.assume_role_policy)) if isinstance(role, iam.Role) else '"ec2.'
+    if '"ec2.' not in trusted:
+        allowed = "a role that EC2 may assume"
+        fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
+        raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
+    return cast(iam.IRole, role)
+
+
+def _key(fleet: Construct, key: Key | None) -> Key | None:
+    if key is not None:
+        check_object(fleet, "volume_key", key, has="key_arn", what="a kms.IKey")
+    return key
+
+
+def _refuse_group_of_another_vpc(fleet: Construct, group: ec2.ISecurityGroup, vpc: ec2.IVpc) -> None:
+    resource = group.node.default_child
+    if not isinstance(resource, ec2.CfnSecurityGroup):
+        return  # an imported one, whose VPC is known to EC2 alone
+    stack = Stack.of(fleet)
+    if stack.resolve(resource.vpc_id) != stack.resolve(vpc.vpc_id):
+        raise refuse(
+            fleet,
+            "security_groups",
+            group.node.path,
+            allowed=f"groups of {vpc.node.path}, the vpc",
+            fix="make the group with that vpc",
+        )
+
+
+def _generated_name(fleet: Construct) -> str:
+    name = Names.unique_resource_name(fleet, max_length=_LONGEST_NAME - 2, separator="-").lower()
+    return re.sub("-+", "-", name if name[:1].isalpha() else f"n-{name}").strip("-")

@@ -9,7 +9,7 @@ from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.node_records import NodeRecords, allow_reading_records
 from trainium_cdk.pilot_clock import PilotClock
 
 
@@ -21,6 +21,24 @@ class FleetGate(Construct):
     replaced, with the launch failure that will not mend, or after the time-out; a rollback never. Not a wait condition:
     that cannot be updated when the number of nodes changes. Not SignalResource: that carries no reason, and needs a
     paid endpoint in a closed network.
+
+    Example:
+
+        records = NodeRecords(stack, "Records")
+        keeper = NodeKeeper(
+            stack, "Keeper", group_name="nodes", cluster_name="training", records=records, replacements=2
+        )
+        gate = FleetGate(
+            stack,
+            "Gate",
+            group_name="nodes",
+            nodes="2",
+            launch_template_version="1",
+            records=records,
+            keeper=keeper,
+            cluster_name="training",
+            timeout_minutes=50,
+        )
     """
 
     def __init__(
@@ -55,7 +73,7 @@ class FleetGate(Construct):
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
         function.allow_asking_for_rollbacks()
-        records.grant_read(function)
+        allow_reading_records(function, records)
         allow_on_nodes(function, actions=["ec2:GetConsoleOutput"], cluster_name=cluster_name)
         called = [keeper.arn, *([clock.arn] if clock else [])]
         function.allow(actions=["lambda:InvokeFunction"], resources=called)

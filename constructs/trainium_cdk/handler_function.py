@@ -42,12 +42,12 @@ class HandlerFunction(Construct):
         environment: variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
-        log_group = logs.LogGroup(
+        self.log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
         self.role = service_role(self, "Role", "lambda.amazonaws.com")
         self._policy = iam.Policy(self, "Policy", roles=[self.role])
-        self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn])
+        self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[self.log_group.log_group_arn])
         code = _code(Stack.of(self))
         self.function = lambda_.CfnFunction(
             self,
@@ -57,7 +57,7 @@ class HandlerFunction(Construct):
             description=f"trainium-cdk: {handler}, version {trainium_runtime.__version__}",
             code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
             role=self.role.role_arn,
-            logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=log_group.log_group_name),
+            logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=self.log_group.log_group_name),
             timeout=60 * timeout_minutes,
             memory_size=256,
             environment=lambda_.CfnFunction.EnvironmentProperty(variables=dict(environment)) if environment else None,

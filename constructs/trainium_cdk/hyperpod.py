@@ -2,15 +2,15 @@
 
 from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from trainium_cdk.bucket_files import BucketFiles
-from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.compile_cache import allow_cache
 from trainium_cdk.disposable_bucket import DisposableBucket
 from trainium_cdk.hyperpod_role import HyperPodRole
 from trainium_cdk.pilot import Pilot
+from trainium_cdk.plan_cache import plan_cache
 from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
@@ -33,6 +33,11 @@ class HyperPod(Construct):
     The cluster has no name of its own: its network and its EKS cluster cannot be changed, so that CloudFormation must
     be able to make another one first. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot` (None if
     the plan has no end or budget) are its parts.
+
+    Example:
+
+        plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=2)
+        pod = HyperPod(stack, "Pod", plan=plan)
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
@@ -48,13 +53,7 @@ class HyperPod(Construct):
             self, "Nodes", plan, vpc=self.network.vpc, egress=egress, downloads=True
         )
         self._security_groups = self._own_and_eks_security_group()
-        self.cache = CompileCache(
-            self,
-            "CompileCache",
-            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
-            retain=plan.cache.outlives_cluster,
-            expiration_days=plan.cache.expiration_days,
-        )
+        self.cache = plan_cache(self, "CompileCache", plan)
         bucket = DisposableBucket(self, "Lifecycle", name=self._lifecycle_bucket_name()).bucket
         files = hyperpod_files(plan, script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
         lifecycle = BucketFiles(self, "Scripts", bucket=bucket, prefix=_LIFECYCLE_PREFIX, files=files)
@@ -67,7 +66,7 @@ class HyperPod(Construct):
             security_groups=self._security_groups,
             kubernetes=self._on_eks,
         )
-        self.cache.grant_use(self.execution.role)
+        allow_cache(self.cache, self.execution.role)
         workers = self._workers(lifecycle.url)
         self.cluster = sagemaker.CfnCluster(
             self,

@@ -1,12 +1,19 @@
 """The launch template that is right for each Trainium type."""
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from aws_cdk import CfnTag, Fn
+import jsii
+from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Stack, TagManager, TagType
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.node_volumes import block_device_mappings
+from trainium_cdk.props_error import refuse
+from trainium_cdk.security_group import may_carry_efa
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
 from trainium_runtime.naming import CLUSTER_TAG
@@ -14,10 +21,23 @@ from trainium_runtime.naming import CLUSTER_TAG
 Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
 
 
+@jsii.implements(ITaggable)
 class NeuronLaunchTemplate(Construct):
     """A launch template for the nodes of a plan. `template` is the CDK object, `image_id` what it boots.
 
-    An L1 resource: the L2 knows neither network cards nor Capacity Blocks.
+    An L1 resource: the L2 knows neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
+    and network interfaces too.
+
+    Example:
+
+        template = NeuronLaunchTemplate(
+            stack,
+            "Template",
+            plan=Plan(instance_type="trn1.32xlarge", region="us-west-2"),
+            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
+            instance_profile=iam.InstanceProfile(stack, "Profile"),
+            user_data="#!/bin/bash",
+        )
     """
 
     def __init__(
@@ -30,6 +50,9 @@ class NeuronLaunchTemplate(Construct):
         instance_profile: iam.IInstanceProfile,
         user_data: str,
         placement_group_name: str | None = None,
+        image_id: str | None = None,
+        volume_key: Key | None = None,
+        block_devices: Sequence[ec2.BlockDevice] = (),
     ) -> None:
         """
         plan: what the nodes are.
@@ -37,12 +60,27 @@ class NeuronLaunchTemplate(Construct):
         instance_profile: the nodes' role.
         user_data: plain text.
         placement_group_name: Default: none.
+        image_id: what the nodes boot. Default: the image of the plan.
+        volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
+        block_devices: volumes besides the root volume. Default: none.
         """
         super().__init__(scope, construct_id)
+        if plan.uses_efa and not any(map(may_carry_efa, security_groups)):
+            paths = ", ".join(one.node.path for one in security_groups) or None
+            raise refuse(
+                self,
+                "security_groups",
+                paths,
+                allowed="a group that lets all traffic in from itself and out to itself, without which EFA is silent",
+                fix="add an EfaSecurityGroup",
+            )
+        self._tags = TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate")
         tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-node"}
         groups = [group.security_group_id for group in security_groups]
         interfaces = network_interfaces(plan)
-        self.image_id = _image_id(self, plan)
+        self.image_id = image_id or _image_id(self, plan)
+        further = block_device_mappings(self, block_devices, root_device_name=plan.root_device_name, key=volume_key)
+        self.block_devices_text = json.dumps(Stack.of(self).resolve(further), sort_keys=True)
         self.template = ec2.CfnLaunchTemplate(
             self,
             "Resource",
@@ -55,7 +93,7 @@ class NeuronLaunchTemplate(Construct):
                 network_interfaces=[
                     _interface(interface, groups, alone=len(interfaces) == 1) for interface in interfaces
                 ],
-                block_device_mappings=[_root_volume(plan)],
+                block_device_mappings=[_root_volume(plan, volume_key), *further],
                 metadata_options=ec2.CfnLaunchTemplate.MetadataOptionsProperty(
                     http_endpoint="enabled",
                     http_tokens="required",
@@ -67,7 +105,7 @@ class NeuronLaunchTemplate(Construct):
                 else None,
                 instance_market_options=_market(plan),
                 capacity_reservation_specification=_reservation(plan),
-                tag_specifications=_tag_specifications(tags, ("instance", "volume", "network-interface")),
+                tag_specifications=Lazy.any(_TagSpecifications(tags, self._tags)),
                 user_data=Fn.base64(user_data),
             ),
             tag_specifications=[
@@ -76,6 +114,24 @@ class NeuronLaunchTemplate(Construct):
                 )
             ],
         )
+
+    @property
+    def tags(self) -> TagManager:
+        """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
+        return self._tags
+
+
+@jsii.implements(IStableAnyProducer)
+class _TagSpecifications:
+    """The tags of what is launched, which are known once the aspects of the app have been applied."""
+
+    def __init__(self, own: Mapping[str, str], of_the_app: TagManager) -> None:
+        self._own, self._of_the_app = own, of_the_app
+
+    def produce(self) -> Any:
+        tags = {**self._own, **self._of_the_app.tag_values(), **self._own}
+        rendered = [{"key": key, "value": value} for key, value in tags.items()]
+        return [{"resourceType": kind, "tags": rendered} for kind in ("instance", "volume", "network-interface")]
 
 
 def _image_id(scope: Construct, plan: Plan) -> str:
@@ -98,7 +154,7 @@ def _interface(
     )
 
 
-def _root_volume(plan: Plan) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
+def _root_volume(plan: Plan, key: Key | None) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
     return ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
         device_name=plan.root_device_name,
         ebs=ec2.CfnLaunchTemplate.EbsProperty(
@@ -107,6 +163,7 @@ def _root_volume(plan: Plan) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty
             throughput=plan.root_volume_throughput,
             volume_initialization_rate=plan.root_volume_initialization,
             encrypted=True,
+            kms_key_id=None if key is None else key.key_arn,
             delete_on_termination=True,
         ),
     )
@@ -126,15 +183,6 @@ def _reservation(plan: Plan) -> ec2.CfnLaunchTemplate.CapacityReservationSpecifi
             capacity_reservation_id=plan.reservation_id
         )
     )
-
-
-def _tag_specifications(
-    tags: Mapping[str, str], resource_types: Sequence[str]
-) -> list[ec2.CfnLaunchTemplate.TagSpecificationProperty]:
-    return [
-        ec2.CfnLaunchTemplate.TagSpecificationProperty(resource_type=resource_type, tags=_tags(tags))
-        for resource_type in resource_types
-    ]
 
 
 def _tags(tags: Mapping[str, str]) -> list[CfnTag]:

@@ -28,11 +28,13 @@ class LaunchTemplateVersion(Construct):
         plan: Plan,
         template: ec2.CfnLaunchTemplate,
         image_id: str,
+        image_name: str | None = None,
         node_script_arn: str,
         uses: Mapping[str, str],
     ) -> None:
         """
         plan: whose settings decide. image_id: what the newest version boots. node_script_arn: what its user data fetch.
+        image_name: how the app names the image. Default: as the plan does.
         uses: resources that nodes cannot do without, by name; another one means other nodes.
         """
         super().__init__(scope, construct_id)
@@ -47,7 +49,7 @@ class LaunchTemplateVersion(Construct):
                 "LaunchTemplateId": template.ref,
                 "LatestVersion": template.attr_latest_version_number,
                 "Image": image_id,
-                "ImageSetting": image_setting(plan),
+                "ImageSetting": image_setting(plan) if image_name is None else image_name,
                 "NodeScript": node_script_arn,
                 "Settings": replacing_settings(plan),
                 "Uses": dict(uses),

@@ -1,6 +1,6 @@
 """FSx for Lustre: the fast file system that all nodes share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from aws_cdk import RemovalPolicy, Stack
@@ -8,7 +8,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
+from trainium_cdk.arguments import check_known, check_object, check_setting
 from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
+from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import LOOPBACK
 from trainium_core.facts import facts
 from trainium_userdata import NodeLocations
@@ -16,6 +18,11 @@ from trainium_userdata import NodeLocations
 
 class _Lustre(NodeFileSystem):
     mount_name: str
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """That there is an FSx for Lustre file system, of whatever size."""
+        return {"fsx_lustre": facts()["fsx_lustre"]["smallest_gib"]}
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
         """Open Lustre's ports between the file system and the nodes, both ways: its servers call back."""
@@ -33,6 +40,10 @@ class LustreFileSystem(_Lustre):
     SCRATCH_2 unless a throughput is asked for: 200 MB/s for each TiB at the lowest price, for a pilot that ends. Its
     data is not replicated: keep checkpoints that matter in S3 too. `dns_name` and `mount_name` are what a mount needs,
     `security_group` and `file_system` the CDK objects.
+
+    Example:
+
+        scratch = LustreFileSystem(stack, "Scratch", vpc=vpc, subnet=vpc.private_subnets[0], size_gib=1200)
     """
 
     def __init__(
@@ -56,10 +67,16 @@ class LustreFileSystem(_Lustre):
             update replaces, such as for another subnet, is kept in any case.
         """
         super().__init__(scope, construct_id)
+        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+        check_object(self, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
+        check_known(self, "size_gib", size_gib, why="FSx takes few sizes")
+        check_setting(self, "size_gib", size_gib, setting="fsx_lustre")
         lustre = facts()["fsx_lustre"]
         throughputs = lustre["persistent_mbps_per_tib"]
         if persistent_mbps_per_tib not in (None, *throughputs):
-            raise ValueError(f"persistent_mbps_per_tib: got {persistent_mbps_per_tib}; allowed are {throughputs}")
+            allowed = ", ".join(map(str, throughputs))
+            fix = "choose one of these, or leave it out"
+            raise refuse(self, "persistent_mbps_per_tib", persistent_mbps_per_tib, allowed=allowed, fix=fix)
         fate = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="FSx for Lustre: its nodes only"
@@ -97,7 +114,18 @@ class LustreFileSystem(_Lustre):
 
 
 class ExistingLustreFileSystem(_Lustre):
-    """An FSx for Lustre file system of the user's own, which stays untouched but for rules of its security group."""
+    """An FSx for Lustre file system of the user's own, which stays untouched but for rules of its security group.
+
+    Example:
+
+        scratch = ExistingLustreFileSystem(
+            stack,
+            "Scratch",
+            file_system_id="fs-0123456789abcdef0",
+            mount_name="abcdefgh",
+            security_group_id="sg-0123456789abcdef0",
+        )
+    """
 
     def __init__(
         self, scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
@@ -108,6 +136,9 @@ class ExistingLustreFileSystem(_Lustre):
         security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
         """
         super().__init__(scope, construct_id)
+        check_setting(self, "file_system_id", file_system_id, setting="fsx_lustre")
+        check_setting(self, "mount_name", mount_name, setting="fsx_lustre_mount_name")
+        check_setting(self, "security_group_id", security_group_id, setting="fsx_lustre_security_group")
         stack = Stack.of(self)
         self.security_group = ec2.SecurityGroup.from_security_group_id(
             self, "SecurityGroup", security_group_id, allow_all_outbound=False

@@ -3,13 +3,16 @@
 import ipaddress
 from collections.abc import Iterator
 
-from aws_cdk import Annotations, CfnResource
+from aws_cdk import Annotations, CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from trainium_cdk.arguments import check_setting
 from trainium_cdk.justification import justify
+from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import HTTPS
 from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan.sections.network import Egress
 
@@ -20,6 +23,10 @@ class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
     S3 is always reached over a gateway endpoint, which costs nothing. `vpc` and `subnet` are the CDK objects.
+
+    Example:
+
+        network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="nat-gateway")
     """
 
     def __init__(
@@ -38,8 +45,13 @@ class ClusterNetwork(Construct):
         egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
             `none` for S3 alone. Default: vpc-endpoints.
         sleep: whether what is billed by the hour is there. Default: always.
+
+        Raises PropsError for the name of a zone, a zone of another region, and addresses that a VPC cannot have.
         """
         super().__init__(scope, construct_id)
+        _check_zone(self, zone_id)
+        check_setting(self, "cidr", cidr, setting="vpc_cidr")
+        check_setting(self, "egress", egress, setting="egress")
         with_nat = egress == "nat-gateway"
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
         subnets = [
@@ -93,7 +105,14 @@ class ClusterNetwork(Construct):
 
 
 class ExistingNetwork(Construct):
-    """A VPC and subnet of the user's own, with an S3 gateway endpoint added when the route table is given."""
+    """A VPC and subnet of the user's own, with an S3 gateway endpoint added when the route table is given.
+
+    Example:
+
+        network = ExistingNetwork(
+            stack, "Network", vpc_id="vpc-0123456789abcdef0", subnet_id="subnet-0123456789abcdef0"
+        )
+    """
 
     def __init__(
         self,
@@ -122,6 +141,15 @@ class ExistingNetwork(Construct):
                 service=ec2.GatewayVpcEndpointAwsService.S3,
                 subnets=[ec2.SubnetSelection(subnets=[self.subnet])],
             )
+
+
+def _check_zone(network: Construct, zone_id: str) -> None:
+    check_setting(network, "zone_id", zone_id, setting="availability_zone_id")
+    region = Stack.of(network).region
+    zones = sorted({zone for known in builtin_catalog().values() for zone in known.zones.get(region, ())})
+    if zones and zone_id.partition("-")[0] != zones[0].partition("-")[0]:
+        allowed = f"a zone of {region}, the region of the stack, such as {' or '.join(zones)}"
+        raise refuse(network, "zone_id", zone_id, allowed=allowed, fix="choose one, or another region for the stack")
 
 
 def _billed_by_the_hour(vpc: ec2.Vpc) -> Iterator[CfnResource]:

@@ -1,6 +1,7 @@
 """What a fleet asks of a file system that its nodes mount."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 
 from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -14,6 +15,11 @@ class NodeFileSystem(Construct):
 
     dns_name: str
     security_group: ec2.ISecurityGroup
+
+    @property
+    @abstractmethod
+    def settings(self) -> Mapping[str, object]:
+        """The settings of a plan whose nodes mount a file system of this kind, by their keys."""
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:

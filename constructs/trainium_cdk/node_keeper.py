@@ -11,7 +11,7 @@ from constructs import Construct
 from trainium_cdk.group_arn import group_arn
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.node_records import NodeRecords, allow_reading_records
 from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
@@ -21,6 +21,17 @@ class NodeKeeper(Construct):
 
     It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
     may, writes the roster of the cluster once every node is proven, and warns them when their Capacity Block ends.
+
+    Example:
+
+        keeper = NodeKeeper(
+            stack,
+            "Keeper",
+            group_name="nodes",
+            cluster_name="training",
+            records=NodeRecords(stack, "Records"),
+            replacements=2,
+        )
     """
 
     def __init__(
@@ -55,7 +66,8 @@ class NodeKeeper(Construct):
             },
         )
         self.arn, self.function_name = function.arn, function.function.ref
-        records.grant_read(function)
+        self.log_group = function.log_group
+        allow_reading_records(function, records)
         function.allow(actions=["s3:PutObject"], resources=[records.roster_arn])
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")

@@ -1,5 +1,7 @@
 """Where nodes write what they found out about themselves, and read who else is there."""
 
+from typing import Any
+
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
@@ -26,6 +28,11 @@ class NodeRecords(Construct):
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
     EventBridge gets an event for every object.
+
+    Example:
+
+        records = NodeRecords(stack, "Records")
+        records.grant_read(role)
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
@@ -58,14 +65,25 @@ class NodeRecords(Construct):
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn]))
 
-    def grant_read(self, function: HandlerFunction) -> None:
-        """Allow a function to read every record and the roster."""
-        function.allow(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn])
-        objects = self.bucket.arn_for_objects(f"{self.prefix}/*")
-        function.allow(actions=["s3:GetObject"], resources=[objects, self.roster_arn])
-        justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading every record and the roster. grantee: a role, a function."""
+        resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
+        return iam.Grant.add_to_principal_or_resource(
+            grantee=grantee,
+            actions=["s3:GetObject", "s3:ListBucket"],
+            resource=resource,
+            resource_arns=[self.bucket.bucket_arn, self.bucket.arn_for_objects(f"{self.prefix}/*"), self.roster_arn],
+        )
 
     @property
     def roster_arn(self) -> str:
         """The object that names the nodes that are proven."""
         return self.bucket.arn_for_objects(ROSTER_KEY)
+
+
+def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
+    """Allow a function of this package to read every record and the roster."""
+    function.allow(actions=["s3:ListBucket"], resources=[records.bucket.bucket_arn])
+    objects = records.bucket.arn_for_objects(f"{records.prefix}/*")
+    function.allow(actions=["s3:GetObject"], resources=[objects, records.roster_arn])
+    justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")

@@ -1,17 +1,26 @@
 """Everything a training job on SageMaker needs, without machines to keep."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from aws_cdk import Annotations
-from aws_cdk import aws_s3 as s3
+import jsii
+from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from trainium_cdk.compile_cache import CompileCache
-from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+from trainium_cdk.arguments import check_object
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.compile_cache import CompileCache, ICompileCache, allow_cache
+from trainium_cdk.fleet_plan import hours, plan_of, region_settings
+from trainium_cdk.plan_cache import plan_cache, removal_policy
 from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
+from trainium_cdk.props_error import errors_of_parameters, refuse
 from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_cdk.subnet_selection import candidate_subnets
 from trainium_cdk.training_alerts import TrainingAlerts
 from trainium_cdk.training_role import TrainingRole
 from trainium_cdk.training_run import TrainingRun
@@ -25,80 +34,209 @@ from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
 
 
-class SageMakerTraining(Construct):
-    """Role, places, network if asked for, alerts and a state machine for the training jobs of a plan.
+@dataclass(frozen=True, kw_only=True)
+class _Parts:
+    """The CDK objects that training is made with. encryption_key, removal_policy: of the store."""
 
-    Jobs that are not started by the state machine can use all of it too; their names must begin with `job_prefix`.
-    Raises PlanError where AWS has no training image for the region, and the plan names none.
-    """
+    image_uri: str
+    cache: ICompileCache
+    removal_policy: RemovalPolicy
+    encryption_key: Key | None
+    subnet: ec2.ISubnet | None
+    security_group: EfaSecurityGroup | None
 
-    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
-        """plan: what the jobs run on; its section of SageMaker's settings says the rest."""
-        super().__init__(scope, construct_id)
+
+@jsii.implements(iam.IGrantable, ec2.IConnectable)
+class _Training(Construct):
+    job_prefix: str
+    image_uri: str
+    cache: ICompileCache
+    store: TrainingStore
+    execution: TrainingRole
+    alerts: TrainingAlerts
+    state_machine: TrainingStateMachine
+    subnet: ec2.ISubnet | None
+    security_group: EfaSecurityGroup | None
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The role of the jobs: `bucket.grant_read(training)` grants to it."""
+        return self.execution.role
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The security group of jobs in a VPC. Raises PropsError for jobs in SageMaker's own network."""
+        if self.security_group is None:
+            raise refuse(
+                self, "vpc", None, allowed="a VPC, for jobs to have a security group", fix="give vpc, or open no port"
+            )
+        return self.security_group.connections
+
+    def _make(self, plan: Plan, parts: _Parts) -> None:
+        settings = plan.section(SageMakerSettings)
         self.job_prefix = training_job_prefix(plan.cluster_name)
-        self._settings = plan.section(SageMakerSettings)
-        self.image_uri = self._settings.image or training_image(plan.region)
-        check_region(self, plan)
+        self.image_uri = parts.image_uri
         tag_all(self, plan)
-        self.cache = CompileCache(
-            self,
-            "CompileCache",
-            bucket=s3.Bucket.from_bucket_name(self, "OwnCacheBucket", plan.cache.bucket) if plan.cache.bucket else None,
-            retain=plan.cache.outlives_cluster,
-            expiration_days=plan.cache.expiration_days,
-            kms_key_arn=self._settings.kms_key,
-        )
+        self.cache = parts.cache
         self.store = TrainingStore(
-            self,
-            "Training",
-            retain=self._settings.output_at_destroy == "retain",
-            kms_key_arn=self._settings.kms_key,
+            self, "Training", removal_policy=parts.removal_policy, encryption_key=parts.encryption_key
         )
-        self.execution = self._execution()
-        self.network: ClusterNetwork | ExistingNetwork | None = None
-        self.security_group: EfaSecurityGroup | None = None
-        if self._settings.vpc:
-            self._join_network(plan)
-        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=self._settings.report_email)
-        self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan))
-        for name, warning in training_warnings(plan).items():
-            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+        self.execution = self._execution(settings, parts.encryption_key)
+        self.subnet, self.security_group = parts.subnet, parts.security_group
+        if self.subnet is not None and self.security_group is not None:
+            self.execution.allow_network(subnet=self.subnet, security_group=self.security_group)
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=settings.report_email)
+        self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan, settings))
 
-    def _execution(self) -> TrainingRole:
+    def _execution(self, settings: SageMakerSettings, encryption_key: Key | None) -> TrainingRole:
         image = parsed_image(self.image_uri)
         assert image is not None
         execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
         self.store.grant_training(execution.role)
-        self.cache.grant_use(execution.role)
-        if self._settings.kms_key is not None:
-            execution.allow_key(self._settings.kms_key)
-        if self._settings.data is not None:
-            execution.allow_data(self._settings.data)
+        allow_cache(self.cache, execution.role)
+        if encryption_key is not None:
+            execution.allow_key(encryption_key.key_arn)
+        if settings.data is not None:
+            execution.allow_data(settings.data)
         return execution
 
-    def _join_network(self, plan: Plan) -> None:
-        # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
-        egress = plan.network.egress or "none"
-        self.network = plan_network(self, "Network", plan, egress=egress)
-        self.security_group = plan_security_group(self, "Jobs", plan, vpc=self.network.vpc, egress=egress)
-        self.execution.allow_network(subnet=self.network.subnet, security_group=self.security_group)
-
-    def _run(self, plan: Plan) -> TrainingRun:
+    def _run(self, plan: Plan, settings: SageMakerSettings) -> TrainingRun:
         return TrainingRun(
             job_prefix=self.job_prefix,
             role_arn=self.execution.role.role_arn,
             topic_arn=self.alerts.topic.topic_arn,
             checkpoint_url=self.store.checkpoint_url,
             network=self._vpc_config(),
-            budget_hours=self._settings.budget_hours,
-            capacity_retries=self._settings.capacity_retries,
+            budget_hours=settings.budget_hours,
+            capacity_retries=settings.capacity_retries,
             tags={CLUSTER_TAG: plan.cluster_name, **plan.tags},
         )
 
     def _vpc_config(self) -> Mapping[str, Any] | None:
-        if self.network is None or self.security_group is None:
+        if self.subnet is None or self.security_group is None:
             return None
         return {
-            "Subnets": [self.network.subnet.subnet_id],
+            "Subnets": [self.subnet.subnet_id],
             "SecurityGroupIds": [self.security_group.security_group_id],
         }
+
+
+class PlannedTraining(_Training):
+    """The training of a plan, with the network and the cache that it asks for."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
+        super().__init__(scope, construct_id)
+        settings = plan.section(SageMakerSettings)
+        image_uri = settings.image or training_image(plan.region)
+        check_region(self, plan)
+        key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)
+        subnet, group = self._network(plan) if settings.vpc else (None, None)
+        self._make(
+            plan,
+            _Parts(
+                image_uri=image_uri,
+                cache=plan_cache(self, "CompileCache", plan, encryption_key=key),
+                removal_policy=removal_policy(keep=settings.output_at_destroy == "retain"),
+                encryption_key=key,
+                subnet=subnet,
+                security_group=group,
+            ),
+        )
+        for name, warning in training_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
+        # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
+        egress = plan.network.egress or "none"
+        network = plan_network(self, "Network", plan, egress=egress)
+        return network.subnet, plan_security_group(self, "Jobs", plan, vpc=network.vpc, egress=egress)
+
+
+class SageMakerTraining(_Training):
+    """Role, store, alerts and a state machine for training jobs on SageMaker, in a VPC if one is given.
+
+    Jobs that are not started by the state machine can use all of it too; their names must begin with `job_prefix`.
+    `execution` holds the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
+    image, `alerts` the topic that hears of failed jobs.
+
+    Example:
+
+        training = SageMakerTraining(stack, "Training", cluster_name="research")
+        data.grant_read(training)
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        image: str | None = None,
+        cache: ICompileCache | None = None,
+        vpc: ec2.IVpc | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        encryption_key: Key | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        budget: Duration | None = None,
+        capacity_retries: int | None = None,
+        report_email: str | None = None,
+    ) -> None:
+        """
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the names of jobs begin with it, and everything
+            has it as the tag trn:cluster.
+        image: URI of a container image in ECR, of the stack's region. Default: AWS's last one for PyTorch on Neuron.
+        cache: the compile cache. Default: a new CompileCache that goes with the construct.
+        vpc: where jobs run. Default: SageMaker's own network, with internet.
+        vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private one.
+        encryption_key: key for source, checkpoints, models and a new cache. Default: S3's own.
+        removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them.
+        budget: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
+        capacity_retries: times that the state machine tries again without capacity or quota. Default: 5.
+        report_email: where failed jobs and ends of runs are sent; it must confirm once. Default: the topic alone.
+
+        Raises PropsError with everything that is wrong, by the names of these parameters.
+        """
+        super().__init__(scope, construct_id)
+        plan = plan_of(
+            self,
+            {
+                **region_settings(self, needed=image is None),
+                "cluster_name": cluster_name,
+                "sagemaker_image": image,
+                "sagemaker_budget_hours": hours(self, "budget", budget),
+                "sagemaker_capacity_retries": capacity_retries,
+                "sagemaker_report_email": report_email,
+                "stacks": ("sagemaker",),
+            },
+            {"budget": budget},
+        )
+        with errors_of_parameters(self):
+            image_uri = image or training_image(plan.region)
+        if encryption_key is not None:
+            check_object(self, "encryption_key", encryption_key, has="key_arn", what="a kms.IKey")
+        if cache is not None:
+            check_object(self, "cache", cache, has="url", what="a CompileCache")
+        if vpc is None and vpc_subnets is not None:
+            raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
+        subnet, group = (None, None) if vpc is None else self._place(plan, vpc, vpc_subnets)
+        self._make(
+            plan,
+            _Parts(
+                image_uri=image_uri,
+                cache=cache or CompileCache(self, "CompileCache", encryption_key=encryption_key),
+                removal_policy=removal_policy,
+                encryption_key=encryption_key,
+                subnet=subnet,
+                security_group=group,
+            ),
+        )
+        key = self.cache.bucket.encryption_key
+        if key is not None and (encryption_key is None or key.node.path != cast(kms.IKey, encryption_key).node.path):
+            key.grant_encrypt_decrypt(self.execution.role)
+
+    def _place(
+        self, plan: Plan, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None
+    ) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
+        subnet = candidate_subnets(self, vpc, vpc_subnets)[0]
+        return subnet, plan_security_group(self, "Jobs", plan, vpc=vpc, egress="existing")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -21,6 +22,10 @@ class EfaSecurityGroup(ec2.SecurityGroup):
     it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`. No rule is needed for the Amazon
     DNS server, DHCP, the instance metadata and the Amazon Time Sync Service: security groups do not filter them (Amazon
     VPC User Guide, security groups).
+
+    Example:
+
+        group = EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=[443])
     """
 
     def __init__(
@@ -53,3 +58,15 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         for address in dns_servers:
             for port in (ec2.Port.udp(_DNS), ec2.Port.tcp(_DNS)):
                 self.add_egress_rule(ec2.Peer.ipv4(f"{address}/32"), port, "DNS")
+
+
+def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
+    """Whether a group has the rules that EFA needs; of an imported one nobody knows."""
+    if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
+        return True
+    stack = Stack.of(group)
+    own = stack.resolve(group.security_group_id)
+    rules = group.node.find_all()
+    inward = [one.source_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupIngress)]
+    outward = [one.destination_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupEgress)]
+    return own in map(stack.resolve, inward) and own in map(stack.resolve, outward)

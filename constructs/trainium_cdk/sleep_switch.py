@@ -1,19 +1,39 @@
 """Whether a cluster sleeps: a parameter of its stack, so that no synthesis is needed to change it."""
 
-from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn
+from weakref import WeakKeyDictionary
+
+from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
 from constructs import Construct, IConstruct
 
+from trainium_cdk.props_error import refuse
 from trainium_core.naming import ASLEEP_PARAMETER
+
+_switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
 
 
 class SleepSwitch(Construct):
     """The parameter `Asleep` of a stack, `true` or `false`, and what depends on it. One in a stack.
 
     `trn sleep` and `trn wake` set it by an update of the stack; the CDK CLI keeps it as it is at a deployment.
+
+    Example:
+
+        switch = SleepSwitch(stack, "Switch")
+        cidr = switch.when_awake("10.0.0.0/16", "10.1.0.0/16")
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        if stack in _switches:
+            raise refuse(
+                self,
+                "scope",
+                stack.node.path,
+                allowed=f"one SleepSwitch in a stack, which {_switches[stack].node.path} is",
+                fix="make it before the first fleet and give it to each as `sleep`, or leave it out",
+            )
+        _switches[stack] = self
         parameter = CfnParameter(
             self,
             "Asleep",
@@ -48,7 +68,17 @@ class SleepSwitch(Construct):
 
     def always_there(self, construct: IConstruct) -> list[IConstruct]:
         """The resources of a construct that others may depend on."""
+        if not self._only_awake:
+            return [construct]
         return [one for one in construct.node.find_all() if CfnResource.is_cfn_resource(one) and not self._covers(one)]
 
     def _covers(self, construct: IConstruct) -> bool:
         return any(construct.node.path == one.node.path for one in self._only_awake)
+
+
+def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
+    """The switch of a construct's stack, made if there is none; None in a nested stack, which `trn` cannot update."""
+    stack = Stack.of(construct)
+    if stack.nested:
+        return None
+    return _switches.get(stack) or SleepSwitch(stack, "SleepSwitch")

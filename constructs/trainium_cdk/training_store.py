@@ -1,8 +1,10 @@
 """Where training jobs find their source and leave checkpoints and models."""
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Key
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX
 
@@ -11,14 +13,20 @@ class TrainingStore(Construct):
     """A bucket with a folder each for source, checkpoints and output. The URLs are those of the folders."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, retain: bool = False, kms_key_arn: str | None = None
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        encryption_key: Key | None = None,
     ) -> None:
         """
-        retain: keep the bucket, trained models and all, at destroy. Default: it is deleted.
-        kms_key_arn: key that its objects are encrypted with. Default: S3's own.
+        removal_policy: DESTROY deletes the bucket, trained models and all; others keep it. Default: DESTROY.
+        encryption_key: key that its objects are encrypted with. Default: S3's own.
         """
         super().__init__(scope, construct_id)
-        self.bucket = DisposableBucket(self, "Store", retain=retain, kms_key_arn=kms_key_arn).bucket
+        store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)
+        self.bucket = store.bucket
         self.source_url = self._url(SOURCE_PREFIX)
         self.checkpoint_url = self._url(CHECKPOINT_PREFIX)
         self.output_url = self._url(OUTPUT_PREFIX)

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
@@ -21,9 +22,9 @@ def used(*, own_bucket: bool) -> tuple[str, Template]:
     """The URL of a cache, and the template with a role that may use it."""
     stack = new_stack()
     bucket = s3.Bucket.from_bucket_name(stack, "Own", "my-cache") if own_bucket else None
-    cache = CompileCache(stack, "Cache", bucket=bucket, retain=True)
+    cache = CompileCache(stack, "Cache", bucket=bucket, removal_policy=None if own_bucket else RemovalPolicy.RETAIN)
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-    cache.grant_use(role)
+    cache.grant_read_write(role)
     return as_text(stack.resolve(cache.url)), synthesize(stack)
 
 
@@ -38,7 +39,7 @@ def test_graphs_expire_after_90_days_and_broken_uploads_after_one() -> None:
 
 
 def test_the_days_until_graphs_expire_can_be_chosen() -> None:
-    (rule,) = new_cache(expiration_days=7).properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    (rule,) = new_cache(expiration=Duration.days(7)).properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
     assert rule["ExpirationInDays"] == 7
 
 
@@ -49,9 +50,9 @@ def test_a_new_cache_goes_with_its_stack() -> None:
 
 
 def test_a_retained_cache_outlives_its_stack_contents_and_all() -> None:
-    (bucket,) = new_cache(retain=True).resources("AWS::S3::Bucket").values()
+    (bucket,) = new_cache(removal_policy=RemovalPolicy.RETAIN).resources("AWS::S3::Bucket").values()
     assert bucket["DeletionPolicy"] == "Retain"
-    assert not new_cache(retain=True).resources("Custom::TrnBucketContent")
+    assert not new_cache(removal_policy=RemovalPolicy.RETAIN).resources("Custom::TrnBucketContent")
 
 
 def test_a_bucket_of_your_own_is_used_and_none_made() -> None:

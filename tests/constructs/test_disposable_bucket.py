@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from aws_cdk import Duration
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
@@ -16,7 +16,8 @@ CONTENT = "Custom::TrnBucketContent"
 def bucket(*, retain: bool = False) -> Template:
     stack = new_stack()
     rule = s3.LifecycleRule(prefix="old/", expiration=Duration.days(7))
-    DisposableBucket(stack, "Kept" if retain else "Gone", retain=retain, lifecycle_rules=[rule])
+    policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
+    DisposableBucket(stack, "Kept" if retain else "Gone", removal_policy=policy, lifecycle_rules=[rule])
     return synthesize(stack)
 
 

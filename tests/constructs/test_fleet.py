@@ -1,10 +1,11 @@
-"""NeuronFleet in a VPC of somebody else's, as in an app of their own."""
+"""The fleet of a plan in a VPC of somebody else's, as in an app of their own."""
 
 import re
 from functools import cache
 from typing import Any
 
 import pytest
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.plans import RESERVATION, reserved
@@ -21,24 +22,27 @@ from tests.constructs.synth import (
     references,
     synthesize,
 )
-from trainium_cdk import CompileCache, NeuronFleet
+from trainium_cdk import CompileCache
+from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_core import Plan
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
+
+
+def a_fleet(stack: Stack, vpc: ec2.IVpc, plan: Plan, **parts: Any) -> PlannedFleet:
+    subnet, cache = vpc.private_subnets[0], CompileCache(stack, "Cache")
+    egress = plan.network.effective_egress
+    return PlannedFleet(
+        stack, "Fleet", plan=plan, parts=FleetParts(vpc=vpc, subnet=subnet, cache=cache, egress=egress, **parts)
+    )
 
 
 @cache
 def fleet(**settings: Any) -> Template:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
-    NeuronFleet(
-        stack,
-        "Fleet",
-        plan=a_plan(**settings),
-        vpc=vpc,
-        subnet=vpc.private_subnets[0],
-        cache=CompileCache(stack, "Cache"),
-    )
+    a_fleet(stack, vpc, a_plan(**settings))
     return synthesize(stack)
 
 
@@ -251,15 +255,8 @@ def test_a_changed_template_replaces_all_nodes_at_once_as_far_as_cloudformation_
 def test_the_efa_group_is_on_every_interface_with_those_given() -> None:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
-    NeuronFleet(
-        stack,
-        "Fleet",
-        plan=a_plan(),
-        vpc=vpc,
-        subnet=vpc.private_subnets[0],
-        cache=CompileCache(stack, "Cache"),
-        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, "Ours", "sg-0123456789abcdef0")],
-    )
+    ours = ec2.SecurityGroup.from_security_group_id(stack, "Ours", "sg-0123456789abcdef0")
+    a_fleet(stack, vpc, a_plan(), security_groups=[ours])
     template = synthesize(stack)
     own = {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
     interfaces = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"]

@@ -18,6 +18,7 @@ HANDLERS = (
     "fleet_gate",
     "launch_template_version",
     "node_keeper",
+    "node_subnet",
     "pilot_clock",
     "quota_gate",
 )

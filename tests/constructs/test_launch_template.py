@@ -109,7 +109,7 @@ def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
         stack,
         "Template",
         plan=a_plan(ami=name),
-        security_groups=[],
+        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0000000000000000a")],
         instance_profile=iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node"),
         user_data=USER_DATA,
     )

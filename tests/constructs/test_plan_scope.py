@@ -3,20 +3,22 @@
 from functools import cache
 
 import pytest
-from aws_cdk import Environment, Stack
+from aws_cdk import Environment, RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk.assertions import Annotations, Match
 
 from tests.constructs.synth import Template, a_plan, new_app, synthesize
-from trainium_cdk import CompileCache, NeuronFleet, SageMakerTraining
+from trainium_cdk import CompileCache
+from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.sagemaker_training import PlannedTraining
 from trainium_core import PlanError
 
 
 def put_fleet(stack: Stack, **settings: object) -> Stack:
     vpc = ec2.Vpc(stack, "Vpc", max_azs=1)
-    cache = CompileCache(stack, "Cache", retain=True)
-    subnet = vpc.private_subnets[0]
-    NeuronFleet(stack, "Fleet", plan=a_plan(**settings), vpc=vpc, subnet=subnet, cache=cache)
+    cache = CompileCache(stack, "Cache", removal_policy=RemovalPolicy.RETAIN)
+    parts = FleetParts(vpc=vpc, subnet=vpc.private_subnets[0], cache=cache, egress="existing")
+    PlannedFleet(stack, "Fleet", plan=a_plan(**settings), parts=parts)
     return stack
 
 
@@ -26,13 +28,13 @@ def fleet_of_a_team() -> Template:
     return synthesize(put_fleet(stack, cluster_name="theirs", tags={"team": "ml"}))
 
 
-@pytest.mark.parametrize("construct", [NeuronFleet, SageMakerTraining])
+@pytest.mark.parametrize("construct", [PlannedFleet, PlannedTraining])
 def test_a_stack_for_another_region_than_the_plan_is_refused(construct: type) -> None:
     stack = Stack(new_app(), "Training", env=Environment(region="us-east-2"))
     with pytest.raises(
         PlanError, match=r"trn:region: got 'us-west-2'\n    allowed: us-east-2, the region of the stack"
     ):
-        put_fleet(stack) if construct is NeuronFleet else SageMakerTraining(stack, "Training", plan=a_plan())
+        put_fleet(stack) if construct is PlannedFleet else PlannedTraining(stack, "Training", plan=a_plan())
 
 
 def test_a_stack_for_any_region_gets_that_of_the_plan() -> None:

@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import (
     Json,
@@ -24,7 +25,7 @@ GATE = "Custom::TrnQuotaGate"
 @cache
 def gate() -> Template:
     stack = new_stack()
-    QuotaGate(stack, "Gate", plan=a_plan())
+    QuotaGate(stack, "Gate", instance_type=ec2.InstanceType("trn1.32xlarge"), nodes=2)
     return synthesize(stack)
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from aws_cdk import aws_ec2 as ec2
 
-from tests.constructs.synth import Template, cluster_template, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, NeuronFleet, SleepSwitch
+from tests.constructs.synth import Template, a_plan, cluster_template, new_stack, synthesize
+from trainium_cdk import ClusterNetwork, SleepSwitch
 from trainium_cdk.compile_cache import CompileCache
-from trainium_core import Plan
+from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
 
 GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
@@ -71,14 +71,10 @@ def test_a_rolling_update_of_a_sleeping_cluster_is_not_refused_for_its_maximum()
 def test_a_fleet_and_a_network_without_a_switch_are_always_awake() -> None:
     stack = new_stack()
     network = ClusterNetwork(stack, "Network", zone_id="usw2-az4")
-    NeuronFleet(
-        stack,
-        "Fleet",
-        plan=Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=2),
-        vpc=network.vpc,
-        subnet=network.subnet,
-        cache=CompileCache(stack, "Cache"),
+    parts = FleetParts(
+        vpc=network.vpc, subnet=network.subnet, cache=CompileCache(stack, "Cache"), egress="vpc-endpoints"
     )
+    PlannedFleet(stack, "Fleet", plan=a_plan(), parts=parts)
     template = synthesize(stack)
     assert "Conditions" not in template.json
     assert template.properties(GATE)["Nodes"] == "2"

@@ -21,6 +21,7 @@ from trainium_userdata import node_script, node_user_data
 PROGRAMS = (
     *(
         "awk",
+        "base64",
         "bash",
         "cat",
         "chmod",

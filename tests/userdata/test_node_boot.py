@@ -1,7 +1,9 @@
 """The shell's part of a boot, run to its end on a node of files."""
 
+import base64
 import os
 import pwd
+import shlex
 import subprocess
 from typing import Any
 
@@ -119,6 +121,15 @@ def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
         "TRN_RENDEZVOUS_PORT=41000",
     ]
     assert node.read("opt/aws/neuron/logical_nc_config") == "NEURON_LOGICAL_NC_CONFIG=2\n"
+
+
+def test_variables_of_the_users_own_are_there_as_they_are(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    value = 'it\'s "$HOME" `x` \\ end'
+    node.write("etc/trn/environment.base64", f"NOTE={base64.b64encode(value.encode()).decode()}\nEMPTY=\n")
+    assert node.boot().exit_code == 0
+    note, empty = node.read("etc/trn/environment").splitlines()[-2:]
+    assert (shlex.split(note), shlex.split(empty)) == ([f"NOTE={value}"], ["EMPTY="])
 
 
 LOGIN_SHELL = """sed "s#/etc/trn#$ROOT/etc/trn#g" "$ROOT/etc/profile.d/trn.sh" >"$ROOT/profile"; . "$ROOT/profile"

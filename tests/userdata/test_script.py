@@ -70,6 +70,12 @@ def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
     assert file["content"].splitlines() == LONGEST_PLACES.lines
 
 
+def test_variables_of_the_users_own_are_a_file_of_their_own():
+    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES, {"DATA": "czM6Ly9kYXRh"})
+    _, file = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
+    assert (file["path"], file["content"]) == ("/etc/trn/environment.base64", "DATA=czM6Ly9kYXRh\n")
+
+
 def test_the_parts_are_those_that_cloud_init_knows():
     assert list(parts_of(node_user_data(plan_for("trn1.2xlarge"), LOCATIONS))) == [
         "text/cloud-config",

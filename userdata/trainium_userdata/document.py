@@ -4,10 +4,11 @@ import base64
 import gzip
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 BOUNDARY = "==trn-node=="
 LOCATIONS_FILE = "/etc/trn/places.env"
+ENVIRONMENT_FILE = "/etc/trn/environment.base64"
 _INSTALL_AGAIN = (
     "cmp -s /var/lib/cloud/data/instance-id /var/lib/trn/instance-id"
     " || rm -f /var/lib/cloud/instance/sem/config_scripts_user"
@@ -16,18 +17,28 @@ _LINE = 76
 """RFC 2045: no line of base64 is longer."""
 
 
-def cloud_config(lines: Sequence[str]) -> str:
-    """A cloud-config document that writes the lines to PLACES_FILE. They may hold CDK tokens: it is sent as it is.
+def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """A cloud-config document that writes the lines to LOCATIONS_FILE. They may hold CDK tokens: it is sent as it is.
+
+    environment: variables for ENVIRONMENT_FILE, their values in base64, as nobody else knows what a token becomes.
+    Default: none, and no such file.
 
     At every boot it has cloud-init run the script of the other part again, if the node is not installed to the end: a
     power failure during the installation would otherwise leave it silent for ever.
     """
-    content = textwrap.indent("\n".join(lines), " " * 6)
+    files = {LOCATIONS_FILE: lines}
+    if environment:
+        files[ENVIRONMENT_FILE] = [f"{name}={value}" for name, value in environment.items()]
     return f"""#cloud-config
 bootcmd:
   - [sh, -c, "{_INSTALL_AGAIN}"]
 write_files:
-  - path: {LOCATIONS_FILE}
+{"".join(_write_file(path, content) for path, content in files.items())}"""
+
+
+def _write_file(path: str, lines: Sequence[str]) -> str:
+    content = textwrap.indent("\n".join(lines), " " * 6)
+    return f"""  - path: {path}
     permissions: "0644"
     content: |
 {content}

@@ -18,9 +18,14 @@ class NextStep:
     value: str
 
 
-def next_steps(plan: Plan, *, group_name: str, cache_url: str, construct_id: str) -> tuple[NextStep, ...]:
-    """The next steps, in the order they are wanted. `group_name` and `cache_url` may be CDK tokens."""
-    return tuple(_steps(plan, group_name, cache_url, construct_id))
+def next_steps(
+    plan: Plan, *, group_name: str, cache_url: str, construct_id: str, region: str | None = None
+) -> tuple[NextStep, ...]:
+    """The next steps, in the order they are wanted. `group_name`, `cache_url` and `region` may be CDK tokens.
+
+    region: of the nodes. Default: the plan's.
+    """
+    return tuple(_steps(plan, group_name, cache_url, construct_id, region or plan.region))
 
 
 def destroy_command(plan: Plan, construct_id: str) -> str:
@@ -34,10 +39,10 @@ def _of_cluster(plan: Plan) -> str:
     return "" if default else f" -c {SETTING_PREFIX}cluster_name={plan.cluster_name}"
 
 
-def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str) -> Iterator[NextStep]:
+def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str, region: str) -> Iterator[NextStep]:
     if plan.network.effective_egress != "none":
         first = (
-            f"aws autoscaling describe-auto-scaling-groups --region {plan.region} "
+            f"aws autoscaling describe-auto-scaling-groups --region {region} "
             f"--auto-scaling-group-names {group_name} "
             "--query 'AutoScalingGroups[0].Instances[0].InstanceId' --output text"
         )
@@ -46,7 +51,7 @@ def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str) -> It
             meaning="A shell on the first node, by the AWS CLI and its Session Manager plugin",
             # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
             # By name: the agent runs this with `sh -c`, where sudo's `#1000` begins a comment.
-            value=f"aws ssm start-session --region {plan.region} --document-name AWS-StartInteractiveCommand "
+            value=f"aws ssm start-session --region {region} --document-name AWS-StartInteractiveCommand "
             f"--parameters command='sudo -iu $(id -nu 1000)' --target $({first})",
         )
     of_cluster = _of_cluster(plan)

@@ -8,7 +8,7 @@ _Result = TypeVar("_Result")
 
 _PAUSE_S = 5.0
 _TIMEOUT_S = 60.0
-_DENIED = ("AccessDenied", "AccessDeniedException", "403")
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
 
 
 def retry_until_permitted(action: Callable[[], _Result]) -> _Result:

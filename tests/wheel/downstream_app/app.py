@@ -5,7 +5,6 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 
 from trainium_cdk import CompileCache, NeuronFleet
-from trainium_core import Plan
 
 app = App(outdir="cdk.out")
 stack = Stack(app, "Training", env=Environment(region="us-west-2"))
@@ -13,11 +12,12 @@ vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
 fleet = NeuronFleet(
     stack,
     "Fleet",
-    plan=Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=2, cluster_name="theirs"),
+    instance_type=ec2.InstanceType("trn1.32xlarge"),
+    nodes=2,
+    cluster_name="theirs",
     vpc=vpc,
-    subnet=vpc.private_subnets[0],
     cache=CompileCache(stack, "Cache"),
 )
 dataset = s3.Bucket(stack, "Dataset", removal_policy=RemovalPolicy.DESTROY)
-dataset.grant_read(fleet.role)
+dataset.grant_read(fleet)
 app.synth()

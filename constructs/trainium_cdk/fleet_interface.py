@@ -1,0 +1,188 @@
+"""What any fleet can be used for, whether an app makes it or imports it."""
+
+from typing import Any, Protocol
+
+import jsii
+from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from constructs import Construct, Node
+
+from trainium_cdk.cdk_types import RuleTarget
+from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
+
+METRICS_NAMESPACE = "TrainiumCdk"
+FAILED_NODES = "FailedNodes"
+
+
+class INeuronFleet(Protocol):
+    """A fleet of Trainium nodes, of this app or of another."""
+
+    @property
+    def node(self) -> Node:
+        """The construct's place in the app."""
+        ...
+
+    @property
+    def cluster_name(self) -> str:
+        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        ...
+
+    @property
+    def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
+        """The nodes' Auto Scaling group."""
+        ...
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The nodes' role, to grant permissions to."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The nodes' security groups, to open ports in."""
+        ...
+
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+        """A metric of the Auto Scaling group by its name."""
+        ...
+
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+        """How many nodes failed in a period."""
+        ...
+
+    def on_node_failed(
+        self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
+    ) -> events.Rule:
+        """Send an event when a node fails."""
+        ...
+
+
+@jsii.implements(iam.IGrantable, ec2.IConnectable)
+class FleetBase(Construct):
+    """What fleets of this app and imported ones share."""
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self._group: autoscaling.IAutoScalingGroup | None = None
+
+    @property
+    def cluster_name(self) -> str:
+        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        raise NotImplementedError
+
+    @property
+    def auto_scaling_group_name(self) -> str:
+        """Name of the nodes' Auto Scaling group."""
+        raise NotImplementedError
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The nodes' role: `bucket.grant_read(fleet)` grants to it."""
+        raise NotImplementedError
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The nodes' security groups: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
+        raise NotImplementedError
+
+    @property
+    def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
+        """The nodes' Auto Scaling group, for whatever takes one. Its size is the fleet's own business."""
+        if self._group is None:
+            name = self.auto_scaling_group_name
+            self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)
+        return self._group
+
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+        """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
+
+        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
+        Default: the average of five minutes.
+        """
+        return cloudwatch.Metric(
+            namespace="AWS/AutoScaling",
+            metric_name=metric_name,
+            dimensions_map={"AutoScalingGroupName": self.auto_scaling_group_name},
+            **options,
+        )
+
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+        """How many nodes said that they failed.
+
+        options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
+        fail twice may count twice; where nothing failed there is no data.
+        """
+        summed: Any = {"statistic": "Sum", **options}
+        namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
+        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
+
+    def on_node_failed(
+        self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
+    ) -> events.Rule:
+        """Send an event to a target when a node fails; its tag `trn:reason` says why.
+
+        construct_id: of the rule, below the fleet. target: such as targets.SnsTopic(topic). Default: none, add_target()
+        adds one. description: of the rule. Default: none.
+
+        The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`).
+        """
+        rule = events.Rule(
+            self,
+            construct_id,
+            description=description,
+            event_pattern=events.EventPattern(
+                source=["aws.tag"],
+                detail_type=["Tag Change on Resource"],
+                detail={
+                    "service": ["ec2"],
+                    "resource-type": ["instance"],
+                    "changed-tag-keys": [NODE_STATE_TAG],
+                    "tags": {CLUSTER_TAG: [self.cluster_name], NODE_STATE_TAG: ["failed"]},
+                },
+            ),
+        )
+        if target is not None:
+            as_the_cdk_has_it: Any = target
+            rule.add_target(as_the_cdk_has_it)
+        return rule
+
+
+class ImportedFleet(FleetBase):
+    """A fleet of another app."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        auto_scaling_group_name: str,
+        role: iam.IRole,
+        security_group: ec2.ISecurityGroup,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._cluster_name, self._group_name, self._role = cluster_name, auto_scaling_group_name, role
+        self._connections = ec2.Connections(security_groups=[security_group])
+
+    @property
+    def cluster_name(self) -> str:
+        """Value of the tag trn:cluster on everything of the fleet."""
+        return self._cluster_name
+
+    @property
+    def auto_scaling_group_name(self) -> str:
+        """Name of the nodes' Auto Scaling group."""
+        return self._group_name
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The nodes' role."""
+        return self._role
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The nodes' security group."""
+        return self._connections

@@ -1,0 +1,30 @@
+"""That no two fleets have one cluster name where they would be deployed beside each other."""
+
+from weakref import WeakKeyDictionary
+
+from aws_cdk import Stack, Stage, Token
+from constructs import Construct, IConstruct
+
+from trainium_cdk.props_error import refuse
+
+_fleets: WeakKeyDictionary[IConstruct, dict[tuple[str, str, str], str]] = WeakKeyDictionary()
+"""Of each app: the path of the fleet by where it is deployed, and its cluster name."""
+
+
+def claim_cluster_name(construct: Construct, cluster_name: str) -> None:
+    """Note the name for a fleet. Raises PropsError where another fleet of the app has it, in one account and region."""
+    stack = Stack.of(construct)
+    account, region = ("" if Token.is_unresolved(one) else one for one in (stack.account, stack.region))
+    # Stages without an environment may be for different accounts.
+    stage = Stage.of(construct)
+    where = f"{account}/{stage.node.path if stage is not None and not account else ''}"
+    known = _fleets.setdefault(construct.node.root, {})
+    other = known.setdefault((where, region, cluster_name), construct.node.path)
+    if other != construct.node.path:
+        raise refuse(
+            construct,
+            "cluster_name",
+            cluster_name,
+            allowed=f"another name than that of {other}: `trn` and the nodes' permissions tell clusters apart by it",
+            fix="give each fleet a cluster_name of its own",
+        )

@@ -1,0 +1,43 @@
+"""Variables that an app gives its nodes; their values may be known to CloudFormation alone."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from aws_cdk import Fn, Token
+from constructs import Construct
+
+from trainium_cdk.props_error import refuse
+
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_OF_THE_NODE = (
+    "AWS_DEFAULT_REGION",
+    "AWS_REGION",
+    "HOME",
+    "NEURON_COMPILE_CACHE_URL",
+    "NEURON_LOGICAL_NC_CONFIG",
+    "PATH",
+    "USER",
+    "VIRTUAL_ENV",
+)
+"""What the node sets itself; another value would break what it verifies, or its users' shells."""
+
+
+def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Variables with their values in base64, by CloudFormation where it alone knows them. Raises PropsError."""
+    for name, value in cast(Mapping[object, object], environment).items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            allowed = "letters, digits and underscores in the name of a variable, no digit first"
+            raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
+        if name in _OF_THE_NODE or name.startswith("TRN_"):
+            allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
+            raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")
+        if not isinstance(value, str):
+            fix = f"write {name}={str(value)!r}"
+            raise refuse(construct, "environment", value, allowed=f"text as the value of {name}", fix=fix)
+    return {name: _encoded(value) for name, value in environment.items()}
+
+
+def _encoded(value: str) -> str:
+    return Fn.base64(value) if Token.is_unresolved(value) else base64.b64encode(value.encode()).decode()

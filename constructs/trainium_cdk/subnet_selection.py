@@ -1,0 +1,79 @@
+"""The subnets of a VPC that the nodes of a fleet may be in, by what the user selects."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.props_error import refuse
+from trainium_core.catalog.file import ZONE_ID
+
+_FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_name", "subnet_type", "subnets")
+_SELECTION = "an ec2.SubnetSelection, such as ec2.SubnetSelection(availability_zones=['us-west-2b'])"
+
+
+def candidate_subnets(
+    construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
+) -> Sequence[ec2.ISubnet]:
+    """The subnets that are selected, at least one. Raises PropsError for none, or for one of another VPC."""
+    check_object(construct, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+    selection = selection or ec2.SubnetSelection()
+    if hasattr(type(selection), "subnet_id"):
+        fix = "give ec2.SubnetSelection(subnets=[subnet])"
+        raise refuse(construct, "vpc_subnets", selection, allowed=_SELECTION, fix=fix)
+    check_type(construct, "vpc_subnets", selection, ec2.SubnetSelection, what=_SELECTION)
+    _refuse_zone_ids(construct, selection)
+    for subnet in selection.subnets or ():
+        check_object(construct, "vpc_subnets", subnet, has="subnet_id", what="ec2.ISubnet in subnets")
+        _refuse_another_vpc(construct, vpc, subnet)
+    given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
+    try:
+        selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
+    except RuntimeError as error:
+        sentence = str(error).partition("\n")[0]
+        allowed = "a selection of subnets that the VPC has"
+        raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=sentence) from None
+    if selected.is_pending_lookup:
+        # The VPC of a lookup that the CDK CLI has yet to make: it synthesises again, with the real one.
+        return [*selected.subnets, *vpc.private_subnets][:1]
+    if not selected.subnets:
+        zones = ", ".join(vpc.availability_zones)
+        raise refuse(
+            construct,
+            "vpc_subnets",
+            _shown(given),
+            allowed=f"a selection that holds a subnet of the VPC, which is in the zones {zones}",
+            fix="select a subnet that the VPC has, or give the VPC one in a zone that offers the type",
+        )
+    return selected.subnets
+
+
+def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> None:
+    for zone in selection.availability_zones or ():
+        if re.fullmatch(ZONE_ID, zone):
+            raise refuse(
+                construct,
+                "vpc_subnets",
+                zone,
+                allowed="names of Availability Zones in availability_zones, such as us-west-2b",
+                fix="give the name that your account has for this zone id, or select the subnet itself: subnets=[...]",
+            )
+
+
+def _refuse_another_vpc(construct: Construct, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
+    owner = subnet.node.scope
+    if isinstance(owner, ec2.Vpc) and owner.node.path != vpc.node.path:
+        raise refuse(
+            construct,
+            "vpc_subnets",
+            subnet.node.path,
+            allowed=f"subnets of {vpc.node.path}, the vpc",
+            fix=f"give a subnet of that VPC, or vpc={owner.node.path}",
+        )
+
+
+def _shown(given: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in given.items() if value is not None) or "the default"

@@ -1,0 +1,51 @@
+"""Custom::TrnNodeSubnet: chooses the subnet of the nodes among several, the first whose zone offers their type."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .custom_resource import respond
+from .permissions import retry_until_permitted
+
+
+def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+    before = str(event.get("PhysicalResourceId"))
+    if event["RequestType"] == "Delete":
+        respond(event, physical_id=before)
+        return
+    wanted, known = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    if before in wanted["SubnetIds"] and wanted["InstanceType"] == known.get("InstanceType"):
+        # The nodes are there.
+        respond(event, physical_id=before, data={"SubnetId": before})
+        return
+    try:
+        zones, offering = retry_until_permitted(lambda: _look(wanted["SubnetIds"], wanted["InstanceType"]))
+    except Exception as error:  # CloudFormation must hear of it, whatever it is
+        respond(event, failure=f"the zones of the subnets could not be read: {error}", physical_id=before)
+        return
+    chosen = next((subnet for subnet in wanted["SubnetIds"] if zones.get(subnet) in offering), None)
+    if chosen is None:
+        respond(event, failure=_sentence(wanted["InstanceType"], zones, offering), physical_id=before)
+        return
+    print(f"{chosen} in {zones[chosen]}")
+    respond(event, physical_id=chosen, data={"SubnetId": chosen})
+
+
+def _look(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The zones of the subnets by their ids, and the zones that offer the type."""
+    import boto3
+
+    ec2: Any = boto3.client("ec2")
+    described = ec2.describe_subnets(SubnetIds=list(subnets))["Subnets"]
+    offers = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone-id", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
+    )["InstanceTypeOfferings"]
+    return {one["SubnetId"]: one["AvailabilityZoneId"] for one in described}, sorted(one["Location"] for one in offers)
+
+
+def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
+    places = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
+    return (
+        f"none of the subnets is in a zone that offers {instance_type}: {places}; "
+        f"these zones of the region do: {', '.join(offering) or 'none'}. "
+        "Give the VPC a subnet in one of them, and select it with vpc_subnets"
+    )

@@ -1,0 +1,196 @@
+"""NeuronFleet as an app uses it: what it grants, opens, measures, tells and prints, in one app of somebody else's."""
+
+import json
+from functools import cache
+from typing import Any
+
+from aws_cdk import Environment, RemovalPolicy, Stack, Tags
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+
+from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new_app, references, synthesize
+from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
+from trainium_runtime.launch_template_version import RESOURCE_TYPE
+
+LAUNCH_TEMPLATE, GROUP = "AWS::EC2::LaunchTemplate", "AWS::AutoScaling::AutoScalingGroup"
+OTHER_ACCOUNT = "444455556666"
+
+
+@cache
+def app(team: str = "ml") -> Template:
+    """The template of an app with a VPC of two zones, a load balancer and a key, and a fleet in the second zone."""
+    made = new_app()
+    stack = Stack(made, "Web", env=Environment(region=REGION))
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
+    key: Any = kms.Key(stack, "Key")
+    data = s3.Bucket(stack, "Data", encryption_key=key)
+    callers = ec2.SecurityGroup(stack, "Callers", vpc=vpc)
+    ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+    role = iam.Role(stack, "NodeRole", assumed_by=ec2_service)
+    topic: Any = sns.Topic(stack, "Topic")
+    cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
+    fleet = NeuronFleet(
+        stack,
+        "Fleet",
+        instance_type=ec2.InstanceType("trn1.32xlarge"),
+        nodes=2,
+        cluster_name="web-train",
+        capacity=Capacity.on_demand(),
+        vpc=vpc,
+        vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"]),
+        cache=cache,
+        role=role,
+        volume_key=key,
+        block_devices=[ec2.BlockDevice(device_name="/dev/sdf", volume=ec2.BlockDeviceVolume.ebs(100))],
+        setup=SetupScript.from_text("echo $DATA"),
+        environment={"DATA": data.s3_url_for_object(), "NOTE": "it's"},
+    )
+    fleet.connections.allow_from(callers, ec2.Port.tcp(8080))
+    data.grant_read(fleet)
+    fleet.cache.grant_read(iam.Role.from_role_arn(stack, "Evaluator", f"arn:aws:iam::{OTHER_ACCOUNT}:role/evaluator"))
+    fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
+    fleet.on_node_failed("Page", targets.SnsTopic(topic))
+    fleet.add_outputs()
+    elbv2.ApplicationLoadBalancer(stack, "Balancer", vpc=vpc).add_listener("Http", port=80).add_targets(
+        "Nodes", port=8080, targets=[fleet]
+    )
+    Tags.of(made).add("team", team)
+    return synthesize(stack)
+
+
+def launch_template_data() -> Json:
+    return app().properties(LAUNCH_TEMPLATE)["LaunchTemplateData"]
+
+
+def statements_of(role: str) -> list[Json]:
+    """The statements of the policies of a role, by the beginning of its logical id."""
+    policies = app().resources("AWS::IAM::Policy").values()
+    ours = [
+        one["Properties"] for one in policies if any(role in name for name in references(one["Properties"]["Roles"]))
+    ]
+    return [statement for one in ours for statement in one["PolicyDocument"]["Statement"]]
+
+
+def test_the_given_role_is_the_nodes_and_gets_what_nodes_do() -> None:
+    (role,) = [name for name in app().resources("AWS::IAM::Role") if name.startswith("NodeRole")]
+    assert app().properties("AWS::IAM::InstanceProfile")["Roles"] == [{"Ref": role}]
+    actions = {action for one in statements_of("NodeRole") for action in as_list(one["Action"])}
+    assert {"ssmmessages:OpenDataChannel", "s3:PutObject", "s3:GetObject"} <= actions
+
+
+def test_what_is_granted_to_a_fleet_is_granted_to_its_role_with_the_key() -> None:
+    reading = [one for one in statements_of("NodeRole") if "s3:GetObject*" in as_list(one["Action"])]
+    assert any(name.startswith("Data") for name in references(reading))
+    assert [one for one in statements_of("NodeRole") if "kms:Decrypt" in as_list(one["Action"])]
+
+
+def test_nodes_come_after_what_is_granted_to_them() -> None:
+    (policy,) = [name for name in app().resources("AWS::IAM::Policy") if name.startswith("NodeRole")]
+    assert policy in app().before(app().logical_id(GROUP))
+
+
+def test_a_role_of_another_account_reads_the_cache_by_the_policy_of_the_bucket() -> None:
+    (policy,) = [
+        one["Properties"]["PolicyDocument"]
+        for name, one in app().resources("AWS::S3::BucketPolicy").items()
+        if name.startswith("Cache")
+    ]
+    granted = [one for one in policy["Statement"] if OTHER_ACCOUNT in json.dumps(one.get("Principal"))]
+    assert {action for one in granted for action in as_list(one["Action"])} == {"s3:GetObject", "s3:ListBucket"}
+
+
+def test_the_cache_stays_with_its_key() -> None:
+    (bucket,) = [one for name, one in app().resources("AWS::S3::Bucket").items() if name.startswith("Cache")]
+    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    (encryption,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert references(encryption) == {app().logical_id("AWS::KMS::Key")}
+
+
+def test_auto_scaling_may_use_the_key_of_the_volumes() -> None:
+    statements = app().properties("AWS::KMS::Key")["KeyPolicy"]["Statement"]
+    of_auto_scaling = [one for one in statements if "AWSServiceRoleForAutoScaling" in json.dumps(one)]
+    actions = {action for one in of_auto_scaling for action in as_list(one["Action"])}
+    assert {"kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey*"} <= actions
+    volumes = [one["Ebs"] for one in launch_template_data()["BlockDeviceMappings"]]
+    assert [one["VolumeSize"] for one in volumes] == [512, 100]
+    assert all(
+        one["Encrypted"] and references(one["KmsKeyId"]) == {app().logical_id("AWS::KMS::Key")} for one in volumes
+    )
+
+
+def test_ports_are_opened_in_the_nodes_own_group() -> None:
+    (nodes,) = [name for name in app().resources("AWS::EC2::SecurityGroup") if name.startswith("FleetSecurityGroup")]
+    rules = [one["Properties"] for one in app().resources("AWS::EC2::SecurityGroupIngress").values()]
+    opened = [one for one in rules if one.get("FromPort") == 8080 and references(one["GroupId"]) == {nodes}]
+    sources = {name for one in opened for name in references(one["SourceSecurityGroupId"])}
+    assert {name[:7] for name in sources} == {"Callers", "Balance"}
+
+
+def test_nodes_are_registered_with_the_target_group() -> None:
+    target_group = app().logical_id("AWS::ElasticLoadBalancingV2::TargetGroup")
+    assert app().properties(GROUP)["TargetGroupARNs"] == [{"Ref": target_group}]
+    assert app().properties("AWS::ElasticLoadBalancingV2::TargetGroup")["TargetType"] == "instance"
+
+
+def test_failed_nodes_of_the_keepers_log_are_counted_under_the_clusters_name() -> None:
+    counted = app().properties("AWS::Logs::MetricFilter")
+    assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Keeper" in name}
+    assert counted["FilterPattern"] == '{ $.record.state = "failed" }'
+    (metric,) = counted["MetricTransformations"]
+    alarm = app().properties("AWS::CloudWatch::Alarm")
+    assert (alarm["Namespace"], alarm["MetricName"]) == (metric["MetricNamespace"], metric["MetricName"])
+    assert metric["MetricNamespace"] == "TrainiumCdk/web-train"
+
+
+def test_the_tag_of_a_failed_node_of_this_cluster_is_sent_to_the_target() -> None:
+    (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
+    assert rule["Properties"]["EventPattern"]["detail"]["tags"] == {
+        "trn:cluster": ["web-train"],
+        "trn:node": ["failed"],
+    }
+    (target,) = rule["Properties"]["Targets"]
+    assert references(target["Arn"]) == {app().logical_id("AWS::SNS::Topic")}
+
+
+def test_outputs_have_names_of_the_fleets_own() -> None:
+    outputs = app().json["Outputs"]
+    assert all(name.startswith("FleetOutputs") for name in outputs)
+    assert "cdk destroy Web" in {as_text(one["Value"]) for name, one in outputs.items() if "Destroy" in name}
+
+
+def test_tags_of_the_app_reach_instances_volumes_and_interfaces() -> None:
+    for one in launch_template_data()["TagSpecifications"]:
+        assert {"Key": "team", "Value": "ml"} in one["Tags"]
+        assert {"Key": "trn:cluster", "Value": "web-train"} in one["Tags"]
+
+
+def test_another_tag_of_the_app_needs_no_other_nodes() -> None:
+    for kind in (RESOURCE_TYPE, "AWS::EC2::PlacementGroup"):
+        assert app().properties(kind) == app("web").properties(kind)
+
+
+def test_variables_reach_the_nodes_whatever_cloudformation_makes_of_them() -> None:
+    user_data = launch_template_data()["UserData"]["Fn::Base64"]["Fn::Join"][1]
+    (encoded,) = [part for part in user_data if "Fn::Base64" in part]
+    assert as_text(encoded["Fn::Base64"]) == f"s3://${{{_bucket('Data')}}}"
+    assert any("NOTE=aXQncw==" in part for part in user_data if isinstance(part, str))
+
+
+def test_another_value_of_a_variable_needs_other_nodes() -> None:
+    uses = app().properties(RESOURCE_TYPE)["Uses"]
+    assert as_text(uses["environment_DATA"]) == f"s3://${{{_bucket('Data')}}}"
+    assert {"volume_key", "block_devices"} <= uses.keys()
+
+
+def test_the_app_can_sleep() -> None:
+    assert app().json["Parameters"]["Asleep"]["Default"] == "false"
+
+
+def _bucket(prefix: str) -> str:
+    (name,) = [name for name in app().resources("AWS::S3::Bucket") if name.startswith(prefix)]
+    return name

@@ -1,0 +1,44 @@
+"""Where a fleet may be put: a VPC that the CDK CLI has yet to look up, a stack for any region, a nested stack."""
+
+from typing import Any
+
+from aws_cdk import Environment, NestedStack, Stack
+from aws_cdk import aws_ec2 as ec2
+
+from tests.constructs.synth import REGION, new_app, synthesize
+from trainium_cdk import NeuronFleet
+
+TYPE = ec2.InstanceType("trn1.32xlarge")
+ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
+
+
+def test_a_vpc_that_is_yet_to_be_looked_up_is_taken_as_it_is() -> None:
+    """So that `cdk bootstrap` works, and the first synthesis, after which the CLI looks and synthesises again."""
+    stack = Stack(new_app(), "Web", env=Environment(account="111122223333", region=REGION))
+    vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
+    NeuronFleet(stack, "Any", instance_type=TYPE, vpc=vpc)
+    NeuronFleet(stack, "Zone", instance_type=TYPE, vpc=vpc, vpc_subnets=ZONE)
+
+
+def any_region() -> Any:
+    stack = Stack(new_app(), "Any")
+    NeuronFleet(stack, "Fleet", instance_type=TYPE, nodes=2, vpc=ec2.Vpc(stack, "Vpc", nat_gateways=1))
+    return synthesize(stack)
+
+
+def test_in_a_stack_for_any_region_the_deployment_chooses_the_subnet_and_asks_for_the_quota_there() -> None:
+    template = any_region()
+    assert template.properties("Custom::TrnQuotaGate")["Region"] == {"Ref": "AWS::Region"}
+    choice = template.properties("Custom::TrnNodeSubnet")
+    assert choice["InstanceType"] == "trn1.32xlarge"
+    assert [one["Ref"][:16] for one in choice["SubnetIds"]] == ["VpcPrivateSubnet"] * 2
+    (chosen,) = template.properties("AWS::AutoScaling::AutoScalingGroup")["VPCZoneIdentifier"]
+    assert chosen == {"Fn::GetAtt": [template.logical_id("Custom::TrnNodeSubnet"), "SubnetId"]}
+
+
+def test_in_a_nested_stack_there_is_no_switch_that_nobody_could_turn() -> None:
+    stack = Stack(new_app(), "Web", env=Environment(region=REGION))
+    nested = NestedStack(stack, "Nested")
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    NeuronFleet(nested, "Fleet", instance_type=TYPE, vpc=vpc)
+    assert nested.node.try_find_child("SleepSwitch") is None

@@ -1,0 +1,92 @@
+"""Wrong use of constructs: refused at synthesis with the construct's path, the parameter and what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aws_cdk import Aws, Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+
+from tests.constructs.synth import REGION, new_app
+from tests.constructs.wrong_use import FLEETS, OTHERS, TRN1, fleet
+from trainium_cdk import ClusterNetwork, NeuronFleet, NeuronSubnet, PropsError, SetupScript, SleepSwitch
+
+
+def refused(call: Callable[[], None]) -> str:
+    with pytest.raises(PropsError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_a_fleet_says_what_is_wrong_with_its_parameters(name: str) -> None:
+    props, parameter, fix = FLEETS[name]
+    told = refused(lambda: fleet(**props()))
+    assert f": {parameter}: got " in told
+    assert fix in told
+    assert told.split("/Fleet")[0].isalnum() or "/Fleet" in told
+    assert "trn:" not in told
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_constructs_say_what_is_wrong_with_their_parameters(name: str) -> None:
+    call, parameter, fix = OTHERS[name]
+    told = refused(call)
+    assert f": {parameter}: got " in told
+    assert fix in told
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    told = refused(lambda: fleet(nodes=0, generation=0, cluster_name="Web"))
+    assert len(told.splitlines()) == 3
+
+
+def test_two_fleets_of_one_name_are_refused_where_they_would_be_deployed_together() -> None:
+    app = new_app()
+    for number, region in enumerate((REGION, "us-east-1", REGION)):
+        stack = Stack(app, f"Stack{number}", env=Environment(region=region))
+        network = ClusterNetwork(stack, "Network", zone_id="usw2-az4" if region == REGION else "use1-az4")
+        props: dict[str, Any] = {"instance_type": ec2.InstanceType(TRN1), "vpc": network.vpc, "cluster_name": "one"}
+        if number < 2:
+            NeuronFleet(stack, "Fleet", **props)
+            continue
+        with pytest.raises(PropsError, match=r"Stack2/Fleet: cluster_name: .* that of Stack0/Fleet"):
+            NeuronFleet(stack, "Fleet", **props)
+
+
+@pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda one: one.name)
+def test_a_subnet_without_a_way_to_s3_is_refused_at_synthesis(kind: ec2.SubnetType) -> None:
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
+    configuration = [ec2.SubnetConfiguration(name="Nodes", subnet_type=kind)]
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], subnet_configuration=configuration)
+    place = NeuronSubnet(
+        stack,
+        "Place",
+        vpc=vpc,
+        instance_type=ec2.InstanceType(TRN1),
+        vpc_subnets=ec2.SubnetSelection(subnet_type=kind),
+    )
+    (said,) = place.node.validate()
+    assert "fix: Vpc.add_gateway_endpoint('S3', service=ec2.GatewayVpcEndpointAwsService.S3)" in said
+    ec2.GatewayVpcEndpoint(stack, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
+    assert place.node.validate() == []
+
+
+def test_a_second_switch_in_a_stack_is_refused() -> None:
+    stack = Stack(new_app(), "Stack")
+    SleepSwitch(stack, "One")
+    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which Stack/One is"):
+        SleepSwitch(stack, "Two")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "give the value to the fleet's environment"),
+        (lambda: SetupScript.from_file("there/is/none.sh"), "there/is/none.sh cannot be read as text"),
+    ],
+    ids=["token", "missing file"],
+)
+def test_a_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()

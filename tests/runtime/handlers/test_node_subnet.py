@@ -1,0 +1,65 @@
+"""Custom::TrnNodeSubnet: which subnet it chooses, and what it says when there is none."""
+
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.runtime.handlers.conftest import CloudFormation
+from trainium_runtime.handlers import node_subnet
+
+SUBNETS = {"subnet-1": "usw2-az1", "subnet-2": "usw2-az4", "subnet-3": "usw2-az4"}
+
+
+class Ec2:
+    """Two zones, of which one offers trn1.32xlarge."""
+
+    def describe_subnets(self, **asked: list[str]) -> Any:
+        return {"Subnets": [{"SubnetId": one, "AvailabilityZoneId": SUBNETS[one]} for one in asked["SubnetIds"]]}
+
+    def describe_instance_type_offerings(self, **asked: Any) -> Any:
+        assert asked["LocationType"] == "availability-zone-id"
+        (names,) = (one["Values"] for one in asked["Filters"])
+        return {"InstanceTypeOfferings": [{"Location": "usw2-az4"}] if names == ["trn1.32xlarge"] else []}
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> None:
+    def client(service: str) -> Ec2:
+        assert service == "ec2"
+        return Ec2()
+
+    monkeypatch.setattr(boto3, "client", client)
+
+
+def ask(
+    cloudformation: CloudFormation, kind: str, subnets: list[str], physical_id: str | None = None, **changed: str
+) -> dict[str, Any]:
+    properties = {"SubnetIds": subnets, "InstanceType": "trn1.32xlarge"}
+    event = cloudformation.event(kind, {**properties, **changed}, physical_id)
+    node_subnet.handle({**event, "OldResourceProperties": properties}, None)
+    return cloudformation.responses[-1]
+
+
+def test_the_first_subnet_in_a_zone_that_offers_the_type_is_chosen(cloudformation: CloudFormation) -> None:
+    chosen = ask(cloudformation, "Create", [*SUBNETS])
+    assert (chosen["PhysicalResourceId"], chosen["Data"]) == ("subnet-2", {"SubnetId": "subnet-2"})
+
+
+def test_the_choice_is_kept_while_its_subnet_is_among_those_given(cloudformation: CloudFormation) -> None:
+    assert ask(cloudformation, "Update", [*SUBNETS], "subnet-3")["PhysicalResourceId"] == "subnet-3"
+    assert ask(cloudformation, "Update", ["subnet-1", "subnet-2"], "subnet-3")["PhysicalResourceId"] == "subnet-2"
+
+
+@pytest.mark.parametrize(("subnets", "kind"), [(["subnet-1"], "trn1.32xlarge"), ([*SUBNETS], "trn9.large")])
+def test_without_such_a_subnet_the_deployment_fails_and_says_where_there_could_be_one(
+    cloudformation: CloudFormation, subnets: list[str], kind: str
+) -> None:
+    failed = ask(cloudformation, "Create", subnets, InstanceType=kind)
+    assert failed["Status"] == "FAILED"
+    assert f"a zone that offers {kind}: subnet-1 in usw2-az1" in failed["Reason"]
+    assert f"do: {'usw2-az4' if kind == 'trn1.32xlarge' else 'none'}" in failed["Reason"]
+
+
+def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
+    assert ask(cloudformation, "Delete", [*SUBNETS], "subnet-2")["Status"] == "SUCCESS"
