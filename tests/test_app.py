@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from trainium_core.plan.context import plan_from_file
+
 ROOT = Path(__file__).parents[1]
 GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}
 
@@ -55,6 +57,10 @@ def test_all_mistakes_are_reported_at_once(run_app: Any) -> None:
     result = run_app({"trn:nodes": "four", "trn:capacity": "free"})
     assert "The plan has 4 problems" in result.stderr
     assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))
+
+
+def test_the_plan_that_is_shipped_ends_by_itself_after_five_days() -> None:
+    assert plan_from_file(ROOT / "cdk.json", ()).pilot.ends == "5d"
 
 
 def test_a_good_plan_goes_on_to_the_cdk(run_app: Any) -> None:

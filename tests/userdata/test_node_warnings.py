@@ -55,6 +55,28 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
 """What is wrong and keeps no sound node from being used."""
 
 
+def test_right_numbers_excuse_a_runtime_also_where_the_bandwidth_is_unknown(node: VerifiedNode):
+    node.neuron(driver="2.26.5.0", runtime="2.33.2.0")
+    node.collectives(large="exit 9")
+    outcome = node.run("verify")
+    assert outcome.record
+    assert outcome.record.state == "proven"
+    assert {check.name for check in outcome.record.checks if check.warning} == {"driver", "collectives"}
+
+
+def test_an_all_reduce_that_crashes_is_tried_once_more(node: VerifiedNode):
+    first = f"{node.root}/first"
+    node.collectives(then=f"[ -e {first} ] || {{ touch {first}; exit 9; }}")
+    assert node.run("verify").check("collectives").ok
+
+
+def test_a_wrong_sum_is_not_tried_again(node: VerifiedNode):
+    runs = f"{node.root}/runs"
+    node.collectives(then=f"echo run >>{runs}; echo data mismatch in allr; exit 1")
+    assert not node.run("verify").check("collectives").ok
+    assert node.read("runs") == "run\n"
+
+
 @pytest.mark.parametrize(("name", "breakage", "sentence"), WARNINGS, ids=[f"{w[0]}: {w[2][:40]}" for w in WARNINGS])
 def test_what_a_job_can_do_without_is_a_warning(node: VerifiedNode, name: str, breakage: Breakage, sentence: str):
     breakage(node)

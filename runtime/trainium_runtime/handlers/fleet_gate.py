@@ -32,8 +32,8 @@ _SETTLING = timedelta(minutes=5)  # how long before this resource's update the g
 
 def handle(event: dict[str, Any], context: Any) -> None:
     if event["RequestType"] == "Delete":
-        end_nodes(event["ResourceProperties"], until=_end_of_invocation(context))
-        respond(event, physical_id=event["PhysicalResourceId"])
+        if not _continues_deletion(event, context):
+            respond(event, physical_id=event["PhysicalResourceId"])
         return
     physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
     if event["RequestType"] == "Update" and is_rolling_back(event["StackId"]):
@@ -52,29 +52,43 @@ def handle(event: dict[str, Any], context: Any) -> None:
         respond(event, failure=verdict.reason, physical_id=physical_id)
 
 
-def end_nodes(properties: dict[str, Any], *, until: float) -> None:
-    """Have every node of the group terminated, and wait for that until the time `until`.
+def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
+    """Have the nodes terminated. Whether another invocation goes on waiting for that; it does until the deadline."""
+    try:
+        deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
+        if end_nodes(event["ResourceProperties"], until=min(deadline, end_of_invocation)):
+            return False
+        if end_of_invocation < deadline:
+            _call_again(event, context)
+            return True
+        print("the nodes were waited for as long as a deployment waits; the deletion goes on")
+    except Exception as error:
+        print(f"the nodes were not waited for: {error}")
+    return False
+
+
+def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
+    """Have every node of the group terminated, and wait for that until the time `until`. False: not all are yet.
 
     An Auto Scaling group lets go of an instance before EC2 has terminated it, and EC2 deletes no placement group that
     such an instance is in (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460).
-    Whatever goes wrong is printed: what is deleted after this fails with the better message.
+    That takes more than 15 minutes on trn1 and trn1n at times (github.com/aws/aws-parallelcluster, pull request 6373).
+    What goes wrong keeps nothing from being deleted: what is deleted after this fails with the better message.
     """
     import boto3
 
     name = properties["GroupName"]
-    try:
-        autoscaling: Any = boto3.client("autoscaling")
-        ec2: Any = boto3.client("ec2")
-        if find_group(autoscaling, name) is None:
-            return
-        autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
-        while remaining := _not_terminated(ec2, name):
-            print(f"{remaining} nodes are being terminated")
-            if time.time() + _LONGEST_PAUSE_S > until:
-                return
-            time.sleep(_LONGEST_PAUSE_S)
-    except Exception as error:
-        print(f"the nodes were not waited for: {error}")
+    autoscaling: Any = boto3.client("autoscaling")
+    ec2: Any = boto3.client("ec2")
+    if find_group(autoscaling, name) is None:
+        return True
+    autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
+    while remaining := _not_terminated(ec2, name):
+        print(f"{remaining} nodes are being terminated")
+        if time.time() + _LONGEST_PAUSE_S > until:
+            return False
+        time.sleep(_LONGEST_PAUSE_S)
+    return True
 
 
 def _not_terminated(ec2: Any, group_name: str) -> int:
@@ -92,8 +106,8 @@ def check_once(properties: dict[str, Any]) -> str:
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
     properties = event["ResourceProperties"]
-    started = float(event.setdefault("GateStarted", time.time()))
-    deadline = started + 60 * float(properties["TimeoutMinutes"])
+    deadline = _deadline(event)
+    started = float(event["GateStarted"])
     end_of_invocation = _end_of_invocation(context)
     since = datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None
     monitor = _FleetMonitor(properties, since, event.get("SizedTo"))
@@ -105,6 +119,12 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
         _call_again(event, context)
         return verdict
     return FleetVerdict(state="failed", reason=f"after {properties['TimeoutMinutes']} minutes: {verdict.reason}")
+
+
+def _deadline(event: dict[str, Any]) -> float:
+    """Until when this resource may wait, however many invocations that takes: in seconds since 1970."""
+    started = float(event.setdefault("GateStarted", time.time()))
+    return started + 60 * float(event["ResourceProperties"]["TimeoutMinutes"])
 
 
 def _end_of_invocation(context: Any) -> float:
