@@ -96,7 +96,7 @@ class Demo:
             commands.cdk("deploy", STACK_NAME, quiet_options=quiet_options, cwd=PROJECT)
             moments["deployed"] = take_inventory(aws.client)
 
-            self._title("What exists now, as the services themselves list it")
+            self._title("Look at what exists now, as the services themselves list it")
             cluster = DeployedCluster(aws.client, self._plan.stack_names[EC2.key])
             show_cluster(self._terminal, cluster)
             self._print_text("\nNothing runs on these instances: the embedded AWS wrote the reports in their name.")

@@ -186,6 +186,11 @@ def _launch(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str]
     _forget_notice(account, stack)
     for group in groups:
         account.size_group(group, plan.nodes)
+    _await_nodes(plan, stack)
+
+
+def _await_nodes(plan: Plan, stack: str) -> NoReturn:
+    """End the command when all nodes are proven, or cannot be."""
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     try:
         with ProgressReporter() as reporter:
@@ -231,7 +236,9 @@ def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *,
     if failure is None:
         if asleep:
             _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
-        fleet = account.fleet(stack) or "its stack does not say whether nodes are proven"
+        fleet = account.fleet(stack)
+        if fleet is None:  # the app shows no outputs of the cluster
+            _await_nodes(plan, stack)
         # Before a Capacity Block begins there are none, which is as it should be.
         as_wanted = is_ready_with_nodes(fleet) or plan.capacity == CAPACITY_BLOCK
         _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")

@@ -94,12 +94,9 @@ def test_price_dates_zone_and_account_are_shown_before_the_prompt(shop: Shop) ->
 @pytest.mark.parametrize(
     "typed",
     [
-        (),
         ("",),
         ("n",),
         ("n", "858.26"),
-        ("858.26",),
-        ("y",),
         ("y", ""),
         ("y", "y"),
         ("y", "yes"),
@@ -115,6 +112,12 @@ def test_price_dates_zone_and_account_are_shown_before_the_prompt(shop: Shop) ->
 def test_without_both_answers_nothing_is_bought(shop: Shop, typed: tuple[str, ...]) -> None:
     ended = shop.buy(*typed)
     assert (ended.exit_code, shop.bought) == (ExitCode.NOT_READY, [])
+
+
+@pytest.mark.parametrize("typed", [(), ("858.26",), ("y",)])
+def test_an_answer_that_never_comes_buys_nothing(shop: Shop, typed: tuple[str, ...]) -> None:
+    ended = shop.buy(*typed)
+    assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -21,7 +21,7 @@ def test_one_role_is_shown_alone_for_an_account() -> None:
     (document,) = shown("look", "--account", "123456789012")["look"]
     assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("look"))
     resources = [one for statement in document["Statement"] for one in statement["Resource"]]
-    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack/*" in resources
+    assert "arn:aws:sagemaker:us-west-2:123456789012:training-job/trn-pilot--*" in resources
 
 
 def test_the_commands_of_the_role_are_shown() -> None:

@@ -191,10 +191,12 @@ def test_what_is_started_is_shown_with_its_cost_before_the_prompt(aws: Aws) -> N
         assert part in shown
 
 
-@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
-def test_without_a_yes_nothing_is_started(aws: Aws, typed: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "code"), [("n\n", ExitCode.NOT_READY), ("\n", ExitCode.NOT_READY), ("", ExitCode.BAD_INPUT)]
+)
+def test_without_a_yes_nothing_is_started(aws: Aws, typed: str, code: ExitCode) -> None:
     ended = aws.train(typed=typed)
-    assert (ended.exit_code, aws.jobs.started) == (ExitCode.NOT_READY, [])
+    assert (ended.exit_code, aws.jobs.started) == (code, [])
 
 
 def test_with_a_yes_the_source_is_uploaded_and_the_job_started(aws: Aws) -> None:

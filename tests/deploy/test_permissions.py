@@ -95,7 +95,8 @@ LOOKING: Mapping[str, tuple[str, ...]] = {
     "audit": ("audit",),
     "cost": ("cost",),
     "jobs, logs": ("jobs",),
-    "list": ("list",),
+    "list, status": ("list",),
+    "doctor": ("doctor",),
     "support": ("support",),
     "sagemaker list, describe, logs": ("sagemaker", "list"),
 }

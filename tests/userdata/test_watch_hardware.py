@@ -33,23 +33,23 @@ def test_the_documented_line_fails_the_node_and_names_the_device(kernel_log: Pat
     "error", ["SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR"]
 )
 def test_each_error_of_the_problem_detector_fails_the_node_even_without_an_action(error: str):
-    assert hardware.judge(error, " nd-id=0")[1] == "failed"
+    assert hardware.classify(error, " nd-id=0")[1] == "failed"
 
 
 def test_an_unknown_error_fails_the_node_if_its_action_says_so():
-    assert hardware.judge("NEW_ERROR", " nd-id=0 action=TERMINATE_INSTANCE")[1] == "failed"
+    assert hardware.classify("NEW_ERROR", " nd-id=0 action=TERMINATE_INSTANCE")[1] == "failed"
 
 
 def test_an_unknown_error_without_that_action_drains_the_node():
-    assert hardware.judge("HBM_REPAIRABLE_UNCORRECTABLE_ERROR", " nd-id=0 action=RESET_DEVICE")[1] == "draining"
+    assert hardware.classify("HBM_REPAIRABLE_UNCORRECTABLE_ERROR", " nd-id=0 action=RESET_DEVICE")[1] == "draining"
 
 
 def test_a_hang_in_collectives_says_nothing_about_this_node():
-    assert hardware.judge("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
+    assert hardware.classify("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
 
 
 def test_a_device_that_is_not_named_is_unknown():
-    assert hardware.judge("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"
+    assert hardware.classify("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"
 
 
 def test_errors_are_reported_once(kernel_log: Path):

@@ -66,6 +66,6 @@ class AwsStackHistory(AwsStackTemplates):
         made = dict[tuple[str, str], str]()
         for event in events:  # the newest comes first, and is the one that counts
             physical_id = event.get("PhysicalResourceId")
-            if physical_id and physical_id != stack_id and event["LogicalResourceId"] not in others:
+            if physical_id and physical_id != stack_id and event.get("LogicalResourceId") not in others:
                 made.setdefault((event["ResourceType"], physical_id), event.get("ResourceStatus", ""))
         return made
