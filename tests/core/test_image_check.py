@@ -55,6 +55,13 @@ def test_pytorch_needs_a_release_that_holds_it(release: str, outcome: str) -> No
     assert finding.needed == "Neuron SDK 2.31.x or older, for PyTorch/XLA (torch-neuronx up to 2.9)"
 
 
+@pytest.mark.parametrize(("release", "outcome"), [("2.23.0", "fail"), ("2.24.0", "pass")])
+def test_a_node_needs_a_release_whose_collectives_test_can_report(release: str, outcome: str) -> None:
+    finding = found("image", with_release(release), ami=PYTORCH)
+    assert finding.outcome == outcome
+    assert ("Neuron SDK 2.24 or newer" in finding.fix) == (outcome == "fail")
+
+
 TORCH_NEURON = "Deep Learning AMI Neuron torch-neuronx 2.14.0 (Ubuntu 24.04) 20261111"
 TRN2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2", "ami": IMAGE.image_id}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from trainium_core.catalog.neuron_software import Framework, framework_of_image_name, framework_of_parameter, frameworks
 from trainium_core.facts import facts
-from trainium_core.images.content import neuron_release, other_content
+from trainium_core.images.content import NeuronRelease, neuron_release, other_content
 from trainium_core.images.image import Image
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -76,6 +76,11 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
         found = f"the description of {image.image_id} names no Neuron SDK release"
         fix = "make sure that the image holds what training needs"
         return CheckResult(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
+    oldest = facts()["neuron_images"]["oldest_release"]["value"]
+    if release < NeuronRelease.from_text(oldest):
+        found = f"{image.image_id} has Neuron SDK {release}, whose nccom-test cannot report what proves a node"
+        fix = f"set trn:ami to an image with Neuron SDK {oldest} or newer"
+        return CheckResult(outcome="fail", found=found, needed=f"Neuron SDK {oldest} or newer", fix=fix)
     if wanted and not release.may_hold(wanted):
         found = f"{image.image_id} has Neuron SDK {release}, which holds no {wanted.title}"
         return CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
