@@ -75,7 +75,7 @@ class Pilot:
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[[Settings], Account]) -> Account:
-    return start_account(Settings())
+    return start_account(Settings(iam="enforced"))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from trainium_userdata.hyperpod import hyperpod_script
 @pytest.fixture(scope="module")
 def account(start_account: Callable[[Settings], Account]) -> Account:
     """One whose clock is put forward."""
-    return start_account(Settings())
+    return start_account(Settings(iam="enforced"))
 
 
 @pytest.fixture(scope="module")
