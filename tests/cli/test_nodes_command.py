@@ -1,67 +1,16 @@
 """`trn nodes`: the table, the checks of one node, JSON, and what the exit code means."""
 
 import json
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.cli.deployed_nodes import BOOTING, LOST, PROVEN, ROSTER, A, B, FakeNodes, deployed, stored
 from tests.cli.running import GOOD, run
 from trainium_cli import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance, NodesNotMadeError
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodesNotMadeError
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.node_record import Check, NodeRecord, State
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import StoredRecord
-
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-A, B = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb"
-ROSTER = Roster.of({A: "10.42.0.4", B: "10.42.0.12"})
-DEVICES = Check(name="neuron-devices", expected="16", found="15 (missing 7)", ok=False)
-
-
-def instance(instance_id: str) -> NodeInstance:
-    return NodeInstance(
-        instance_id=instance_id, zone="usw2-az4", address="10.42.0.4", state="running", launched=NOON, leaving=False
-    )
-
-
-def stored(instance_id: str, state: State = "proven", reason: str = "", *checks: Check) -> StoredRecord:
-    record = NodeRecord(
-        instance_id=instance_id, state=state, reason=reason, checks=checks, roster=ROSTER.version, time="now"
-    )
-    return StoredRecord(record=record, written=NOON)
-
-
-def deployed(*records: StoredRecord) -> DeployedNodes:
-    return DeployedNodes(
-        wanted=2,
-        instances=(instance(A), instance(B)),
-        records={one.record.instance_id: one for one in records},
-        roster=ROSTER,
-    )
-
-
-PROVEN = deployed(stored(A), stored(B))
-BOOTING = deployed(stored(A))
-LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing 7)", DEVICES))
-
-
-@dataclass
-class FakeNodes:
-    """Answers one after the other, the last one for ever."""
-
-    answers: list[DeployedNodes | Exception | None]
-    asked: list[str] = field(default_factory=list[str])
-
-    def nodes(self, stack: str) -> DeployedNodes | None:
-        self.asked.append(stack)
-        answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.deployed_nodes import BOOTING, LOST, PROVEN, FakeNodes
 from tests.cli.running import GOOD
 from trainium_cli import sleep_switching
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
+from trainium_core.nodes.deployed_nodes import DeployedNodes
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.sleep.account import SleepState
 from trainium_core.stacks.events import StackEvent
@@ -151,13 +153,30 @@ def test_waking_says_what_the_nodes_reported(monkeypatch: pytest.MonkeyPatch) ->
     assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP), "--yes").stdout
 
 
-@pytest.mark.parametrize("reported", ["no nodes, as wanted: the budget of $500 is spent", None])
-def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(
-    monkeypatch: pytest.MonkeyPatch, reported: str | None
-) -> None:
-    answer = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, reported=reported), "--yes")
+def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as wanted: the budget of $500 is spent")
+    answer = run(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
-    assert (reported or "does not say") in answer.stderr
+    assert "the budget of $500 is spent" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code", "message"),
+    [
+        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, LOST], ExitCode.NOT_READY, "15 of 16 Neuron devices"),
+        ([None, UnavailableError("no answer about the nodes")], ExitCode.COULD_NOT_TELL, "no answer about the nodes"),
+    ],
+)
+def test_a_stack_without_outputs_is_awake_when_its_nodes_are_proven(
+    monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
+) -> None:
+    monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
+    answer = run(
+        monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, reported=None), "--yes", "-c", "trn:node_recovery=off"
+    )
+    assert answer.exit_code == code, answer.output
+    assert message in answer.output
 
 
 def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
