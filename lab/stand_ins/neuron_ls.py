@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""neuron-ls: knows -j alone, and prints one object for each device that is there."""
+"""neuron-ls: prints one object for each device that is there.
+
+Its option is -j before release 2.34, and --output-format json since, whose list is a field of an object (AWS Neuron SDK
+documentation, announcement of 2026-10-16; the field's name is not announced, and assumed here).
+"""
 
 import json
 import sys
@@ -45,8 +49,10 @@ def shown(device: int, hardware: dict[str, Any], sample: dict[str, Any]) -> dict
 
 if __name__ == "__main__":
     samples, here = json.loads(SAMPLES.read_text()), description()
-    if sys.argv[1:] not in (["-j"], ["--json-output"]):
-        sys.exit(f"neuron-ls: this stand-in knows -j alone, got {sys.argv[1:]}")
+    is_new = [int(number) for number in here["neuron_release"].split(".")] >= [2, 34]
+    if sys.argv[1:] != (["--output-format", "json"] if is_new else ["-j"]):
+        sys.exit(f"neuron-ls: unknown flag in {sys.argv[1:]}")
     if not is_driver_loaded() or not devices_present(here):
         sys.exit(samples["no_driver"]["stderr"])
-    print(json.dumps([shown(device, here, samples[here["accelerator"]]) for device in devices_present(here)]))
+    devices = [shown(device, here, samples[here["accelerator"]]) for device in devices_present(here)]
+    print(json.dumps({"neuron_devices": devices} if is_new else devices))

@@ -65,21 +65,59 @@ def test_devices_with_the_same_fault_are_reported_together():
     assert complaints(TRN1, devices) == ["device memory is 16 GiB on device 3, 9, not 32 GiB"]
 
 
-@pytest.mark.parametrize("output", ["", "[", "[[]]", "{}", "null", "FATA[0000]", "[" * 100_000, '{"neuron_device": 0}'])
+@pytest.mark.parametrize(
+    "output", ["", "[", "[[]]", "{}", "null", "FATA[0000]", "[" * 100_000, '{"neuron_device": 0}', '{"a": []}']
+)
 def test_output_that_is_no_list_of_devices_is_reported_as_such(output: str):
     assert neuron.read_devices(output)[1].startswith("neuron-ls prints no ")
 
 
-def test_a_neuron_ls_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def listed_by(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[neuron.Devices, str]:
+    """What the node finds where neuron-ls is this bash script."""
     program = tmp_path / "neuron-ls"
-    program.write_text("#!/bin/bash\nsleep 30\n")
+    program.write_text(f"#!/bin/bash\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    return neuron.list_devices({"logical_neuroncore_config": None})
+
+
+def test_a_neuron_ls_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(neuron, "SECONDS", 0.2)
-    assert neuron.list_devices({"logical_neuroncore_config": None}) == (
-        [],
-        "neuron-ls does not end within 0.2 seconds",
-    )
+    assert listed_by("sleep 30", tmp_path, monkeypatch) == ([], "neuron-ls does not end within 0.2 seconds")
+
+
+# The announcement of the layout of 2.34 names no field: only that some stand beside the list, so no name is assumed.
+SINCE_2_34: dict[str, Any] = {
+    "instance_type": "trn1.32xlarge",
+    "ultraserver": {},
+    "anything": devices_of(TRN1),
+    "other": [{"neuron_device": 0}],
+}
+ONLY_NEW = f"""[[ $* == '--output-format json' ]] || {{ echo 'unknown shorthand flag: j' >&2; exit 1; }}
+echo '{json.dumps(SINCE_2_34)}'"""
+
+
+def test_the_options_and_the_layout_of_neuron_2_34_are_known_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    devices, error = listed_by(ONLY_NEW, tmp_path, monkeypatch)
+    assert not error
+    assert complaints(TRN1, devices) == []
+    assert {device["instance_type"] for device in devices} == {"trn1.32xlarge"}
+
+
+def test_what_stands_beside_the_list_holds_for_each_device_that_does_not_say_otherwise():
+    devices = [{k: v for k, v in device.items() if k != "logical_neuroncore_config"} for device in devices_of(TRN2)]
+    assert complaints(TRN2, {"logical_neuroncore_config": 2, "devices": devices}) == []
+    devices[3]["logical_neuroncore_config"] = 1
+    listed, _ = neuron.read_devices(json.dumps({"logical_neuroncore_config": 2, "devices": devices}))
+    assert [device["logical_neuroncore_config"] for device in listed[:5]] == [2, 2, 2, 1, 2]
+
+
+@pytest.mark.parametrize("known", ["-j", "--output-format json"])
+def test_the_reason_is_that_of_the_option_that_neuron_ls_knows(
+    known: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = f"[[ $* == '{known}' ]] && echo 'no driver' >&2 || echo 'unknown flag' >&2; exit 1"
+    assert listed_by(script, tmp_path, monkeypatch) == ([], "neuron-ls fails with exit code 1: no driver")
 
 
 anything = st.recursive(

@@ -14,6 +14,10 @@ GIB = 2**30
 NAMES = ("neuron-devices", "neuron-cores", "device-memory", "lnc")
 MEMORY_TOLERANCE = 0.05
 """Firmware keeps a part of a device's memory, and not every version of neuron-ls counts it."""
+JSON_OPTIONS = (("-j",), ("--output-format", "json"))
+"""-j ends with Neuron 2.34, the other begins with it (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
+REFUSED_OPTION = re.compile("flag|option|argument|usage|no longer|not supported", re.I)
+DEVICE_FIELDS = {"neuron_device", "nc_count"}
 Devices = list[dict[str, Any]]
 
 
@@ -21,19 +25,38 @@ def list_devices(plan: dict[str, Any]) -> tuple[Devices, str]:
     """The devices; if neuron-ls does not list them, why. It gets the LNC, by which it counts cores."""
     lnc = plan["logical_neuroncore_config"]
     changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
-    ran = run("neuron-ls", "-j", seconds=SECONDS, changes=changes)
-    return ([], ran.error) if ran.error else read_devices(ran.out)
+    errors: list[str] = []
+    for options in JSON_OPTIONS:
+        ran = run("neuron-ls", *options, seconds=SECONDS, changes=changes)
+        devices, error = ([], ran.error) if ran.error else read_devices(ran.out)
+        if not error:
+            return devices, ""
+        errors.append(error)
+    return [], next((error for error in errors if not REFUSED_OPTION.search(error)), errors[0])
 
 
 def read_devices(output: str) -> tuple[Devices, str]:
-    """The devices with whatever fields this version of neuron-ls prints; if there is no list of them, why."""
+    """The devices with whatever fields this version of neuron-ls prints; if there is no list of them, why.
+
+    Since Neuron 2.34 the list is a field of an object, whose other fields hold for every device.
+    """
     try:
-        devices: Any = json.loads(output)
+        printed: Any = json.loads(output)
     except (ValueError, RecursionError):
         return [], "neuron-ls prints no JSON"
-    if not isinstance(devices, list) or not all(isinstance(device, dict) for device in cast("list[Any]", devices)):
+    common: dict[str, Any] = {}
+    if isinstance(printed, dict):
+        fields = cast("dict[str, Any]", printed)
+        lists = [value for value in fields.values() if is_devices(value) and value and {*value[0]} >= DEVICE_FIELDS]
+        common = {name: value for name, value in fields.items() if not isinstance(value, (dict, list))}
+        printed = lists[0] if len(lists) == 1 else None
+    if not is_devices(printed):
         return [], "neuron-ls prints no list of devices"
-    return cast("Devices", devices), ""
+    return [{**common, **device} for device in cast("Devices", printed)], ""
+
+
+def is_devices(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(device, dict) for device in cast("list[Any]", value))
 
 
 def check_devices(plan: dict[str, Any], devices: Devices, error: str) -> list[Check]:
