@@ -19,7 +19,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.plan.pilot_end import extended_end, read_pilot_end
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.settings.forms import UnreadableError
+from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text

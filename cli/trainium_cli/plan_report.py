@@ -16,10 +16,10 @@ from trainium_core.plan.network_layout import (
     node_subnet_addresses,
 )
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.plan.sections.file_systems import NEW_EFS
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings.file_systems import NEW_EFS
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.quotas.ec2 import quota_need
-from trainium_core.settings.forms import as_written
+from trainium_core.setting_schema.forms import as_written
 
 _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",

@@ -6,9 +6,9 @@ import click
 
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, pairs, print_json
-from trainium_core.plan.settings import GROUP_OF, GROUPS, SETTINGS
+from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
 from trainium_core.problems import SETTING_PREFIX, nearest
-from trainium_core.settings.setting import Setting
+from trainium_core.setting_schema.setting import Setting
 
 
 @click.command()

@@ -6,8 +6,8 @@ from aws_cdk import Token
 from constructs import IConstruct
 
 from trainium_cdk.props_error import refuse
-from trainium_core.plan.settings import SETTINGS
-from trainium_core.settings.forms import UnreadableError
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.setting_schema.forms import UnreadableError
 
 
 def check_object(construct: IConstruct, parameter: str, value: Any, *, has: str, what: str) -> None:

@@ -13,7 +13,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.props_error import refuse
 from trainium_core.naming import CACHE_PREFIX
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 
 _READING = ("s3:GetObject", "s3:ListBucket")
 CACHE_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket")

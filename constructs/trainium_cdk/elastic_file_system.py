@@ -12,7 +12,7 @@ from trainium_cdk.arguments import check_object, check_setting
 from trainium_cdk.justification import justify
 from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
 from trainium_core.facts import facts
-from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_userdata import NodeLocations
 
 

@@ -14,7 +14,7 @@ from trainium_cdk.security_group import HTTPS
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.naming import SESSION_SERVICES
-from trainium_core.plan.sections.network import Egress
+from trainium_core.plan.settings.network import Egress
 
 _PUBLIC_SUBNET_PREFIX = 28
 

@@ -9,7 +9,7 @@ from trainium_cdk.elastic_file_system import ElasticFileSystem, ExistingElasticF
 from trainium_cdk.lustre_file_system import ExistingLustreFileSystem, LustreFileSystem
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.settings.file_systems import NEW_EFS
 
 
 def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:

@@ -10,7 +10,7 @@ from trainium_cdk.network import ClusterNetwork, ExistingNetwork
 from trainium_cdk.security_group import HTTP, HTTPS, EfaSecurityGroup
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.network import Egress
+from trainium_core.plan.settings.network import Egress
 
 
 def plan_network(

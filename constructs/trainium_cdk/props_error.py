@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from constructs import IConstruct
 
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import PlanError, Problem
 
 _PARAMETERS = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.running import run
-from trainium_core.plan.settings import GROUP_OF, GROUPS, SETTINGS
+from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
 
 
 def test_every_setting_is_shown_with_its_prefix() -> None:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.constructs.synth import OWN_NETWORK
 from trainium_core import Plan, builtin_catalog
-from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES, EGRESS
-from trainium_core.settings.setting import AT_DESTROY
+from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.setting_schema.setting import AT_DESTROY
 
 RESERVATION = "cr-0123456789abcdef0"
 

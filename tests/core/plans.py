@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan import Plan
 from trainium_core.plan.node_checks import NODE_CHECKS
-from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES
+from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES
 from trainium_core.problems import PlanError, Problem
 
 RESERVATION = "cr-0123456789abcdef0"

@@ -12,7 +12,7 @@ from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_set
 from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.network import EGRESS
+from trainium_core.plan.settings.network import EGRESS
 from trainium_core.prices.price import Price, PricedItem
 from trainium_core.prices.quotes import Quotes
 

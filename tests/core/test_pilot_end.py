@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.settings.forms import UnreadableError
+from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -14,10 +14,10 @@ from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.network import Network
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings.network import Network
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.problems import PlanError
-from trainium_core.settings.forms import as_written
+from trainium_core.setting_schema.forms import as_written
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 

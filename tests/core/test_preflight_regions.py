@@ -8,7 +8,7 @@ from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.plans import from_settings
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.settings import setting_value
+from trainium_core.plan.settings_by_key import setting_value
 from trainium_core.preflight import runner
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict

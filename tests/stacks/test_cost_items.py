@@ -9,7 +9,7 @@ from tests.constructs.synth import OWN_NETWORK, a_plan, cluster_template
 from tests.stacks.variants import VARIANTS
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.naming import SESSION_SERVICES
-from trainium_core.plan.sections.network import EGRESS
+from trainium_core.plan.settings.network import EGRESS
 
 FREE = {
     "AWS::CDK::Metadata": "no resource",

@@ -13,7 +13,7 @@ from tests.constructs.synth import REGION, template_of
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.naming import STACK_NAME
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 
 HOLD_DATA = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
 ARE_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker::Cluster")

@@ -3,7 +3,7 @@
 from tests.core.plans import OWN_EFS
 from tests.stacks.variants import VARIANTS
 from trainium_core import builtin_catalog
-from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES, EGRESS
 from trainium_core.plan.values import CAPACITY
 
 

@@ -12,7 +12,7 @@ from tests.constructs.synth import OWN_NETWORK
 from tests.core.plans import OWN_EFS, OWN_LUSTRE
 from trainium_core import builtin_catalog
 from trainium_core.facts import facts
-from trainium_core.plan.sections.network import CARD_INTERFACE_TYPES, EGRESS
+from trainium_core.plan.settings.network import CARD_INTERFACE_TYPES, EGRESS
 from trainium_core.plan.values import CAPACITY
 
 _OWN_SUBNET_THAT_REACHES_S3 = {key: value for key, value in OWN_NETWORK.items() if key != "route_table_id"}

@@ -7,7 +7,7 @@ from typing import Literal
 
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.network import Egress
+from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.problems import nearest
-from trainium_core.settings.forms import FilePath, Form, Pattern, UnreadableError, WholeNumber
-from trainium_core.settings.setting import METADATA_KEY, Setting, section, setting
+from trainium_core.setting_schema.forms import FilePath, Form, Pattern, UnreadableError, WholeNumber
+from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
 
 LONGEST_NAME = 40
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.plan import Plan
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
 
 _PROJECT_FILE = "cdk.json"

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 
 from trainium_core.plan.plan import Plan
-from trainium_core.plan.settings import SETTINGS, setting_value
-from trainium_core.settings.forms import as_written
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
+from trainium_core.setting_schema.forms import as_written
 
 _LONGEST = 64
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from trainium_core.problems import Problem, nearest
-from trainium_core.settings.forms import UnreadableError
+from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

@@ -7,12 +7,12 @@ from typing import Any
 
 from trainium_core.catalog.catalog import CatalogError, load_catalog
 from trainium_core.plan.rules import broken_rules
-from trainium_core.plan.settings import GROUPS, SETTINGS, constructor_arguments, in_order, setting_value
+from trainium_core.plan.settings_by_key import GROUPS, SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.prices.file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
-from trainium_core.settings.forms import UnreadableError, as_written
-from trainium_core.settings.setting import section
+from trainium_core.setting_schema.forms import UnreadableError, as_written
+from trainium_core.setting_schema.setting import section
 
 _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
 """Such as us-west-2a, the common mistake for a zone id."""

@@ -10,14 +10,14 @@ from trainium_core.catalog.neuron_software import Framework, framework_of_parame
 from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, stack_names
 from trainium_core.facts import facts
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
-from trainium_core.plan.sections.cache import Cache
-from trainium_core.plan.sections.file_systems import FileSystems
-from trainium_core.plan.sections.network import Network
-from trainium_core.plan.sections.node import Node
-from trainium_core.plan.sections.pilot import Pilot
+from trainium_core.plan.settings.cache import Cache
+from trainium_core.plan.settings.file_systems import FileSystems
+from trainium_core.plan.settings.network import Network
+from trainium_core.plan.settings.node import Node
+from trainium_core.plan.settings.pilot import Pilot
 from trainium_core.prices.price import PriceTable, no_prices
-from trainium_core.settings.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
-from trainium_core.settings.setting import HEX_ID, resource_id, section, setting
+from trainium_core.setting_schema.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
+from trainium_core.setting_schema.setting import HEX_ID, resource_id, section, setting
 
 CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
 STACKS = tuple(ENGINES)

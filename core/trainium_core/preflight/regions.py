@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from trainium_core.engines.projections import Check
 from trainium_core.plan import Plan
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import NO_MORE, preflight_each

@@ -10,12 +10,12 @@ from typing import Any
 from trainium_core.nodes.deployed_nodes import Nodes
 from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.runner import preflight
 from trainium_core.problems import PlanError
-from trainium_core.settings.forms import as_written
+from trainium_core.setting_schema.forms import as_written
 from trainium_core.support.account import SupportAccount
 from trainium_core.support.archive import Part
 from trainium_runtime.errors import UnavailableError

@@ -1,7 +1,7 @@
 """The settings of the tiny engine."""
 
-from trainium_core.settings.forms import WholeNumber
-from trainium_core.settings.setting import section, setting
+from trainium_core.setting_schema.forms import WholeNumber
+from trainium_core.setting_schema.setting import section, setting
 
 
 @section

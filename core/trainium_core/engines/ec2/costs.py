@@ -6,7 +6,7 @@ from decimal import Decimal
 from trainium_core.costs.items import Billed, CostItem, alarms_item, cost_item, network_items
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.sections.file_systems import NEW_EFS
+from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
 

@@ -6,7 +6,7 @@ from trainium_core.facts import facts
 from trainium_core.plan.bash_syntax import bash_complaint
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
 from trainium_core.plan.rules.rule import Rule, rule_of
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 

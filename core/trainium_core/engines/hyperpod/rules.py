@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 

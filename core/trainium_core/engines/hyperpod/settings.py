@@ -1,8 +1,8 @@
 """HyperPodStack: what schedules jobs on the cluster, and how its nodes are bought and checked."""
 
 from trainium_core.facts import facts
-from trainium_core.settings.forms import Choice, Switch
-from trainium_core.settings.setting import regional_arn, resource_id, section, setting
+from trainium_core.setting_schema.forms import Choice, Switch
+from trainium_core.setting_schema.setting import regional_arn, resource_id, section, setting
 
 ORCHESTRATORS = ("slurm", "eks")
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from trainium_core.plan.rules.rule import Rule, rule_of
-from trainium_core.plan.sections.file_systems import NEW_EFS
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings.file_systems import NEW_EFS
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
 

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from trainium_core.plan.rules.rule import Rule, rule_of
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 

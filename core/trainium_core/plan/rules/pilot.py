@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, rule_of
-from trainium_core.plan.settings import SETTINGS, setting_value
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import SETTING_PREFIX, Problem
 from trainium_runtime.naming import CLUSTER_TAG

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.plan.rules.rule import Rule, rule_of
-from trainium_core.plan.settings import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import STACKS, PlanValues
 from trainium_core.problems import Problem
 

@@ -12,7 +12,7 @@ from trainium_core.naming import (
     OUTPUT_PREFIX,
     SOURCE_PREFIX,
 )
-from trainium_core.settings.setting import BUCKET_NAME
+from trainium_core.setting_schema.setting import BUCKET_NAME
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.problems import Problem, nearest
-from trainium_core.settings.setting import BUCKET_NAME
+from trainium_core.setting_schema.setting import BUCKET_NAME
 
 
 def check_job(plan: Plan, job: TrainingJob) -> None:

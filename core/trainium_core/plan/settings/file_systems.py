@@ -3,8 +3,8 @@
 from typing import Any
 
 from trainium_core.facts import facts
-from trainium_core.settings.forms import Choice, Pattern, SizeOrId
-from trainium_core.settings.setting import AT_DESTROY, HEX_ID, resource_id, section, setting
+from trainium_core.setting_schema.forms import Choice, Pattern, SizeOrId
+from trainium_core.setting_schema.setting import AT_DESTROY, HEX_ID, resource_id, section, setting
 
 NEW_EFS = "new"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
 from typing import Any, TypeVar, dataclass_transform, overload
 
-from trainium_core.settings.forms import Form, Pattern, as_written
+from trainium_core.setting_schema.forms import Form, Pattern, as_written
 
 AT_DESTROY = ("destroy", "retain")
 

@@ -2,8 +2,8 @@
 
 from trainium_core.facts import facts
 from trainium_core.plan.node_checks import NODE_CHECKS
-from trainium_core.settings.forms import Choice, Names, Switch, WholeNumber
-from trainium_core.settings.setting import section, setting
+from trainium_core.setting_schema.forms import Choice, Names, Switch, WholeNumber
+from trainium_core.setting_schema.setting import section, setting
 
 NEURON_SOFTWARE = ("image", "install")
 VERIFICATION = ("enforce", "observe")

@@ -1,7 +1,7 @@
 """The compile cache: the bucket that nodes share compiled graphs in."""
 
-from trainium_core.settings.forms import Choice, Pattern, WholeNumber
-from trainium_core.settings.setting import AT_DESTROY, BUCKET_NAME, section, setting
+from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
+from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, section, setting
 
 
 @section

@@ -1,8 +1,8 @@
 """A pilot's end: when it is, what happens then, who is notified, and what it may cost."""
 
 from trainium_core.plan.pilot_end import EndForm
-from trainium_core.settings.forms import Choice, WholeNumber
-from trainium_core.settings.setting import email_address, section, setting
+from trainium_core.setting_schema.forms import Choice, WholeNumber
+from trainium_core.setting_schema.setting import email_address, section, setting
 
 ENDS_ACTIONS = ("sleep", "destroy")
 BUDGET_ACTIONS = ("notify", "stop")

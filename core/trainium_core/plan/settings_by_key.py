@@ -7,7 +7,7 @@ from typing import Any
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
-from trainium_core.settings.setting import METADATA_KEY, Setting
+from trainium_core.setting_schema.setting import METADATA_KEY, Setting
 
 _Owner = str | type[Any] | None
 """What has a setting: a section of the plan by its field, the section of an engine, or None for the plan itself."""

@@ -3,8 +3,8 @@
 from typing import Literal, get_args
 
 from trainium_core.facts import facts
-from trainium_core.settings.forms import Addresses, Choice, NetworkBlock, Pattern
-from trainium_core.settings.setting import resource_id, section, setting
+from trainium_core.setting_schema.forms import Addresses, Choice, NetworkBlock, Pattern
+from trainium_core.setting_schema.setting import resource_id, section, setting
 
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
 EGRESS: tuple[Egress, ...] = get_args(Egress)
