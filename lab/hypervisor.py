@@ -86,7 +86,7 @@ class Hypervisor:
         if len(console_text) == self._stored.get(instance_id):
             return
         self._stored[instance_id] = len(console_text)
-        self._lab.connection.ask("PUT", f"{CONSOLE_PATH}/{instance_id}", console_text.encode())
+        self._lab.connection.send("PUT", f"{CONSOLE_PATH}/{instance_id}", console_text.encode())
 
 
 def instance_of(ec2: Any, instance_id: str) -> Instance:

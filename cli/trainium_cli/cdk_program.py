@@ -42,7 +42,7 @@ class CdkRun:
 
     def __init__(self, program: str, arguments: Sequence[str], folder: Path) -> None:
         self._command, self._folder = [program, *arguments], folder
-        self.said: list[str] = []
+        self.output_lines: list[str] = []
 
     def in_terminal(self) -> int:
         """Run it with this process's own terminal, so that it can ask. The exit code."""
@@ -53,7 +53,7 @@ class CdkRun:
         with ProgressReporter() as reporter:
 
             def on_line(line: str) -> None:
-                self.said.append(line)
+                self.output_lines.append(line)
                 _report(reporter, line)
 
             reporter.report("cdk", "making the template")
@@ -61,12 +61,12 @@ class CdkRun:
 
     @property
     def output_tail(self) -> str:
-        return "\n".join(line for line in self.said[-_LAST_LINES:] if line)
+        return "\n".join(line for line in self.output_lines[-_LAST_LINES:] if line)
 
     @property
     def outputs(self) -> Sequence[str]:
         """The outputs of the stacks, as the CLI prints them: `Stack.Name = value`."""
-        return [line for line in self.said if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
+        return [line for line in self.output_lines if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
 
 
 def _report(reporter: ProgressReporter, line: str) -> None:

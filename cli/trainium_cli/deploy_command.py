@@ -46,9 +46,9 @@ def deploy(
     plan = read_plan(cdk_json, overrides, as_json=False)
     if not yes and not somebody_is_there():
         raise click.UsageError("nobody is there to be asked: give --yes")
-    findings = _ask(plan, suppressed)
+    findings = _run_preflight(plan, suppressed)
     if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):
-        findings = _ask(plan, suppressed)
+        findings = _run_preflight(plan, suppressed)
     why_not = no_access(findings)
     if why_not:
         click.echo(f"Could not tell: {why_not}", err=True)
@@ -62,7 +62,7 @@ def deploy(
     raise click.exceptions.Exit(ended)
 
 
-def _ask(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
+def _run_preflight(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
     with waiting(f"Asking AWS in {plan.region} ..."):
         return preflight(plan, AwsAccount(plan.region), suppressed=suppressed)
 

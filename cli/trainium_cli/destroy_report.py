@@ -60,8 +60,8 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
 
 
 def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
-    whose = f"belongs to the cluster {owner}, not to {cluster}" if owner else "carries no tag trn:cluster"
-    return f"The stack {name} {whose}: it is left alone. For another cluster: -c trn:cluster_name=..."
+    ownership = f"belongs to the cluster {owner}, not to {cluster}" if owner else "carries no tag trn:cluster"
+    return f"The stack {name} {ownership}: it is left alone. For another cluster: -c trn:cluster_name=..."
 
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def outcomes_as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
-    return {"step": outcome.step, "state": outcome.state, "told": outcome.message, "counts": outcome.counts}
+    return {"step": outcome.step, "state": outcome.state, "message": outcome.message, "counts": outcome.counts}
 
 
 def _kind(kept: Kept) -> str:

@@ -64,8 +64,8 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     try:
         with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
             names = [plan.stack_names[key] for key in _ENGINES_THAT_END]
-            asked = {name: account.deployed_stack(name) for name in names}
-            stacks = {name: stack for name, stack in asked.items() if stack is not None}
+            described = {name: account.deployed_stack(name) for name in names}
+            stacks = {name: stack for name, stack in described.items() if stack is not None}
             estimated = estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)

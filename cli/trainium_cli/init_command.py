@@ -51,7 +51,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
     somebody = sys.stdin.isatty() and not yes
     if not somebody and not yes and not (given["instance_type"] and given["region"]):
         raise click.UsageError("nobody is there to be asked: give --type and --region, or --yes for what is proposed")
-    settings = _asked(given) if somebody else _proposed(given)
+    settings = _prompt_for_settings(given) if somebody else _proposed(given)
     try:
         plan = Plan.from_settings(settings, folder)
     except PlanError as error:
@@ -73,23 +73,23 @@ def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
     return _settings({"instance_type": _TYPE, "region": _REGION, "ends": _ENDS} | _of(given))
 
 
-def _asked(given: Mapping[str, str | None]) -> dict[str, str]:
+def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
     """Each question has what is proposed as its default."""
     catalog, answers = builtin_catalog(), _of(given)
-    _ask(answers, "instance_type", f"Instance type ({', '.join(catalog)})", _TYPE)
+    _prompt(answers, "instance_type", f"Instance type ({', '.join(catalog)})", _TYPE)
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
     regions = tuple(catalog[answers["instance_type"]].zones)
-    _ask(answers, "region", f"Region ({', '.join(regions)})", _REGION if _REGION in regions else regions[0])
-    _ask(answers, "nodes", "Nodes", "1")
-    _ask(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", "on-demand")
+    _prompt(answers, "region", f"Region ({', '.join(regions)})", _REGION if _REGION in regions else regions[0])
+    _prompt(answers, "nodes", "Nodes", "1")
+    _prompt(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", "on-demand")
     if answers["capacity"] in _NEEDS_A_RESERVATION:
-        _ask(answers, "reservation_id", "Id of the Capacity Block or reservation, cr-...", None)
-    _ask(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
+        _prompt(answers, "reservation_id", "Id of the Capacity Block or reservation, cr-...", None)
+    _prompt(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
     return _settings(answers)
 
 
-def _ask(answers: dict[str, str], key: str, question: str, proposed: str | None) -> None:
+def _prompt(answers: dict[str, str], key: str, question: str, proposed: str | None) -> None:
     if key not in answers:
         answers[key] = str(click.prompt(question, default=proposed, show_default=proposed is not None)).strip()
 

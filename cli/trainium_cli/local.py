@@ -259,14 +259,14 @@ def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
     has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes", "iam")}
     if given.get("port"):
         has["port"] = urlsplit(running.endpoint).port
-    asked = {name: given[name] for name in has if name in given}
+    requested = {name: given[name] for name in has if name in given}
     for code, value in given.get("quotas", {}).items():
-        asked[code], has[code] = value, running.quotas[code]
+        requested[code], has[code] = value, running.quotas[code]
     other = [
         f"{name}: asked {value:g}, is {has[name]:g}"
         if isinstance(value, float)
         else f"{name}: asked {value}, is {has[name]}"
-        for name, value in asked.items()
+        for name, value in requested.items()
         if value != has[name]
     ]
     if other:

@@ -84,7 +84,7 @@ def read(file: Path, folder: Path) -> SavedState:
 
 def _request(connection: Connection, method: str, body: bytes = b"") -> bytes:
     try:
-        return connection.ask(method, STATE_PATH, body, seconds=SECONDS)
+        return connection.send(method, STATE_PATH, body, seconds=SECONDS)
     except (ValueError, NotTheEmbeddedAwsError) as error:
         raise LocalError(str(error)) from error
 

@@ -95,11 +95,11 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesRep
     """Look until the end. verbose: tell on standard error whenever something changed."""
     message = ""
 
-    def on_wait(told: str) -> None:
+    def on_wait(waiting_for: str) -> None:
         nonlocal message
-        if verbose and told != message:
-            message = told
-            click.echo(f"waiting: {told}", err=True)
+        if verbose and waiting_for != message:
+            message = waiting_for
+            click.echo(f"waiting: {waiting_for}", err=True)
 
     while True:
         report = _report_once_made(account, plan, stack, on_wait)

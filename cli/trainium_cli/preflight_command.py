@@ -21,7 +21,7 @@ from trainium_core.preflight.finding import Verdict, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS, no_access
-from trainium_core.preflight.runner import preflight as ask_account
+from trainium_core.preflight.runner import preflight as run_preflight
 from trainium_core.problems import PlanError
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
 
@@ -97,7 +97,7 @@ def _in_its_region(
     plan: Plan, suppressed: frozenset[str], more: Mapping[str, Check], *, overridden: bool, as_json: bool
 ) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
-        findings = ask_account(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
+        findings = run_preflight(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
     why_not = no_access(findings)
     if as_json:
         print_json(findings_as_json(findings))

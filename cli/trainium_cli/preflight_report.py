@@ -63,9 +63,9 @@ def _words(finding: Finding) -> str:
 
 
 def _counts(findings: Sequence[Finding]) -> str:
-    asked = [finding for finding in findings if not finding.suppressed]
-    counts = [f"{n} {kind}" for kind in _STYLES if (n := sum(finding.outcome == kind for finding in asked))]
-    ignored = len(findings) - len(asked)
+    unsuppressed = [finding for finding in findings if not finding.suppressed]
+    counts = [f"{n} {kind}" for kind in _STYLES if (n := sum(finding.outcome == kind for finding in unsuppressed))]
+    ignored = len(findings) - len(unsuppressed)
     return ", ".join(counts + ([f"{ignored} suppressed"] if ignored else []))
 
 

@@ -83,10 +83,10 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
         _show_request(state)
     if not yes and not click.confirm("Ask AWS for this?"):
         _end(ExitCode.NOT_READY, "Nothing was asked for.", state=state, as_json=as_json)
-    _ask_aws(state, as_json=as_json)
+    _request_increase(state, as_json=as_json)
 
 
-def _ask_aws(state: QuotaState, *, as_json: bool) -> NoReturn:
+def _request_increase(state: QuotaState, *, as_json: bool) -> NoReturn:
     need = state.need
     try:
         made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)

@@ -65,8 +65,8 @@ def support(
     if plan:
         stack = stack_of_cluster(plan, stack)
         stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
-        account, nodes, said = AwsAccount(plan.region), AwsNodes(plan.region), AwsSupport(plan.region)
-        parts += account_parts(plan, stacks, account=account, nodes=nodes, said=said, node_stack=stack)
+        account, nodes, history = AwsAccount(plan.region), AwsNodes(plan.region), AwsSupport(plan.region)
+        parts += account_parts(plan, stacks, account=account, nodes=nodes, history=history, node_stack=stack)
     secrets = secrets_of_environment(os.environ) | _credentials()
     if plan and plan.setup_script:
         secrets |= secrets_of_script(plan.setup_script)

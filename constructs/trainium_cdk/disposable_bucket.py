@@ -31,14 +31,14 @@ class DisposableBucket(Construct):
         *,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         lifecycle_rules: Sequence[s3.LifecycleRule] = (),
-        tells_event_bridge: bool = False,
+        sends_events: bool = False,
         name: str | None = None,
         encryption_key: Key | None = None,
     ) -> None:
         """
         removal_policy: DESTROY deletes the bucket and what is in it; every other one keeps both. Default: DESTROY.
         lifecycle_rules: when objects expire. Default: never.
-        tells_event_bridge: whether EventBridge gets an event for every object.
+        sends_events: whether EventBridge gets an event for every object.
         name: of the bucket, unique in the world. Default: CloudFormation names it.
         encryption_key: key that its objects are encrypted with. Default: S3's own.
         """
@@ -57,7 +57,7 @@ class DisposableBucket(Construct):
             lifecycle_rules=list(lifecycle_rules),
             removal_policy=removal_policy,
         )
-        if tells_event_bridge:
+        if sends_events:
             # The CDK's own way is a custom resource with a function in Node.js.
             _cfn_bucket(self.bucket).notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
                 event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)

@@ -72,7 +72,7 @@ class FleetGate(Construct):
         )
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
-        function.allow_asking_for_rollbacks()
+        function.allow_describing_its_stack()
         allow_reading_records(function, records)
         allow_on_nodes(function, actions=["ec2:GetConsoleOutput"], cluster_name=cluster_name)
         called = [keeper.arn, *([clock.arn] if clock else [])]

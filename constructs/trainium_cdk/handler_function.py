@@ -86,7 +86,7 @@ class HandlerFunction(Construct):
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
 
-    def allow_asking_for_rollbacks(self) -> None:
+    def allow_describing_its_stack(self) -> None:
         """Allow the function to ask whether its stack is being rolled back."""
         self.allow(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(self).stack_id])
 

@@ -39,7 +39,7 @@ class LaunchTemplateVersion(Construct):
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
-        function.allow_asking_for_rollbacks()
+        function.allow_describing_its_stack()
         chosen = CustomResource(
             self,
             "Version",

@@ -38,7 +38,7 @@ class NodeRecords(Construct):
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
-        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs], tells_event_bridge=True).bucket
+        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs], sends_events=True).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 

@@ -14,8 +14,8 @@ from trainium_core.plan.settings.file_systems import NEW_EFS
 
 def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:
     """What the nodes of the plan mount, in the nodes' own subnet where it is new."""
-    asked = (_lustre(scope, plan, vpc, subnet), _efs(scope, plan, vpc, subnet))
-    return [file_system for file_system in asked if file_system is not None]
+    made = (_lustre(scope, plan, vpc, subnet), _efs(scope, plan, vpc, subnet))
+    return [file_system for file_system in made if file_system is not None]
 
 
 def _lustre(scope: Construct, plan: Plan, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NodeFileSystem | None:

@@ -39,7 +39,7 @@ class PlannedQuotaGate(Construct):
             return
         function = HandlerFunction(self, "Asker", handler="quota_gate", timeout_minutes=_ASKING_MINUTES)
         function.allow(actions=_ACTIONS, resources=["*"])
-        function.allow_asking_for_rollbacks()
+        function.allow_describing_its_stack()
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         gate = CustomResource(
             self,

@@ -10,7 +10,7 @@ ALWAYS_THERE = {"efa", "lustre", "lnet"}
 
 
 def main(program: str, arguments: list[str]) -> str | int | None:
-    """The exit code, or a complaint."""
+    """The exit code, or a problem."""
     modules = [argument for argument in arguments if not argument.startswith("-")]
     if program == "modprobe" and set(modules) <= ALWAYS_THERE:
         return None
@@ -27,8 +27,8 @@ def main(program: str, arguments: list[str]) -> str | int | None:
             return "rmmod: ERROR: Module neuron is not currently loaded"
         unload_driver()
         return None
-    complaint = None if is_driver_loaded() else load_driver()
-    return f"modprobe: {complaint}" if complaint else None
+    problem = None if is_driver_loaded() else load_driver()
+    return f"modprobe: {problem}" if problem else None
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def is_driver_loaded() -> bool:
 
 
 def load_driver() -> str | None:
-    """Load the installed driver. Returns modprobe's complaint when that does not work."""
+    """Load the installed driver. Returns modprobe's problem when that does not work."""
     hardware = description()
     if not DRIVER_VERSION.is_file():
         return f"FATAL: Module neuron not found in directory /lib/modules/{os.uname().release}"

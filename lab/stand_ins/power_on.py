@@ -35,5 +35,5 @@ def show_local_disks(count: int) -> None:
 show_sysfs()
 hardware = description()
 show_local_disks(hardware["nvme_disks"])
-if complaint := load_driver():
-    print(complaint)
+if problem := load_driver():
+    print(problem)

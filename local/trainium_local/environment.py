@@ -53,7 +53,7 @@ class Connection:
             except (TypeError, KeyError) as error:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
 
-    def ask(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
+    def send(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
         """Request a path below /_trn_local, and check that the answer comes from whoever has these credentials too.
 
         Raises NotTheEmbeddedAwsError for any other answer or none.

@@ -92,7 +92,7 @@ def stop(folder: Path) -> Health | None:
 def _running(folder: Path) -> Started | None:
     try:
         connection = Connection.read(_state(folder))
-        return Started(health=Health.from_json(connection.ask("GET", HEALTH_PATH)), connection=connection)
+        return Started(health=Health.from_json(connection.send("GET", HEALTH_PATH)), connection=connection)
     except (OSError, ValueError, NotTheEmbeddedAwsError):
         return None
 

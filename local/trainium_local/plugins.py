@@ -25,7 +25,7 @@ class Plugin(Protocol):
 
         It may replace more of moto (`services.replace`), refuse launches (`launch_checks.when_launching`), listen
         (`auto_scaling.when_launched`, `signals.when_created`, `event_bridge.when_emitted`) and do the work of functions
-        of custom resources (`custom_resource.when_asked`). stand_in_nodes, fail_nodes: see Settings.
+        of custom resources (`custom_resource.register_handlers`). stand_in_nodes, fail_nodes: see Settings.
         """
         ...
 

@@ -37,7 +37,7 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
     from trainium_local_plugin.state import control
 
     services.replace("trainium_local_plugin")
-    custom_resource.when_asked(cdk_handlers.find)
+    custom_resource.register_handlers(cdk_handlers.find)
     launch_checks.when_launching(network_cards.refusals)
     if stand_in_nodes:
         nodes = StandInNodes(failing=fail_nodes)

@@ -27,11 +27,11 @@ Quota = dict[str, Any]
 
 
 def get_service_quota(response: Any) -> str:
-    return json.dumps({"Quota": _asked_for(response, applied=True)})
+    return json.dumps({"Quota": _requested_quota(response, applied=True)})
 
 
 def get_aws_default_service_quota(response: Any) -> str:
-    return json.dumps({"Quota": _asked_for(response, applied=False)})
+    return json.dumps({"Quota": _requested_quota(response, applied=False)})
 
 
 def list_service_quotas(response: Any) -> str:
@@ -43,7 +43,7 @@ def list_aws_default_service_quotas(response: Any) -> str:
 
 
 def request_service_quota_increase(response: Any) -> str:
-    desired, default = float(response._get_param("DesiredValue")), _asked_for(response, applied=False)
+    desired, default = float(response._get_param("DesiredValue")), _requested_quota(response, applied=False)
     quota = next((q for q in _quotas(response, applied=True) if q["QuotaCode"] == default["QuotaCode"]), default)
     if any(request["Status"] in _OPEN for request in _requests(response)):
         raise JsonRESTError(
@@ -101,7 +101,7 @@ def _limits(response: Any, service: str) -> list[Quota]:
     return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in found]
 
 
-def _asked_for(response: Any, *, applied: bool) -> Quota:
+def _requested_quota(response: Any, *, applied: bool) -> Quota:
     code = response._get_param("QuotaCode")
     for quota in _quotas(response, applied=applied):
         if quota["QuotaCode"] == code:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.plans import GOOD, from_settings, the_problem
 from trainium_core.plan import Plan
-from trainium_core.plan.bash_syntax import bash_complaint
+from trainium_core.plan.bash_syntax import bash_syntax_error
 from trainium_core.problems import PlanError
 
 BROKEN = "if true; then\n  echo\n"
@@ -40,7 +40,7 @@ def test_a_text_with_carriage_returns_is_refused() -> None:
 
 def test_where_there_is_no_bash_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainium_core.plan.bash_syntax.which", lambda _: None)
-    assert bash_complaint(f"{BROKEN}# without bash") is None
+    assert bash_syntax_error(f"{BROKEN}# without bash") is None
 
 
 def test_bash_is_there_where_the_tests_run() -> None:

@@ -27,5 +27,5 @@ class MovableClock:
 
     def _ask(self, instant: str | None) -> datetime:
         method, body = ("PUT", instant.encode()) if instant else ("GET", b"")
-        answer = self.connection.ask(method, CLOCK_PATH, body, seconds=120)
+        answer = self.connection.send(method, CLOCK_PATH, body, seconds=120)
         return datetime.fromisoformat(json.loads(answer)["now"])

@@ -202,7 +202,7 @@ def test_the_safe_environment_is_only_made_for_loopback() -> None:
 
 
 def test_the_embedded_aws_proves_that_it_has_the_secret(embedded_aws: EmbeddedAws) -> None:
-    assert b"created" in embedded_aws.connection.ask("GET", HEALTH_PATH)
+    assert b"created" in embedded_aws.connection.send("GET", HEALTH_PATH)
 
 
 @pytest.fixture
@@ -229,13 +229,13 @@ def impostor() -> Iterator[str]:
 
 def test_an_answer_without_proof_of_the_secret_is_refused(impostor: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError, match="the embedded AWS that was started is gone"):
-        replace(CONNECTION, endpoint=impostor).ask("GET", HEALTH_PATH)
+        replace(CONNECTION, endpoint=impostor).send("GET", HEALTH_PATH)
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "https://sts.amazonaws.com"])
 def test_an_address_where_it_does_not_answer_is_refused(endpoint: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
-        replace(CONNECTION, endpoint=endpoint).ask("GET", HEALTH_PATH)
+        replace(CONNECTION, endpoint=endpoint).send("GET", HEALTH_PATH)
 
 
 def test_the_environment_module_imports_no_moto() -> None:

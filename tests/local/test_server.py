@@ -23,7 +23,7 @@ def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
 
 
 def test_health_says_what_is_created_and_what_is_only_stored(embedded_aws: EmbeddedAws) -> None:
-    health = embedded_aws.connection.ask("GET", HEALTH_PATH).decode()
+    health = embedded_aws.connection.send("GET", HEALTH_PATH).decode()
     assert "AWS::EC2::VPC" in health
     assert "checked against its schema and stored" in health
 

@@ -281,7 +281,7 @@ def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[
 
 def test_a_console_holds_what_was_put_there(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
     ids = [state["InstanceId"] for state in network.scale(name, network.template(name), nodes=2)["Instances"]]
-    embedded_aws.connection.ask("PUT", f"{CONSOLE_PATH}/{ids[0]}", b"trn-node FAILED: disk full\n")
+    embedded_aws.connection.send("PUT", f"{CONSOLE_PATH}/{ids[0]}", b"trn-node FAILED: disk full\n")
     outputs = [network.ec2.get_console_output(InstanceId=i, Latest=True).get("Output", "") for i in ids]
     assert outputs == ["trn-node FAILED: disk full\n", ""]
 

@@ -115,7 +115,7 @@ def launch_template_request(template: Template) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "problem"),
     [
         ({"MetadataOptions": {"HttpTokens": "mandatory"}}, "'mandatory' is none of"),
         ({"NetworkInterfaces": [{"NetworkCard": 0}]}, "NetworkCard"),
@@ -124,10 +124,10 @@ def launch_template_request(template: Template) -> Json:
     ],
 )
 def test_the_model_would_refuse_a_wrong_template(
-    create_launch_template: OperationModel, change: Json, complaint: str
+    create_launch_template: OperationModel, change: Json, problem: str
 ) -> None:
     (refusal,) = refused(create_launch_template, {"LaunchTemplateName": "node", "LaunchTemplateData": change})
-    assert complaint in refusal
+    assert problem in refusal
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -78,7 +78,7 @@ def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
 
     checks = {mine: check(found, task(mine)) for mine, found in zip(NODES, hold(outcome), strict=True)}
     assert {mine: each.ok for mine, each in checks.items()} == {"i-0": True, "i-1": False, INSTANCE_ID: True}
-    assert checks["i-1"].complaint == (
+    assert checks["i-1"].problem == (
         f"all-reduce over nodes: wrong with each of {INSTANCE_ID}, i-0, which are right with others: no packet came"
     )
     assert checks["i-0"].warning == ""

@@ -18,51 +18,51 @@ FIELDS = ("neuron_device", "nc_count", "memory_size", "logical_neuroncore_config
 TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
 
 
-def complaints(plan: Plan, devices: Any) -> list[str]:
+def problems(plan: Plan, devices: Any) -> list[str]:
     """What is wrong with a node of the plan whose neuron-ls prints this."""
     listed, error = neuron.read_devices(devices if isinstance(devices, str) else json.dumps(devices))
     neuron.users(listed)
     checks = neuron.check_devices(node_expectations(plan), listed, error)
-    assert all(check.complaint or "not checked" in check.found for check in checks if not check.ok)
-    return [check.complaint for check in checks if check.complaint and not check.ok]
+    assert all(check.problem or "not checked" in check.found for check in checks if not check.ok)
+    return [check.problem for check in checks if check.problem and not check.ok]
 
 
 @pytest.mark.parametrize("plan", [TRN1, TRN2, plan_for("trn2.48xlarge", logical_neuroncore_config=1)], ids=str)
-def test_a_sound_node_has_no_complaint(plan: Plan):
-    assert complaints(plan, devices_of(plan)) == []
+def test_a_sound_node_has_no_problem(plan: Plan):
+    assert problems(plan, devices_of(plan)) == []
 
 
 def test_numbers_that_come_as_text_are_read():
     devices = [device | {"nc_count": str(device["nc_count"])} for device in devices_of(TRN1)]
-    assert complaints(TRN1, devices) == []
+    assert problems(TRN1, devices) == []
 
 
 def test_fields_of_newer_tools_do_no_harm():
-    assert complaints(TRN2, [device | NEWER_FIELDS for device in devices_of(TRN2)]) == []
+    assert problems(TRN2, [device | NEWER_FIELDS for device in devices_of(TRN2)]) == []
 
 
 def test_the_order_of_the_devices_does_not_matter():
-    assert complaints(TRN1, devices_of(TRN1)[::-1]) == []
+    assert problems(TRN1, devices_of(TRN1)[::-1]) == []
 
 
 def test_without_the_lnc_field_the_number_of_cores_decides():
     devices = [{k: v for k, v in device.items() if k != "logical_neuroncore_config"} for device in devices_of(TRN2)]
-    assert complaints(TRN2, devices) == []
+    assert problems(TRN2, devices) == []
     wrong = [device | {"nc_count": 8} for device in devices]
-    assert complaints(TRN2, wrong) == ["128 of 64 NeuronCores", "LNC is unknown, not 2"]
+    assert problems(TRN2, wrong) == ["128 of 64 NeuronCores", "LNC is unknown, not 2"]
 
 
 def test_a_device_listed_twice_does_not_stand_for_another():
     devices = devices_of(TRN1)
     devices[5] = devices[4]
-    assert complaints(TRN1, devices) == ["16 of 16 Neuron devices (missing 5)"]
+    assert problems(TRN1, devices) == ["16 of 16 Neuron devices (missing 5)"]
 
 
 def test_devices_with_the_same_fault_are_reported_together():
     devices = devices_of(TRN1)
     for number in (3, 9):
         devices[number]["memory_size"] = 16 * neuron.GIB
-    assert complaints(TRN1, devices) == ["device memory is 16 GiB on device 3, 9, not 32 GiB"]
+    assert problems(TRN1, devices) == ["device memory is 16 GiB on device 3, 9, not 32 GiB"]
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ echo '{json.dumps(SINCE_2_34)}'"""
 def test_the_options_and_the_layout_of_neuron_2_34_are_known_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     devices, error = listed_by(ONLY_NEW, tmp_path, monkeypatch)
     assert not error
-    assert complaints(TRN1, devices) == []
+    assert problems(TRN1, devices) == []
     assert {device["instance_type"] for device in devices} == {"trn1.32xlarge"}
 
 
 def test_what_stands_beside_the_list_holds_for_each_device_that_does_not_say_otherwise():
     devices = [{k: v for k, v in device.items() if k != "logical_neuroncore_config"} for device in devices_of(TRN2)]
-    assert complaints(TRN2, {"logical_neuroncore_config": 2, "devices": devices}) == []
+    assert problems(TRN2, {"logical_neuroncore_config": 2, "devices": devices}) == []
     devices[3]["logical_neuroncore_config"] = 1
     listed, _ = neuron.read_devices(json.dumps({"logical_neuroncore_config": 2, "devices": devices}))
     assert [device["logical_neuroncore_config"] for device in listed[:5]] == [2, 2, 2, 1, 2]
@@ -130,7 +130,7 @@ device_like = st.fixed_dictionaries({}, optional={field: anything | st.integers(
 
 @given((st.lists(device_like, max_size=18) | anything).map(json.dumps) | st.text())
 def test_whatever_else_neuron_ls_prints_is_answered_with_a_reason(output: str):
-    reasons = complaints(TRN1, output)
+    reasons = problems(TRN1, output)
     assert reasons
     assert all(reason.isprintable() and reason for reason in reasons)
 
@@ -138,13 +138,13 @@ def test_whatever_else_neuron_ls_prints_is_answered_with_a_reason(output: str):
 @given(st.lists(st.integers(0, 17), max_size=20).filter(lambda ids: sorted(ids) != list(range(16))))
 def test_no_other_set_of_devices_is_ever_proven(ids: list[int]):
     sample = devices_of(TRN1)[0]
-    assert complaints(TRN1, [sample | {"neuron_device": number} for number in ids])
+    assert problems(TRN1, [sample | {"neuron_device": number} for number in ids])
 
 
 @given(st.lists(st.integers(-3, 9), min_size=16, max_size=16).filter(lambda n: sum(x for x in n if x > 0) != 32))
 def test_no_other_number_of_cores_is_ever_proven(counts: list[int]):
     devices = [device | {"nc_count": count} for device, count in zip(devices_of(TRN1), counts, strict=True)]
-    assert complaints(TRN1, devices)
+    assert problems(TRN1, devices)
 
 
 def is_nearly(value: Any) -> bool:
@@ -157,4 +157,4 @@ def is_nearly(value: Any) -> bool:
 def test_no_other_memory_of_a_device_is_ever_proven(number: int, size: Any):
     devices = devices_of(TRN1)
     devices[number] |= {"memory_size": size}
-    assert complaints(TRN1, devices)
+    assert problems(TRN1, devices)

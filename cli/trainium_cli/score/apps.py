@@ -101,8 +101,8 @@ def stacks_of(assembly: Path, default_region: str) -> Iterator[AppStack]:
                 )
 
 
-def _output_tail(said: str) -> str:
+def _output_tail(output: str) -> str:
     """The first failure and what follows it; all, if nothing looks like one."""
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in output.splitlines() if line.strip()]
     failed = (at for at, line in enumerate(lines) if "❌" in line or "CREATE_FAILED" in line or "UPDATE_FAILED" in line)
     return "\n".join(lines[next(failed, -LAST_LINES) :][:LAST_LINES])

@@ -93,9 +93,9 @@ def _stored(score: Score) -> str:
 
 
 def _why(one: Outcome) -> str:
-    said = [one.reason] if one.reason else []
+    parts = [one.reason] if one.reason else []
     if one.left_behind:
-        said.append(f"left behind: {', '.join(one.left_behind)}")
+        parts.append(f"left behind: {', '.join(one.left_behind)}")
     if one.internal_errors:
-        said.append(f"{one.internal_errors} answers with a 500")
-    return "; ".join(said).replace("\n", " | ")
+        parts.append(f"{one.internal_errors} answers with a 500")
+    return "; ".join(parts).replace("\n", " | ")

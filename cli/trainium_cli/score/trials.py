@@ -100,7 +100,7 @@ def look_what_is_left(account: Account, outcome: Outcome) -> Generator[None]:
 
 def _refuse(account: Account, wrong: WrongDeployment, limit: float) -> None:
     """Raise FailedError unless the wrong template, or the wrong update of a right one, is refused as it has to be."""
-    said = ""
+    message = ""
     with _stack(account, wrong, limit) as stack:
         if wrong.update:
             stack.create(json.dumps(wrong.template))
@@ -110,11 +110,11 @@ def _refuse(account: Account, wrong: WrongDeployment, limit: float) -> None:
             else:
                 stack.create(json.dumps(wrong.template))
         except NOT_DONE as error:
-            said = str(error)
-    if not said:
+            message = str(error)
+    if not message:
         raise FailedError("accepted")
-    if wrong.refused not in said:
-        raise FailedError(f"refused, but without a word of {wrong.refused!r}: {said}")
+    if wrong.refused not in message:
+        raise FailedError(f"refused, but without a word of {wrong.refused!r}: {message}")
 
 
 def _deploy(account: Account, wrong: WrongDeployment, template: Any, limit: float) -> None:

@@ -89,7 +89,7 @@ def _answers(
     )
     reported, not_read = dict[str, Any](), list[NotRead]()
     with ThreadPoolExecutor(THREADS) as threads:
-        futures: dict[Future[Any], str] = {threads.submit(ask): what for what, ask in questions.items()}
+        futures: dict[Future[Any], str] = {threads.submit(run_listing): what for what, run_listing in questions.items()}
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 try:

@@ -38,12 +38,12 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         CloudFormation for Auto Scaling groups: the index lags behind.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
-            asked = {threads.submit(ask): ask.__name__ for ask in (self._in_the_index, self._with_a_group)}
+            searches = {threads.submit(search): search.__name__ for search in (self._in_the_index, self._with_a_group)}
             with read_errors("cloudformation:DescribeStacks"):
                 pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
                 there = [stack for page in pages for stack in page["Stacks"]]
             made, not_read = set[str](), list[str]()
-            for future in asked:
+            for future in searches:
                 try:
                     made |= future.result()
                 except NoAccessError:

@@ -64,9 +64,9 @@ class ClusterList:
 def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) -> ClusterList:
     """Every cluster of the account in a region, by name. prices: the user's own. Raises UnavailableError."""
     with ThreadPoolExecutor() as threads:
-        asked = threads.submit(account.cluster_nodes)
+        reading_nodes = threads.submit(account.cluster_nodes)
         found = account.cluster_stacks()
-        nodes = asked.result()
+        nodes = reading_nodes.result()
     items = {node.instance_id: _priced(node, region) for node in nodes}
     wanted = (item for item in items.values() if item.product != CAPACITY_BLOCK)
     priced = quotes(wanted, own=prices, aws=account, snapshot=snapshot_prices())

@@ -56,20 +56,20 @@ def cluster_status(
     """Ask for all of it; what has no answer is named."""
     not_read = list[str]()
 
-    def asked(what: str, ask: Callable[[], Answer]) -> Answer | None:
+    def read_or_note(what: str, read: Callable[[], Answer]) -> Answer | None:
         try:
-            return ask()
+            return read()
         except UnavailableError as error:
             not_read.append(f"{what}: {error}")
             return None
 
-    deployed = asked("nodes", lambda: nodes.nodes(stack))
-    told = asked("events", lambda: events.stack_events(stack, after=None)) or ()
+    deployed = read_or_note("nodes", lambda: nodes.nodes(stack))
+    all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
     return ClusterStatus(
         cluster=cluster,
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
-        job=asked("job", job),
-        events=[event for event in reversed(told) if event.of_stack][:_EVENTS],
+        job=read_or_note("job", job),
+        events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],
         not_read=tuple(not_read),
     )

@@ -35,8 +35,8 @@ def roles() -> Sequence[str]:
 
 def commands(role: str) -> Mapping[str, Sequence[str]]:
     """The actions of each command that a person of the role runs, without those of included roles."""
-    told: Mapping[str, Sequence[str]] = _data()["commands"][role]
-    return {name: [one for entry in entries for one in told.get(entry, [entry])] for name, entries in told.items()}
+    lists: Mapping[str, Sequence[str]] = _data()["commands"][role]
+    return {name: [one for entry in entries for one in lists.get(entry, [entry])] for name, entries in lists.items()}
 
 
 def handler_actions() -> Mapping[str, Sequence[str]]:

@@ -8,7 +8,7 @@ _SECONDS = 10
 
 
 @cache
-def bash_complaint(script: str) -> str | None:
+def bash_syntax_error(script: str) -> str | None:
     """The first complaint of `bash -n`; None when it has none, and where there is no bash to be asked."""
     bash = which("bash")
     if bash is None:
@@ -19,7 +19,7 @@ def bash_complaint(script: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = checked.stderr.decode(errors="replace").strip().splitlines()
+    lines = checked.stderr.decode(errors="replace").strip().splitlines()
     if checked.returncode == 0:
         return None
-    return said[0].removeprefix(f"{bash}: ") if said else f"exit code {checked.returncode}"
+    return lines[0].removeprefix(f"{bash}: ") if lines else f"exit code {checked.returncode}"

@@ -40,7 +40,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
     if not needs:
         return None
     with ThreadPoolExecutor(2 * len(needs)) as threads:
-        asked = {
+        used_quotas = {
             key: (
                 threads.submit(account.quota, facts()["limits"][key]["service"], facts()["limits"][key]["code"]),
                 threads.submit(LIMITS[key].use, plan, account),
@@ -49,7 +49,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
         }
     judged: list[CheckResult] = []
     unanswered: list[CheckResult] = []
-    for key, (quota, use) in asked.items():
+    for key, (quota, use) in used_quotas.items():
         try:
             judged.append(judge_limit(key, plan, quota=quota.result(), use=use.result()))
         except NoAccessError:

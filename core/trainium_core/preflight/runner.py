@@ -64,16 +64,16 @@ def preflight_each(
     more: Mapping[str, Check] = NO_MORE,
 ) -> tuple[tuple[Finding, ...], ...]:
     """The findings about several plans, each with the account it is asked of, in their order."""
-    asked = {**CHECKS, **more}
-    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *asked)) if name not in suppressed]
+    to_run = {**CHECKS, **more}
+    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *to_run)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
         running = {
-            (name, index): threads.submit(_run_check, name, asked[name], plan, account)
+            (name, index): threads.submit(_run_check, name, to_run[name], plan, account)
             for name in names
             for index, (plan, account) in enumerate(plans)
         }
     return tuple(
-        tuple(_findings({name: running[name, index].result() if name in names else _SUPPRESSED for name in asked}))
+        tuple(_findings({name: running[name, index].result() if name in names else _SUPPRESSED for name in to_run}))
         for index in range(len(plans))
     )
 
@@ -91,14 +91,14 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
 
 def no_access(findings: Sequence[Finding]) -> str | None:
     """Why nothing could be asked at all, and what helps; None where something was answered."""
-    asked = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
-    told = [finding for finding in asked if finding.fix in REMEDIES]
-    if told and all(finding.outcome == "unknown" for finding in asked):
-        return f"{told[0].found}: {told[0].fix}"
+    to_run = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
+    remedied = [finding for finding in to_run if finding.fix in REMEDIES]
+    if remedied and all(finding.outcome == "unknown" for finding in to_run):
+        return f"{remedied[0].found}: {remedied[0].fix}"
     return None
 
 
-def _not_asked(check: str) -> CheckResult:
+def _not_run(check: str) -> CheckResult:
     return CheckResult(outcome="unknown", found=f"not asked: see {check}")
 
 
@@ -107,7 +107,7 @@ def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
     for name, given in results.items():
         result = given
         if result is not None and result.fix == SIGN_IN:  # the same for all: shown once
-            result = result if without_access is None else _not_asked(without_access)
+            result = result if without_access is None else _not_run(without_access)
             without_access = without_access or name
         if result is not None:
             yield Finding(

@@ -54,11 +54,11 @@ class AwsResourceUse(AwsService):
             found, complete = self._listed("describe_vpc_endpoints", "VpcEndpoints", Filters=gateways)
         return Use(amount=len(_others(found, cluster)), complete=complete)
 
-    def _listed(self, operation: str, key: str, **asked: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
+    def _listed(self, operation: str, key: str, **arguments: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
         """The entries of the first pages, and whether there are no more."""
         entries: list[Mapping[str, Any]] = []
         paginator = self.client("ec2").get_paginator(operation)
-        pages = paginator.paginate(**asked, PaginationConfig={"PageSize": _LARGEST_PAGE})
+        pages = paginator.paginate(**arguments, PaginationConfig={"PageSize": _LARGEST_PAGE})
         for number, page in enumerate(pages, start=1):
             entries += page[key]
             if number == _MOST_PAGES and page.get("NextToken"):

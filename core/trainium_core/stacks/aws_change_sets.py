@@ -30,13 +30,13 @@ class AwsChangeSets(AwsService):
             self.client("cloudformation").delete_change_set(StackName=stack, ChangeSetName=change_set)
 
     def _described(self, stack: str, change_set: str) -> Iterator[Mapping[str, Any]]:
-        asked = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
+        arguments = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
         while True:
-            page = self.client("cloudformation").describe_change_set(**asked)
+            page = self.client("cloudformation").describe_change_set(**arguments)
             yield from page.get("Changes", [])
             if not page.get("NextToken"):
                 return
-            asked["NextToken"] = page["NextToken"]
+            arguments["NextToken"] = page["NextToken"]
 
 
 def _change(one: Mapping[str, Any]) -> ResourceChange:

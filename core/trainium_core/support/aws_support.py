@@ -55,8 +55,8 @@ class AwsSupport(AwsFleets):
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
         group = self._places(stack).group
         with read_errors("autoscaling:DescribeScalingActivities"):
-            asked = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
-            return asked["Activities"][:_ACTIVITIES]
+            described = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
+            return described["Activities"][:_ACTIVITIES]
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
         return {f"{instance}.txt": self._console(instance) for instance in instance_ids[:_CONSOLES]}
@@ -80,15 +80,17 @@ class AwsSupport(AwsFleets):
         client = self.client("logs")
         try:
             with read_errors("logs:DescribeLogStreams or logs:GetLogEvents"):
-                asked = client.describe_log_streams(
+                described = client.describe_log_streams(
                     logGroupName=group, orderBy="LastEventTime", descending=True, limit=_STREAMS
                 )
-                streams = [stream["logStreamName"] for stream in asked["logStreams"]]
-                told = [
+                streams = [stream["logStreamName"] for stream in described["logStreams"]]
+                events_by_stream = [
                     client.get_log_events(logGroupName=group, logStreamName=stream, limit=_LINES)["events"]
                     for stream in streams
                 ]
-                events = sorted((event for some in told for event in some), key=lambda event: event["timestamp"])
+                events = sorted(
+                    (event for some in events_by_stream for event in some), key=lambda event: event["timestamp"]
+                )
                 return "\n".join(f"{event['timestamp']} {event['message'].rstrip()}" for event in events)
         except UnavailableError as error:
             return f"not available: {error}"

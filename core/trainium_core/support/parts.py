@@ -44,7 +44,7 @@ def problems_part(error: PlanError) -> Part:
 
 
 def account_parts(
-    plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, said: SupportAccount, node_stack: str
+    plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
     """What is asked of the account. stacks: whose events and logs; node_stack: the one of the nodes."""
 
@@ -59,7 +59,7 @@ def account_parts(
         return _json({**report_as_json(found), "members": [asdict(member) for member in found.roster.members]})
 
     def consoles() -> Mapping[str, str]:
-        return said.consoles([node.instance_id for node in report().nodes if node.state != "proven"])
+        return history.consoles([node.instance_id for node in report().nodes if node.state != "proven"])
 
     def findings() -> str:
         found = preflight(plan, account)
@@ -67,17 +67,17 @@ def account_parts(
 
     return [
         Part(name="preflight.json", gather=findings),
-        *(Part(name=f"stack-events/{stack}.json", gather=_written(said.stack_history, stack)) for stack in stacks),
-        *(Part(name=f"function-logs/{stack}", gather=partial(said.functions_logs, stack)) for stack in stacks),
+        *(Part(name=f"stack-events/{stack}.json", gather=_written(history.stack_history, stack)) for stack in stacks),
+        *(Part(name=f"function-logs/{stack}", gather=partial(history.functions_logs, stack)) for stack in stacks),
         Part(name="nodes.json", gather=node_table),
-        Part(name="scaling-activities.json", gather=_written(said.scaling_activities, node_stack)),
-        Part(name="node-logs", gather=lambda: said.node_logs(node_stack)),
+        Part(name="scaling-activities.json", gather=_written(history.scaling_activities, node_stack)),
+        Part(name="node-logs", gather=lambda: history.node_logs(node_stack)),
         Part(name="consoles", gather=consoles),
     ]
 
 
-def _written(ask: Callable[[str], Any], stack: str) -> Callable[[], str]:
-    return lambda: _json(ask(stack))
+def _written(read: Callable[[str], Any], stack: str) -> Callable[[], str]:
+    return lambda: _json(read(stack))
 
 
 def _json(value: Any) -> str:

@@ -31,7 +31,7 @@ Handler = Callable[[str, Properties, str, str], Provisioned]
 _handlers: list[Callable[[Request], Handler | None]] = []
 
 
-def when_asked(find: Callable[[Request], Handler | None]) -> None:
+def register_handlers(find: Callable[[Request], Handler | None]) -> None:
     """Before the function of a custom resource is called, ask `find` for what does its work."""
     _handlers.append(find)
 
@@ -43,16 +43,16 @@ class CustomResource:
 
     def create(self, request: Request) -> Provisioned:
         nameless = Provisioned(physical_id=request.generated_name())
-        return self._ask(request, "Create", nameless, {})
+        return self._invoke(request, "Create", nameless, {})
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         event = {"PhysicalResourceId": current.physical_id, "OldResourceProperties": as_text(previous)}
-        return self._ask(request, "Update", current, event)
+        return self._invoke(request, "Update", current, event)
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        self._ask(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
+        self._invoke(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
 
-    def _ask(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
+    def _invoke(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
         handler = next(filter(None, (find(request) for find in _handlers)), None)
         if handler is not None:
             return handler(kind, request.properties, request.region, current.physical_id)

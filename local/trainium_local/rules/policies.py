@@ -46,7 +46,7 @@ def _check_document(given: Any, fact: Properties, service: str) -> list[dict[str
         # outside IAM any text is a Sid; the resources of identity policies are moto's to check
         if ("Resource" if fact["kind"] == "identity" else "Sid") not in error.path:
             words = next(
-                (said for found, said in FACTS["malformed"].items() if found in error.message),
+                (explanation for found, explanation in FACTS["malformed"].items() if found in error.message),
                 "Syntax errors in policy.",
             )
             raise refusal(fact, service, message=fact.get("malformed", words))

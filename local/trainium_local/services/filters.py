@@ -14,10 +14,10 @@ def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence
     """Whether what an instance has, one value or several, matches one of the values of the filter, as `web-*` does."""
     patterns = [re.compile(simple_aws_filter_to_re(value)) for value in filter_values]
     found = instance_value if isinstance(instance_value, list) else [instance_value]
-    return any(pattern.match(_as_asked(value)) for value in found for pattern in patterns)
+    return any(pattern.match(_as_filter_text(value)) for value in found for pattern in patterns)
 
 
-def _as_asked(value: Any) -> str:
+def _as_filter_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)

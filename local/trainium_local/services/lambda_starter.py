@@ -46,7 +46,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
         given.write(stdin)
         given.seek(0)
         with theirs, os.fdopen(writing, "wb"):
-            _ask(given.fileno(), writing, theirs.fileno())
+            _send_request(given.fileno(), writing, theirs.fileno())
         printed = answer = b""
         with suppress(OSError):  # of a zygote that somebody has killed
             ours.sendall(json.dumps(request).encode() + b"\n")
@@ -57,7 +57,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
     return Ended(**json.loads(answer), printed=printed)
 
 
-def _ask(*files: int) -> None:
+def _send_request(*files: int) -> None:
     with _lock:
         if _zygote:
             with suppress(OSError):  # of one that has ended

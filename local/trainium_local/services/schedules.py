@@ -63,8 +63,8 @@ def _due(now: datetime) -> Iterator[Any]:
     for schedule in _enabled():
         state = vars(schedule)
         following = next_run(schedule.schedule_expression, state.setdefault("last_run", now))
-        if following is None and not state.get("told"):
-            state["told"] = True
+        if following is None and not state.get("warned"):
+            state["warned"] = True
             print(f"schedule {schedule.name}: {schedule.schedule_expression} is not known here", flush=True)
         if following is not None and following <= now:
             state["last_run"] = now

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
-from trainium_core.plan.bash_syntax import bash_complaint
+from trainium_core.plan.bash_syntax import bash_syntax_error
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.settings_by_key import SETTINGS
@@ -143,9 +143,9 @@ def setup_script_is_one_that_bash_can_read(plan: PlanValues) -> Iterator[Problem
     if plan.setup_script is None:
         return
     if "\r" in plan.setup_script:
-        complaint, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
+        syntax_error, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
     else:
-        complaint, fix = bash_complaint(plan.setup_script), "try it with: bash -n"
-    if complaint is not None:
-        allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {complaint}"
+        syntax_error, fix = bash_syntax_error(plan.setup_script), "try it with: bash -n"
+    if syntax_error is not None:
+        allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {syntax_error}"
         yield Problem(key="setup_script", got=plan.setup_script, allowed=allowed, fix=fix)

@@ -9,7 +9,7 @@ DECISIVE = ("neuron-devices", "neuron-cores")
 
 
 class Check(NamedTuple):
-    """complaint: the sentence that says what is wrong; empty for a check that could not be made.
+    """problem: the sentence that says what is wrong; empty for a check that could not be made.
 
     may_heal: whether it may come right when the driver is loaded anew. warning: the sentence on what is wrong and does
     not fail the node. wrong_numbers: whether something was computed, and was wrong. bandwidth: in GB/s, if measured.
@@ -19,7 +19,7 @@ class Check(NamedTuple):
     expected: str
     found: str
     ok: bool
-    complaint: str = ""
+    problem: str = ""
     may_heal: bool = False
     warning: str = ""
     wrong_numbers: bool = False
@@ -32,14 +32,14 @@ class Check(NamedTuple):
 
     def warned(self) -> Check:
         """The same finding as a warning."""
-        return self._replace(ok=True, complaint="", warning=self.complaint or f"{self.name}: {self.found}")
+        return self._replace(ok=True, problem="", warning=self.problem or f"{self.name}: {self.found}")
 
     def counted(self, plan: dict[str, Any]) -> Check:
         """As it counts: suppressed, it is shown alone; on a node that is only observed most of it is a warning."""
         if self.ok:
             return self
         if self.name in plan["suppress_checks"]:
-            return self._replace(ok=True, found=f"{self.found} (suppressed)", complaint="")
+            return self._replace(ok=True, found=f"{self.found} (suppressed)", problem="")
         if plan.get("verification") == "observe" and not (self.name in DECISIVE or self.wrong_numbers):
             return self.warned()
         return self
@@ -50,9 +50,9 @@ class Check(NamedTuple):
         return {**fields, **{name: value for name, value in optional.items() if value is not None}}
 
 
-def check(name: str, expected: str, found: str, complaint: str) -> Check:
+def check(name: str, expected: str, found: str, problem: str) -> Check:
     """Compares the texts."""
-    return Check(name, expected, found, found == expected, complaint)
+    return Check(name, expected, found, found == expected, problem)
 
 
 def not_checked(name: str, why: str) -> Check:

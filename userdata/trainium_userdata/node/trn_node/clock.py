@@ -20,11 +20,11 @@ def check_time() -> Check:
     expected = f"synchronised, within {MAX_OFFSET_SECONDS} seconds"
     if offset is not None and abs(offset) > MAX_OFFSET_SECONDS:
         found = f"{abs(offset):.0f} seconds {'behind' if offset > 0 else 'ahead of'} S3's"
-        complaint = f"the clock is off: {found}, which refuses more than 900"
-        return Check("time-sync", expected, found, False, complaint)
+        problem = f"the clock is off: {found}, which refuses more than 900"
+        return Check("time-sync", expected, found, False, problem)
     if not synchronised():
-        complaint = "the clock is not synchronised (chronyc tracking)"
-        unsettled = Check("time-sync", expected, "not synchronised", False, complaint)
+        problem = "the clock is not synchronised (chronyc tracking)"
+        unsettled = Check("time-sync", expected, "not synchronised", False, problem)
         # Right all the same: what keeps it right may need longer than a boot.
         return unsettled if offset is None else unsettled.warned()
     found = "synchronised" if offset is None else f"synchronised, {abs(offset):.0f} seconds off S3's clock"

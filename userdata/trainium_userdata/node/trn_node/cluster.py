@@ -46,7 +46,7 @@ class Peers(NamedTuple):
     roster: str
     checks: list[dict[str, Any]]
     state: str = ""
-    complaint: str = ""
+    problem: str = ""
 
 
 class Cluster:
@@ -83,7 +83,7 @@ class Cluster:
     @property
     def is_sound(self) -> bool:
         """Whether the nodes of this roster were tested, and all answered."""
-        return bool(self._is_tested and self.peers and not self.peers.complaint)
+        return bool(self._is_tested and self.peers and not self.peers.problem)
 
     @property
     def _is_tested(self) -> bool:
@@ -97,7 +97,7 @@ class Cluster:
         if mine in others:
             plan, nodes = files.plan(), dict(others)
             del others[mine]
-            if not self._is_tested or (self.peers and self.peers.complaint):
+            if not self._is_tested or (self.peers and self.peers.problem):
                 self._test(others, plan, mine, now)
             # A job that begins by them would take the cores of the test.
             if self._is_tested:
@@ -145,22 +145,22 @@ class Cluster:
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
         names = [f"{name} ({address}) does not answer" for name, address in others.items() if address in silent]
         found = "; ".join([found, *names[:NAMED], *["and others"] * (len(names) > NAMED)])
-        state = complaint = ""
+        state = problem = ""
         suppressed = "peers" in plan["suppress_checks"]
         counts = not suppressed and plan.get("verification") != "observe"
         if silent and counts:
             state = FAILED if self._is_cut_off(silent) else DRAINING
-            complaint = f"peers: {found}: does the security group let all nodes reach each other?"
+            problem = f"peers: {found}: does the security group let all nodes reach each other?"
         shown = found + " (suppressed)" * bool(silent and suppressed)
-        check: dict[str, Any] = {"name": "peers", "expected": expected, "found": shown, "ok": not complaint}
+        check: dict[str, Any] = {"name": "peers", "expected": expected, "found": shown, "ok": not problem}
         if silent and not suppressed and not counts:
             check["warning"] = f"peers: {found}"
         checks = [check] if others else []
         if internode_result:
             checks.append(internode_result.check)
-            if internode_result.complaint:
-                state, complaint = FAILED, internode_result.complaint
-        peers = Peers(self._roster["version"], checks, state, complaint)
+            if internode_result.problem:
+                state, problem = FAILED, internode_result.problem
+        peers = Peers(self._roster["version"], checks, state, problem)
         if peers != self.peers:
             self._log(f"peers: {shown}")
         self.peers = peers

@@ -51,8 +51,8 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         return Check("collectives", expected, found, True, warning=warning, bandwidth=large)
     found = ran.error or "nccom-test reports no result"
     wrong = bool(WRONG.search(ran.error) or odd)
-    complaint = f"all-reduce over {cores} cores: {found}"
-    return Check("collectives", expected, found, False, complaint, wrong_numbers=wrong)
+    problem = f"all-reduce over {cores} cores: {found}"
+    return Check("collectives", expected, found, False, problem, wrong_numbers=wrong)
 
 
 def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:

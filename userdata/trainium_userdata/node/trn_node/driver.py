@@ -38,12 +38,12 @@ def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_r
 
     The release notes list what goes together; right numbers are better evidence.
     """
-    complaint = incompatibility(plan)
-    if not complaint:
+    problem = incompatibility(plan)
+    if not problem:
         return checks
     return [
         (failed.warned() if computed_right else failed)
-        if check.name == "driver" and check.settled and (failed := check._replace(ok=False, complaint=complaint))
+        if check.name == "driver" and check.settled and (failed := check._replace(ok=False, problem=problem))
         else check
         for check in checks
     ]
@@ -59,8 +59,8 @@ def incompatibility(plan: dict[str, Any]) -> str:
     return ""
 
 
-def wrong(found: str, complaint: str, *, may_heal: bool = False) -> Check:
-    return Check("driver", EXPECTED, found, False, complaint, may_heal)
+def wrong(found: str, problem: str, *, may_heal: bool = False) -> Check:
+    return Check("driver", EXPECTED, found, False, problem, may_heal)
 
 
 def runtime_version() -> str:

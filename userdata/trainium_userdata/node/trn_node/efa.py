@@ -30,8 +30,8 @@ def check_libfabric(expected: int) -> list[Check]:
     if not there:
         return [provider]
     opened = str(len(domains(ran.out)))
-    complaint = f"libfabric opens {opened} of {expected} EFA devices (domains of fi_info -p efa)"
-    opens = check("efa-domains", str(expected), opened, complaint)
+    problem = f"libfabric opens {opened} of {expected} EFA devices (domains of fi_info -p efa)"
+    opens = check("efa-domains", str(expected), opened, problem)
     return [provider, opens if opens.ok else opens.warned()]
 
 

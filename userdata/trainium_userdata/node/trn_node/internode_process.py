@@ -14,10 +14,10 @@ from .internode_rounds import RESULT, TASK, Task
 
 
 class InternodeResult(NamedTuple):
-    """The check as the record has it. complaint: why it fails this node; empty when it does not."""
+    """The check as the record has it. problem: why it fails this node; empty when it does not."""
 
     check: dict[str, Any]
-    complaint: str
+    problem: str
 
 
 class InternodeProcess:
@@ -32,7 +32,7 @@ class InternodeProcess:
         try:
             result = json.loads(files.read(RESULT))
             if result["version"] == task.version:
-                return InternodeResult(result["check"], result["complaint"])
+                return InternodeResult(result["check"], result["problem"])
         except (ValueError, LookupError, TypeError):
             pass
         if self.process is None or self._task != task:

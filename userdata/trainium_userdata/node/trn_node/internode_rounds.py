@@ -176,8 +176,8 @@ def check(judgement: Judgement, task: Task) -> Check:
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
     fault = judgement.faults.get(task.mine)
     if fault:
-        complaint = f"all-reduce over nodes: {fault}"
-        return Check(NAME, expected, judgement.found, False, complaint, wrong_numbers=task.mine in judgement.wrong)
+        problem = f"all-reduce over nodes: {fault}"
+        return Check(NAME, expected, judgement.found, False, problem, wrong_numbers=task.mine in judgement.wrong)
     # One that failed is replaced, and the new nodes are tested together.
     settled = judgement.tested or bool(judgement.faults)
     warnings = ["" if settled else f"all-reduce over nodes: {judgement.found}", judgement.warnings.get(task.mine, "")]
@@ -195,5 +195,5 @@ def main() -> None:
         judgement = Judgement(f"not tested: {one_line(str(error))}")
     print(f"{NAME}: {judgement.found}", flush=True)
     found = check(judgement, task).counted(plan)
-    result = {"version": task.version, "check": found.to_json(), "complaint": found.complaint}
+    result = {"version": task.version, "check": found.to_json(), "problem": found.problem}
     files.write(RESULT, json.dumps(result))

@@ -114,8 +114,8 @@ def check_ids(expected: int, ids: list[int | None]) -> Check:
     missing = ", ".join(str(number) for number in range(expected) if number not in ids)
     detail = f" (missing {missing})" if missing else ""
     found = f"{len(ids)}{detail}"
-    complaint = f"{len(ids)} of {expected} Neuron devices{detail}"
-    return check("neuron-devices", str(expected), found, complaint)._replace(may_heal=True)
+    problem = f"{len(ids)} of {expected} Neuron devices{detail}"
+    return check("neuron-devices", str(expected), found, problem)._replace(may_heal=True)
 
 
 def check_each(name: str, what: str, expected: str, values: list[str], ids: list[int | None]) -> Check:

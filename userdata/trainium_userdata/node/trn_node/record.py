@@ -19,10 +19,10 @@ LOG_BYTES = 1_000_000
 
 
 def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
-    """A record; its reason is made of the checks' complaints."""
+    """A record; its reason is made of the checks' problems."""
     wrong = [check for check in checks if not check.ok]
-    complaints = [check.complaint for check in wrong if check.complaint]
-    reason = "; ".join(complaints or [f"{check.name}: {check.found}" for check in wrong])
+    problems = [check.problem for check in wrong if check.problem]
+    reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])
     record = {"instance_id": "", "state": state, "reason": reason, "address": "", "roster": ""}
     try:
         record["instance_id"] = imds.get("instance-id") or ""

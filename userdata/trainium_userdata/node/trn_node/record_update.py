@@ -31,8 +31,8 @@ def updated_record(
     if peers:
         checks = [check for check in record["checks"] if check["name"] not in OF_ALL_NODES]
         new.update(roster=peers.roster, checks=checks + peers.checks)
-        failures = failures + [peers.complaint] * (peers.state == FAILED)
-        draining = draining + [peers.complaint] * (peers.state == DRAINING)
+        failures = failures + [peers.problem] * (peers.state == FAILED)
+        draining = draining + [peers.problem] * (peers.state == DRAINING)
     now = verified
     for state, reasons in ((DRAINING, draining), (FAILED, failures)):
         if reasons:

@@ -46,8 +46,8 @@ def check_framework(plan: dict[str, Any]) -> Check:
     promised, found = plan.get("framework"), framework_python(plan)
     if found:
         return Check("framework", promised or "any", _venv(found[1]), True)
-    complaint = f"no environment /opt/aws_neuronx_venv_{promised}_* is there"
-    return Check("framework", promised or "any or none", "none", not promised, complaint)
+    problem = f"no environment /opt/aws_neuronx_venv_{promised}_* is there"
+    return Check("framework", promised or "any or none", "none", not promised, problem)
 
 
 def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
@@ -71,8 +71,8 @@ def _check_computation(results: list[_CoreResult], stack: str, python: Path, cor
     for core, result in enumerate(results):
         places.setdefault(result.wrong or result.error, []).append(core)
     right = len(places.pop("", []))
-    wrong = [f"{_cores(places[complaint])} {complaint}" for complaint in list(places)[:NAMED]]
-    if more := [core for complaint in list(places)[NAMED:] for core in places[complaint]]:
+    wrong = [f"{_cores(places[problem])} {problem}" for problem in list(places)[:NAMED]]
+    if more := [core for problem in list(places)[NAMED:] for core in places[problem]]:
         wrong.append(f"{_cores(more)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
     if len(results) > cores:
         wrong.append(f"{stack} shows {len(results)} cores, not {cores}")
@@ -91,10 +91,10 @@ def _check_memory(results: list[_CoreResult], cores: int) -> Check:
     right = len(problems.pop("", []))
     wrong = [problem for problem in problems if not problem.startswith(UNREAD)]
     shown = [*wrong, *(problem for problem in problems if problem not in wrong)][:NAMED]
-    complaint = "; ".join(f"{_cores(problems[each])} {each}" for each in shown)
-    found = "; ".join(filter(None, (f"{right} of {cores} cores", complaint)))
+    problem = "; ".join(f"{_cores(problems[each])} {each}" for each in shown)
+    found = "; ".join(filter(None, (f"{right} of {cores} cores", problem)))
     expected = MEMORY_EXPECTED.format(cores)
-    check = Check("memory-test", expected, found, not problems, complaint, wrong_numbers=bool(wrong))
+    check = Check("memory-test", expected, found, not problems, problem, wrong_numbers=bool(wrong))
     return check if check.ok or wrong else check.warned()
 
 

@@ -96,7 +96,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
     computed_right = all(check.ok for check in slow if check.name in ("self-test", "collectives"))
     slow = [check.counted(plan) for check in slow]
     show(slow)
-    wrong = [check.complaint or check.warning for check in slow if not check.settled]
+    wrong = [check.problem or check.warning for check in slow if not check.settled]
     if wrong and users(plan):
         # What the tests started and had to kill is gone by then.
         pause()

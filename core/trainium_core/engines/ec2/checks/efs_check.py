@@ -30,14 +30,14 @@ def check_efs(plan: Plan, account: Account) -> CheckResult | None:
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.efs_file_system(file_system_id)
     if found is None:
-        said = f"no {file_system_id} in {plan.region} that this account may see"
-        yield CheckResult(outcome="fail", found=said, fix=f"set trn:efs to another, or to {NEW_EFS}")
+        text = f"no {file_system_id} in {plan.region} that this account may see"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs to another, or to {NEW_EFS}")
         return
-    said = f"{file_system_id} is {found.state}"
+    text = f"{file_system_id} is {found.state}"
     if found.state != _USABLE:
-        yield CheckResult(outcome="fail", found=said, needed=_USABLE, fix="wait, or look at it in the console of EFS")
+        yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait, or look at it in the console of EFS")
         return
-    yield CheckResult(outcome="pass", found=said)
+    yield CheckResult(outcome="pass", found=text)
     zone = zone_of_the_nodes(plan, account)
     own = [one for one in found.mount_targets if plan.cluster_name not in one.clusters]
     if plan.file_systems.efs_security_group is None:
@@ -49,16 +49,16 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
 def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckResult:
     here = [one for one in found.mount_targets if (one.zone_id, one.vpc_id) == (zone, plan.network.vpc_id)]
     if not here:
-        said = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, and no name there"
-        return CheckResult(outcome="fail", found=said, fix="leave trn:efs_security_group out: one is made then")
+        text = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, and no name there"
+        return CheckResult(outcome="fail", found=text, fix="leave trn:efs_security_group out: one is made then")
     (target,) = here
     if target.state != _USABLE:
-        said = f"the mount target of {found.file_system_id} in {zone} is {target.state}"
-        return CheckResult(outcome="fail", found=said, needed=_USABLE, fix="wait until it is available")
+        text = f"the mount target of {found.file_system_id} in {zone} is {target.state}"
+        return CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait until it is available")
     if plan.file_systems.efs_security_group not in target.security_group_ids:
         groups = " or ".join(sorted(target.security_group_ids))
-        said = f"the mount target of {found.file_system_id} in {zone} is not in {plan.file_systems.efs_security_group}"
-        return CheckResult(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")
+        text = f"the mount target of {found.file_system_id} in {zone} is not in {plan.file_systems.efs_security_group}"
+        return CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")
     return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
 
@@ -67,15 +67,15 @@ def _room_for_a_mount_target(
 ) -> Iterator[CheckResult]:
     """`own` are the mount targets that were not made by the cluster itself."""
     if found.only_zone_id not in (None, zone):
-        said = f"{found.file_system_id} is in {found.only_zone_id} alone, the nodes in {zone}"
-        yield CheckResult(outcome="fail", found=said, fix="set trn:efs to another, or use a zone that has both")
+        text = f"{found.file_system_id} is in {found.only_zone_id} alone, the nodes in {zone}"
+        yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use a zone that has both")
     elsewhere = {one.vpc_id for one in own if one.vpc_id != plan.network.vpc_id}
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
-        said = f"{found.file_system_id} has mount targets in {vpc}, and EFS takes them in one VPC at a time"
-        yield CheckResult(outcome="fail", found=said, fix=f"set trn:vpc_id to {vpc}, or delete them")
+        text = f"{found.file_system_id} has mount targets in {vpc}, and EFS takes them in one VPC at a time"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:vpc_id to {vpc}, or delete them")
     for target in own:
         if target.zone_id == zone and target.vpc_id == plan.network.vpc_id:
             groups = " or ".join(sorted(target.security_group_ids))
-            said = f"{found.file_system_id} has a mount target in {zone} already, and takes no second"
-            yield CheckResult(outcome="fail", found=said, fix=f"set trn:efs_security_group to {groups}")
+            text = f"{found.file_system_id} has a mount target in {zone} already, and takes no second"
+            yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")

@@ -31,8 +31,8 @@ def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.fsx_file_system(file_system_id)
     if found is None:
-        said = f"no {file_system_id} in {plan.region} that this account may see"
-        yield CheckResult(outcome="fail", found=said, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
+        text = f"no {file_system_id} in {plan.region} that this account may see"
+        yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
         return
     if found.kind != _LUSTRE:
         yield CheckResult(
@@ -45,20 +45,20 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
 
 
 def _state(found: FsxFileSystem) -> Iterator[CheckResult]:
-    said = f"{found.file_system_id} is {found.state}"
+    text = f"{found.file_system_id} is {found.state}"
     if found.state in _USABLE:
-        yield CheckResult(outcome="pass", found=said)
+        yield CheckResult(outcome="pass", found=text)
     else:
         yield CheckResult(
-            outcome="fail", found=said, needed=_USABLE[0], fix="wait, or look at it in the console of FSx"
+            outcome="fail", found=text, needed=_USABLE[0], fix="wait, or look at it in the console of FSx"
         )
 
 
 def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
     if found.vpc_id != plan.network.vpc_id:
-        said = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
+        text = f"{found.file_system_id} is in {found.vpc_id}, not in {plan.network.vpc_id}"
         yield CheckResult(
-            outcome="fail", found=said, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it"
+            outcome="fail", found=text, fix=f"set trn:vpc_id to {found.vpc_id}, and trn:subnet_id with it"
         )
         return
     if found.subnet_id == plan.network.subnet_id:
@@ -69,16 +69,16 @@ def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Check
             outcome="unknown", found=f"the zone of {found.subnet_id}, where the file system is, is not seen"
         )
     elif subnet.zone_id != nodes:
-        said = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
-        yield CheckResult(outcome="warn", found=said, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
+        text = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
+        yield CheckResult(outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")
 
 
 def _settings(plan: Plan, found: FsxFileSystem) -> Iterator[CheckResult]:
     given = plan.file_systems
     if found.mount_name != given.fsx_lustre_mount_name:
-        said = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
-        yield CheckResult(outcome="fail", found=said, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
+        text = f"the mount name of {found.file_system_id} is {found.mount_name}, not {given.fsx_lustre_mount_name}"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_mount_name to {found.mount_name}")
     if given.fsx_lustre_security_group not in found.security_group_ids:
         groups = " or ".join(sorted(found.security_group_ids)) or "a group that you add"
-        said = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
-        yield CheckResult(outcome="fail", found=said, fix=f"set trn:fsx_lustre_security_group to {groups}")
+        text = f"{found.file_system_id} is not in {given.fsx_lustre_security_group}"
+        yield CheckResult(outcome="fail", found=text, fix=f"set trn:fsx_lustre_security_group to {groups}")
