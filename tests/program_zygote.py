@@ -6,6 +6,7 @@ folder, environment, arguments, streams, signals and exit code. Those who look a
 Run as a program, this file is the process that is forked.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -15,13 +16,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
 """Beginnings of variables that only a new interpreter heeds: for other values of them there is another zygote."""
@@ -162,11 +164,25 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(request["environment"])  # pyright: ignore
     sys.argv[:] = [program.module, *request["arguments"]]  # pyright: ignore
-    if program.function:
-        sys.path.insert(0, str(Path(sys.executable).parent))
-        sys.exit(getattr(import_module(program.module), program.function)())
-    sys.path.insert(0, str(Path.cwd()))
-    runpy.run_module(program.module, run_name="__main__", alter_sys=True)
+    try:
+        if program.function:
+            sys.path.insert(0, str(Path(sys.executable).parent))
+            sys.exit(getattr(import_module(program.module), program.function)())
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(program.module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise  # with a message, which the interpreter prints
+        _end(end.code or 0)
+
+
+def _end(code: int) -> NoReturn:
+    """End as an interpreter does that need not free its memory: to do so would write to all that the zygote shares."""
+    threading._shutdown()  # pyright: ignore
+    atexit._run_exitfuncs()  # pyright: ignore
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

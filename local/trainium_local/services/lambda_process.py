@@ -135,7 +135,10 @@ def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invo
 
 
 def _unpacked(digest: str, *archives: bytes) -> Path:
-    """The code in a folder, unpacked once for all invocations: as Lambda's, it is not to be written to."""
+    """The code in a folder, unpacked once for all invocations, which find Python's bytecode there too.
+
+    As Lambda's, it is not to be written to.
+    """
     with _unpacking:
         folder = _code.get(digest)
         if folder is None:

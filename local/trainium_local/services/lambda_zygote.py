@@ -113,7 +113,11 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, "-P", str(BOOTSTRAP)], environment)
     os.environ.clear()
     os.environ.update(environment)
+    sys.dont_write_bytecode = False  # the code is the same for all invocations
     runpy.run_path(str(BOOTSTRAP), run_name="__main__")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # ending the interpreter would write to, and so copy, all memory that it shares with the zygote
 
 
 if __name__ == "__main__":
