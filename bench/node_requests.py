@@ -102,7 +102,7 @@ class CountingS3(Objects):
         file.write_bytes(self.objects.get(url, b""))
         return url in self.objects
 
-    def list(self, url: str) -> list[Object]:  # noqa: ARG002
+    def list(self, url: str, *, below: bool = False) -> list[Object]:  # noqa: ARG002
         self._count("LIST")
         return []
 
@@ -125,6 +125,11 @@ class NoNotices:
         return None
 
 
+def _no_secret(arn: str) -> str:
+    """The simulated job has no secrets."""
+    raise OSError(arn)
+
+
 class SimulatedUnit:
     """In place of systemd: the node's part of the job, without its processes."""
 
@@ -143,7 +148,7 @@ class SimulatedUnit:
         self._begun, self.active = (job, attempt, True), True
         place = self._folder / f"{job}-{attempt}"
         place.mkdir()
-        part = Attempt(Launch(**launch, folder=str(place)), Store(self._s3, launch["url"]))
+        part = Attempt(Launch(**launch, folder=str(place)), Store(self._s3, launch["url"]), secret_of=_no_secret)
         part.peer_port = 1  # it answers
         for repeating in part.beside():
             self._clock.repeat(partial(self._work, repeating.work, repeating.seconds), 0)

@@ -43,6 +43,9 @@ def node_script(job: Job) -> str:
     lines = [
         f"# On each of {job.nodes} nodes, as the image's own user, in the unpacked source. The node sets",
         f"# {', '.join(set_by_node)}, TRN_OUTPUT_DIR, and TRN_RESUME_FROM when there is a checkpoint.",
+        *(f"# {name} is the value of {arn}, in the environment alone." for name, arn in job.secrets.items()),
+        *(f"# $TRN_INPUT_DIR/{name} is {_place(url)}." for name, url in job.inputs.items()),
+        *([f"# Checkpoints are kept in {job.checkpoints}/{job.id}."] if job.checkpoints else []),
         *(f"export {name}={_quoted(value)}" for name, value in job.environment.items()),
         *([job.setup] if job.setup else []),
         job.command,
@@ -162,6 +165,10 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
         return str(running_hour)
     usd = running_hour.usd * Decimal(_seconds(state)) / _HOUR
     return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the cluster's time"
+
+
+def _place(url: str) -> str:
+    return url if "://" in url else f"{url} of the job"
 
 
 def _quoted(text: str) -> str:

@@ -1,13 +1,15 @@
 """Starting a job on a cluster that is ready for one, and showing how it ends."""
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, end, no_stack
+from trainium_cli.job_files import download
 from trainium_cli.job_following import follow_job
 from trainium_cli.job_report import attempt_lines, phases_table, state_as_json, state_rows, submission_rows
 from trainium_cli.plan_options import refuse
@@ -19,6 +21,7 @@ from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.job import Job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
@@ -27,24 +30,36 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadyCluster:
+    """A cluster whose nodes are all proven and run no job. members: their instance ids, in the order of ranks.
+
+    current: the job before, if there was one.
+    """
+
+    jobs: AwsJobs
+    current: CurrentJob | None
+    members: Sequence[str]
+
+
 def submit_and_follow(
-    plan: Plan, stack: str, job: Job, package: SourcePackage, *, detach: bool, as_json: bool
+    plan: Plan,
+    stack: str,
+    job: Job,
+    package: SourcePackage,
+    *,
+    uploads: Mapping[str, Path],
+    detach: bool,
+    as_json: bool,
 ) -> JobState | None:
     """Start a job and show it until it is over; None when it goes on. Ends the command where it is not started."""
-    try:
-        with waiting(f"Asking AWS for the nodes of {stack} ..."):
-            jobs, current = _ready_cluster(plan, stack, job, as_json=as_json)
-            hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+    hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+
+    def show() -> None:
         if not as_json:
             console().print(pairs(submission_rows(plan, job, package, hourly), label_width=11))
-        with waiting("Uploading the source ..."):
-            started = jobs.submit(job, package.archive, over=current)
-    except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
-    except RequestRefusedError as error:
-        end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
-    if not started:
-        end(ExitCode.NOT_READY, "Nothing was started: somebody else started a job just now.", as_json=as_json)
+
+    jobs = submit(plan, stack, job, package, uploads=uploads, as_json=as_json, show=show)
     click.echo(f"Started {job.id}.", err=True)
     if detach:
         if as_json:
@@ -57,8 +72,52 @@ def submit_and_follow(
     return state
 
 
-def _ready_cluster(plan: Plan, stack: str, job: Job, *, as_json: bool) -> tuple[AwsJobs, CurrentJob | None]:
-    """The jobs of a cluster whose nodes are all proven and run none; ends the command otherwise."""
+def submit(
+    plan: Plan,
+    stack: str,
+    job: Job,
+    package: SourcePackage,
+    *,
+    uploads: Mapping[str, Path],
+    as_json: bool,
+    show: Callable[[], None] = lambda: None,
+) -> AwsJobs:
+    """Start a job on a cluster that is ready for it. Ends the command where it is not started.
+
+    show: called before anything is uploaded.
+    """
+    try:
+        with waiting(f"Asking AWS for the nodes of {stack} ..."):
+            ready = ready_cluster(plan, stack, as_json=as_json)
+            _check_nodes(job, ready, as_json=as_json)
+            _check_resumed(job, ready.jobs, as_json=as_json)
+        show()
+        for path in uploads.values():
+            _say_what_is_left_out(path)
+        with waiting("Uploading ..."):
+            started = ready.jobs.submit(job, package.archive, over=ready.current, uploads=uploads)
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+    except RequestRefusedError as error:
+        end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
+    if not started:
+        end(ExitCode.NOT_READY, "Nothing was started: somebody else started a job just now.", as_json=as_json)
+    return ready.jobs
+
+
+def _say_what_is_left_out(path: Path) -> None:
+    """Raises JobError for what cannot be read."""
+    if not path.is_dir():
+        return
+    left_out = files_below(path).left_out
+    if left_out:
+        click.echo(f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}", err=True)
+
+
+def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
+    """Ends the command where the cluster is not ready. Raises UnavailableError."""
     jobs = cluster_jobs(plan, stack)
     deployed = AwsNodes(plan.region).nodes(stack)
     if jobs is None or deployed is None:
@@ -70,11 +129,6 @@ def _ready_cluster(plan: Plan, stack: str, job: Job, *, as_json: bool) -> tuple[
     if report.verdict.state != "ready":
         told = f"Nothing was started, since not all nodes are proven: {report.verdict.reason}. See `trn nodes`."
         end(ExitCode.NOT_READY, told, as_json=as_json)
-    if job.nodes > len(report.roster.members):
-        told = (
-            f"Nothing was started: the cluster has {len(report.roster.members)} nodes, and the job wants {job.nodes}."
-        )
-        end(ExitCode.NOT_READY, told, as_json=as_json)
     current = jobs.current()
     state = jobs.state(current.job.id) if current else None
     if state is not None and not state.is_over:
@@ -83,17 +137,42 @@ def _ready_cluster(plan: Plan, stack: str, job: Job, *, as_json: bool) -> tuple[
             f"`trn logs {state.job.id} --follow` follows it, `trn stop {state.job.id}` ends it."
         )
         end(ExitCode.NOT_READY, f"Nothing was started: {told}", as_json=as_json)
-    if job.resume_from and not jobs.checkpoints(job.resume_from):
+    return ReadyCluster(jobs=jobs, current=current, members=[one.instance_id for one in report.roster.members])
+
+
+def _check_nodes(job: Job, ready: ReadyCluster, *, as_json: bool) -> None:
+    there = len(ready.members)
+    if job.nodes > there:
+        told = f"Nothing was started: the cluster has {there} nodes, and the job wants {job.nodes}."
+        end(ExitCode.NOT_READY, told, as_json=as_json)
+
+
+def _check_resumed(job: Job, jobs: AwsJobs, *, as_json: bool) -> None:
+    """That the job it goes on from has a checkpoint of as many processes. Raises UnavailableError."""
+    earlier = job.resume_from
+    if earlier is None:
+        return
+    checkpoints = jobs.checkpoints(earlier, job.checkpoints)
+    if not checkpoints:
         known = jobs.job_ids()
-        there = "has no whole checkpoint" if job.resume_from in known else "is no job of this cluster"
+        there = "has no whole checkpoint" if earlier in known else "is no job of this cluster"
+        where = f" in {job.checkpoints}" if job.checkpoints else ""
         problem = JobProblem(
             key="--resume",
-            got=job.resume_from,
+            got=earlier,
             allowed=", ".join(sorted(known)) or "none: the cluster knows no job",
-            fix=f"{job.resume_from} {there}: leave --resume out, or name another",
+            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
         )
         refuse(JobError([problem]), as_json=as_json)
-    return jobs, current
+    saved_by, wanted = jobs.world_size(earlier, checkpoints[-1], job.checkpoints), job.nodes * job.processes_per_node
+    if saved_by not in (None, wanted):
+        problem = JobProblem(
+            key="--resume",
+            got=f"{earlier}, whose checkpoint {checkpoints[-1]} was saved by {saved_by} processes",
+            allowed=f"a checkpoint of {wanted} processes, as many as this job has",
+            fix="run it with as many, or convert the checkpoint",
+        )
+        refuse(JobError([problem]), as_json=as_json)
 
 
 def _show_end(jobs: AwsJobs, state: JobState, hourly: Total, *, as_json: bool) -> None:
@@ -118,20 +197,8 @@ def fetch_outputs(plan: Plan, stack: str, job_id: str, folder: Path) -> None:
     """Fetch what a job has left into a folder, and say how much; says why when that fails."""
     try:
         jobs = cluster_jobs(plan, stack)
-        fetched = _download(jobs, job_id, folder) if jobs else []
+        fetched = download(jobs, job_id, "outputs", folder) if jobs else []
     except (UnavailableError, OSError) as error:
         click.echo(f"The outputs were not fetched: {error}", err=True)
         return
     click.echo(f"{len(fetched)} files of {job_id} are in {folder}.", err=True)
-
-
-def _download(jobs: AwsJobs, job_id: str, folder: Path) -> list[Path]:
-    """Names that lead out of the folder are left out: any process of a node can choose them."""
-    root, fetched = folder.resolve(), list[Path]()
-    for name in jobs.outputs(job_id):
-        path = (root / name).resolve()
-        if path.is_relative_to(root) and path != root:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            jobs.download_output(job_id, name, str(path))
-            fetched.append(path)
-    return fetched

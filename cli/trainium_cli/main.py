@@ -87,6 +87,12 @@ COMMANDS = {
     ),
     "logs": LazyCommand(module="trainium_cli.logs_command", attribute="logs", summary="Show what a job has printed."),
     "stop": LazyCommand(module="trainium_cli.stop_command", attribute="stop", summary="End a job on all its nodes."),
+    "cp": LazyCommand(
+        module="trainium_cli.cp_command", attribute="cp", summary="Copy files to nodes, from nodes, or from a job."
+    ),
+    "shell": LazyCommand(
+        module="trainium_cli.shell_command", attribute="shell", summary="Open a shell on a node of the cluster."
+    ),
     "sleep": LazyCommand(
         module="trainium_cli.sleep_command",
         attribute="sleep",

@@ -1,8 +1,8 @@
 """`trn run`: pack a training script, start it on every node of the cluster, and follow it to its result."""
 
-import hashlib
+import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,17 @@ _SHOWN_KEYS = {
     "script": "SCRIPT",
     "arguments": "ARGUMENTS",
     "environment": "--env",
+    "secrets": "--secret",
+    "inputs": "--input",
     "retry_on_exit_codes": "--retry-on-exit-code",
 }
 
 
-def _variables(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str] | None:
+def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str] | None:
     split = [text.partition("=") for text in given]
     for text, (name, separator, _) in zip(given, split, strict=True):
         if not separator or not name:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+            raise click.BadParameter(f"{text!r} is not {param.metavar}")
     return {name: value for name, _, value in split} or None
 
 
@@ -53,9 +55,28 @@ def _variables(_ctx: click.Context, _param: click.Parameter, given: tuple[str, .
     "--env",
     "environment",
     multiple=True,
-    callback=_variables,
+    callback=_pairs,
     metavar="NAME=VALUE",
     help="Environment variable of the job. No secrets: they are stored in S3. Can be repeated.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    callback=_pairs,
+    metavar="NAME=ARN",
+    help="Environment variable whose value the nodes read, out of trn:job_secrets. Can be repeated.",
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    callback=_pairs,
+    metavar="NAME=PLACE",
+    help="Data that each node fetches before: an S3 URL in trn:job_inputs, or a path. Can be repeated.",
+)
+@click.option(
+    "--checkpoints", metavar="S3URL", help="Folder that checkpoints are kept in. Default: trn:job_checkpoints."
 )
 @click.option("--retries", help="How often it is started again after the loss of a node. Default: 2.")
 @click.option(
@@ -106,7 +127,7 @@ def run(
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
     plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
-        job, package = _new_job(plan, script, arguments, options)
+        job, package, uploads = _new_job(plan, script, arguments, options)
     except JobError as error:
         refuse(error, as_json=as_json)
     if package.left_out:
@@ -116,9 +137,11 @@ def run(
         return
     stack = stack_of_cluster(plan, stack)
     if wake:
+        begun = time.monotonic()
         _switch(overrides, cdk_json, stack, asleep=False, yes=yes)
+        job = replace(job, waking_seconds=round(time.monotonic() - begun, 1))
     try:
-        state = submit_and_follow(plan, stack, job, package, detach=detach, as_json=as_json)
+        state = submit_and_follow(plan, stack, job, package, uploads=uploads, detach=detach, as_json=as_json)
         if outputs is not None and state is not None:
             fetch_outputs(plan, stack, job.id, outputs)
     finally:
@@ -130,8 +153,8 @@ def run(
 
 def _new_job(
     plan: Plan, script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
-) -> tuple[Job, SourcePackage]:
-    """Raises JobError."""
+) -> tuple[Job, SourcePackage, Mapping[str, Path]]:
+    """The job, its source, and its inputs that are on this machine. Raises JobError."""
     of_options = {key: value for key, value in options.items() if value not in (None, ())}
     if arguments:
         of_options["arguments"] = arguments
@@ -144,9 +167,9 @@ def _new_job(
     request = job_request(of_file | of_options, shown=shown)
     source = None if request.source is None else Path(request.source)
     package = pack_directory(source) if request.script is None else pack_source(request.script, source)
-    digest = hashlib.sha256(package.archive).hexdigest()
-    job = new_job(plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=digest)
-    return job, package
+    script_there = package.script or None
+    job = new_job(plan, request, script=script_there, now=datetime.now(UTC), source_sha256=package.digest)
+    return job, package, request.uploads
 
 
 def _switch(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, *, asleep: bool, yes: bool) -> None:

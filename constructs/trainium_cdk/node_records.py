@@ -21,6 +21,8 @@ from trainium_core.naming import (
 from trainium_runtime.naming import ROSTER_KEY
 
 _LOGS_KEPT = Duration.days(30)
+_JOBS_KEPT = Duration.days(90)
+_PARTS_KEPT = Duration.days(7)  # An upload goes on until its node or the network fails, or for as long as a job.
 
 
 class NodeRecords(Construct):
@@ -38,7 +40,13 @@ class NodeRecords(Construct):
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
-        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs], sends_events=True).bucket
+        jobs = s3.LifecycleRule(
+            id="jobs",
+            prefix=f"{JOBS_PREFIX}/",
+            expiration=_JOBS_KEPT,
+            abort_incomplete_multipart_upload_after=_PARTS_KEPT,
+        )
+        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs, jobs], sends_events=True).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 

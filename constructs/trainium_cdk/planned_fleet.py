@@ -23,6 +23,7 @@ from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
 from trainium_cdk.fleet_names import claim_cluster_name
 from trainium_cdk.fleet_outputs import add_fleet_outputs
+from trainium_cdk.job_access import allow_jobs
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import NeuronLaunchTemplate
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
@@ -277,6 +278,7 @@ class PlannedFleet(FleetBase):
         key = parts.cache.bucket.encryption_key
         if key is not None:
             key.grant_encrypt_decrypt(role)
+        allow_jobs(self, role, plan.jobs)
         self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
         return role
 

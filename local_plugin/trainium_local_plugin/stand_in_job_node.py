@@ -24,10 +24,17 @@ CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 class Store:
     """What trn_job.store.Store does, by boto3."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, s3: Any = None) -> None:
         place = urlsplit(url)
         self._bucket, self._folder = place.netloc, place.path.strip("/")
-        self._s3: Any = boto3.Session().client("s3", config=Config(s3={"addressing_style": "path"}))
+        self._s3 = s3 or boto3.Session().client("s3", config=Config(s3={"addressing_style": "path"}))
+
+    def at(self, url: str) -> "Store":
+        return Store(url, self._s3)
+
+    def keys(self) -> list[str]:
+        found = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._key(""))
+        return [entry["Key"].removeprefix(self._key("")) for page in found for entry in page.get("Contents", [])]
 
     def read(self, key: str) -> dict[str, Any] | None:
         found = self._call("get_object", Key=self._key(key))
@@ -54,7 +61,7 @@ class Store:
         return found is not None
 
     def _key(self, key: str) -> str:
-        return f"{self._folder}/{key}"
+        return f"{self._folder}/{key}" if self._folder else key
 
     def _call(self, operation: str, **arguments: Any) -> Any:
         """None for an object that is not there, or is there already. Raises OSError, as a node's own store does."""
@@ -66,6 +73,16 @@ class Store:
             raise OSError(str(error)) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error
+
+
+def secret_of(arn: str) -> str:
+    """What trn_node.secret_values.secret_value does, by boto3."""
+    try:
+        if arn.split(":")[2] == "ssm":
+            return boto3.client("ssm").get_parameter(Name=arn, WithDecryption=True)["Parameter"]["Value"]
+        return boto3.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+    except (BotoCoreError, ClientError, LookupError) as error:
+        raise OSError(str(error)) from error
 
 
 def end_with_the_server() -> None:
@@ -82,7 +99,7 @@ def main(launch_file: str) -> int:
     threading.Thread(target=end_with_the_server, daemon=True).start()
     found = launch.read(launch_file)
     store: Any = Store(found.url)
-    return Attempt(found, store).run()
+    return Attempt(found, store, secret_of).run()
 
 
 if __name__ == "__main__":

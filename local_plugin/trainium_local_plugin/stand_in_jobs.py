@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -71,7 +72,9 @@ class _Bucket:
 def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> None:
     job = f"{JOBS_PREFIX}/{spec['id']}"
     earlier = spec.get("resume_from")
-    manifests = bucket.names(f"{JOBS_PREFIX}/{earlier}/checkpoints/") if earlier else []
+    kept = urlsplit(spec.get("checkpoints") or f"s3://{bucket.name}/{JOBS_PREFIX}")
+    prefix = f"{kept.path.strip('/')}/{earlier}/checkpoints/"
+    manifests = _Bucket(kept.netloc, bucket.region).names(prefix) if earlier else []
     checkpoints = [name.removesuffix(".json") for name in manifests if name.endswith(".json")]
     start: dict[str, Any] = {
         "attempt": 1,

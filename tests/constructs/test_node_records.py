@@ -58,9 +58,14 @@ def test_every_record_is_an_event_of_event_bridge() -> None:
     assert bucket()["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
 
 
-def test_logs_expire_and_records_do_not() -> None:
-    (rule,) = bucket()["LifecycleConfiguration"]["Rules"]
-    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("logs/", 30, "Enabled")
+def test_logs_and_jobs_expire_and_records_do_not() -> None:
+    rules = bucket()["LifecycleConfiguration"]["Rules"]
+    assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {("logs/", 30), ("jobs/", 90)}
+
+
+def test_uploads_in_parts_that_broke_off_are_deleted() -> None:
+    (rule,) = [rule for rule in bucket()["LifecycleConfiguration"]["Rules"] if rule["Prefix"] == "jobs/"]
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
 
 
 def test_the_url_is_the_prefix_in_the_bucket() -> None:

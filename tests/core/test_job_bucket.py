@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -51,8 +52,32 @@ def test_a_job_that_was_submitted_is_the_current_one(jobs: AwsJobs, nodes: Nodes
 def test_of_two_that_are_submitted_at_the_same_time_one_is_refused(jobs: AwsJobs) -> None:
     assert not jobs.submit(OTHER, b"", over=None)
     before = jobs.current()
-    assert jobs.submit(OTHER, b"", over=before)
-    assert not jobs.submit(JOB, b"", over=before)
+    assert jobs.submit(replace(OTHER, id="third"), b"", over=before)
+    assert not jobs.submit(replace(OTHER, id="fourth"), b"", over=before)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_an_id_that_is_taken_is_refused(jobs: AwsJobs) -> None:
+    with pytest.raises(RequestRefusedError, match=f"there is a job {JOB.id} already: try again, or give another name"):
+        jobs.submit(JOB, b"other", over=jobs.current())
+
+
+def test_inputs_of_this_machine_are_uploaded_and_what_may_hold_a_secret_is_not(jobs: AwsJobs, tmp_path: Path) -> None:
+    for name in ("a.txt", "deep/b.txt", ".env"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text(name)
+    uploads = {"folder": tmp_path / "data", "file": tmp_path / "data/a.txt"}
+    assert jobs.submit(JOB, b"", over=None, uploads=uploads)
+    sizes = {"inputs/file": 5, "inputs/folder/a.txt": 5, "inputs/folder/deep/b.txt": 10}
+    assert jobs.files(JOB.id, "inputs") == sizes
+    assert jobs.files(JOB.id, "inputs/fol") == {}
+
+
+def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.s3.put_object(Bucket=BUCKET, Key=f"kept/{JOB.id}/checkpoints/step-7.json", Body=b'{"world_size": 4}')
+    kept = f"s3://{BUCKET}/kept"
+    assert (jobs.checkpoints(JOB.id), jobs.checkpoints(JOB.id, kept)) == ([], ["step-7"])
+    assert jobs.world_size(JOB.id, "step-7", kept) == 4
 
 
 def test_a_bucket_without_jobs_has_none(jobs: AwsJobs) -> None:

@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import plans
+from trainium_core.jobs.access import not_allowed
 from trainium_core.jobs.job import Job, new_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, job_settings, read_job_file
 from trainium_core.jobs.source_package import pack_source
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.jobs import JobAccess
+from trainium_core.plan.settings.network import Egress, Network
+from trainium_core.problems import PlanError
 
+PARAMETER = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
+SECRET = "arn:aws:secretsmanager:us-west-2:123456789012:secret:token-AbCdEf"
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PLAN = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=4)
 
@@ -54,11 +60,12 @@ def test_a_file_and_options_mean_the_same(script: Path) -> None:
 def test_a_file_in_a_subfolder_names_paths_from_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jobs/src").mkdir(parents=True)
     (tmp_path / "jobs/src/train.py").write_text("")
-    (tmp_path / "jobs/job.toml").write_text('script = "train.py"\nsource = "src"\n')
+    (tmp_path / "jobs/job.toml").write_text('script = "train.py"\nsource = "src"\ninputs = { code = "src" }\n')
     monkeypatch.chdir(tmp_path)
     request = job_request(read_job_file(Path("jobs/job.toml")))
     assert request.script == tmp_path / "jobs/src/train.py"
     assert pack_source(request.script, Path(request.source or "")).names == ("train.py",)
+    assert request.uploads == {"code": tmp_path / "jobs/src"}
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
@@ -80,6 +87,12 @@ def test_everything_wrong_is_reported_at_once() -> None:
         ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
         ({"command": "true", "name": "x", "environment": {"A": 1}}, "give A a text"),
         ({"command": " "}, "give a bash command"),
+        ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, and never its value"),
+        ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "leave it out of environment"),
+        ({"inputs": {"a b": "."}}, "'a b' is no name of an input"),
+        ({"inputs": {"a": "no-such-file"}}, "there is no file or directory no-such-file"),
+        ({"inputs": {"a": "s3://bucket"}}, "s3://bucket is no S3 URL of a file or folder in a bucket"),
+        ({"checkpoints": "/tmp"}, "a folder in S3"),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_fix(given: dict[str, Any], fix: str) -> None:
@@ -123,7 +136,57 @@ def test_more_nodes_than_the_cluster_has_are_refused() -> None:
         new_job(PLAN, JobRequest(nodes=5), script="train.py", now=NOON)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "id": "../x"}'])
+DATA = {"inputs": {"t": "s3://data/tokens/a/"}, "secrets": {"T": PARAMETER}, "checkpoints": "s3://mine/kept/lm"}
+
+
+def test_what_the_plan_lets_nodes_reach_may_be_named() -> None:
+    access = JobAccess(inputs=("s3://data/tokens",), secrets=(PARAMETER,), checkpoints="s3://mine/kept/")
+    plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", network=Network(egress="nat-gateway"), jobs=access)
+    job = new_job(plan, JobRequest(**DATA), script="train.py", now=NOON)
+    assert (job.inputs, job.secrets, job.checkpoints) == tuple(DATA.values())
+    assert '"format": 2' in job.to_json()
+    assert Job.from_json(job.to_json()) == job
+    assert new_job(plan, JobRequest(), script="train.py", now=NOON).checkpoints == "s3://mine/kept"
+
+
+def test_what_the_plan_does_not_let_nodes_reach_is_refused_with_the_setting_that_does() -> None:
+    with pytest.raises(JobError) as caught:
+        new_job(PLAN, JobRequest(**DATA), script="train.py", now=NOON)
+    shown = str(caught.value)
+    assert all(f"trn:job_{name}" in shown for name in ("inputs", "secrets", "checkpoints"))
+
+
+def test_a_folder_that_only_begins_alike_is_another_one() -> None:
+    access = JobAccess(inputs=("s3://data/tok",))
+    assert [problem.key for problem in not_allowed(access, JobRequest(inputs=DATA["inputs"]))] == ["inputs"]
+
+
+def test_what_is_on_this_machine_is_named_by_its_path_in_the_folder_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("")
+    request = JobRequest(inputs={"words": str(tmp_path / "words"), "all": str(tmp_path)})
+    assert new_job(PLAN, request, script="train.py", now=NOON).inputs == {"words": "inputs/words", "all": "inputs/all/"}
+
+
+@pytest.mark.parametrize(
+    ("egress", "arn", "allowed"),
+    [
+        ("none", PARAMETER, "with egress none: none"),
+        ("vpc-endpoints", PARAMETER, None),
+        ("vpc-endpoints", SECRET, "with egress vpc-endpoints: parameters of Systems Manager"),
+        ("nat-gateway", SECRET, None),
+        ("nat-gateway", PARAMETER.replace("us-west-2", "us-east-1"), "something in us-west-2"),
+    ],
+)
+def test_secrets_that_nodes_do_not_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:
+    given = {"network": Network(egress=egress), "jobs": JobAccess(secrets=(arn,))}
+    if allowed is None:
+        Plan(instance_type="trn1.32xlarge", region="us-west-2", **given)
+        return
+    with pytest.raises(PlanError, match=allowed):
+        Plan(instance_type="trn1.32xlarge", region="us-west-2", **given)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 1, "id": "../x"}'])
 def test_what_is_no_job_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a job"):
         Job.from_json(text)

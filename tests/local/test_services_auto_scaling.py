@@ -266,7 +266,7 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
     assert state.status == "succeeded"
     assert state.attempts[0].nodes[0].progress["loss"] == "2.0"
     assert "0 of 2" in [event.text for event in last if isinstance(event, LogLine)]
-    assert sorted(jobs.outputs(job.id)) == ["node-1/out", "out"]
+    assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
 
 
 def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:

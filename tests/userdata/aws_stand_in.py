@@ -1,6 +1,7 @@
 """The two services a node talks to, on loopback: instance metadata (IMDSv2 only) and S3, which checks signatures."""
 
 import hashlib
+import json
 import re
 import threading
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,7 @@ TOKEN_HEADER = "X-aws-ec2-metadata-token"
 class AwsStandIn:
     """Both services on one port. `records` maps `bucket/key` to what was stored there, as text (see `as_text`).
 
+    parts: of the upload in parts that was begun last. secrets: their values, by ARN.
     has_instance_id: whether the metadata service knows the instance id. s3_refuses: S3 denies every request.
     clock_ahead: how far both services' clock is ahead of ours. failures: so many requests are answered 503 first.
     """
@@ -40,6 +42,8 @@ class AwsStandIn:
         self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
         self.content_types: list[str | None] = []
+        self.parts: list[bytes] = []
+        self.secrets: dict[str, str] = {}
         self.refusals: list[str] = []
         self._writing = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -65,7 +69,8 @@ class AwsStandIn:
     def loopback_environment(self) -> dict[str, str]:
         """What makes `trn-node` ask here: in path style, as no resolver is needed for that."""
         endpoint = f"http://127.0.0.1:{self._server.server_port}"
-        return {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint, "AWS_ENDPOINT_URL_S3": endpoint}
+        names = ("EC2_METADATA_SERVICE_ENDPOINT", "ENDPOINT_URL_S3", "ENDPOINT_URL_SSM", "ENDPOINT_URL_SECRETS_MANAGER")
+        return {f"AWS_{name}": endpoint for name in names}
 
     @property
     def now(self) -> datetime:
@@ -102,20 +107,53 @@ class AwsStandIn:
         if refusal:
             return 403, f"<Error><Code>{refusal}</Code></Error>", ""
         if query:
-            return 200, self._list(_object_name(host, path), parse_qs(query)["prefix"][0]), ""
+            asked = parse_qs(query)
+            return 200, self._list(_object_name(host, path), asked["prefix"][0], below="delimiter" not in asked), ""
         if text is None:
             return 404, "<Error><Code>NoSuchKey</Code></Error>", ""
         etag = f'"{hashlib.md5(text.encode(errors="surrogateescape")).hexdigest()}"'
         return (304, "", etag) if headers.get("if-none-match") == etag else (200, text, etag)
 
-    def _list(self, bucket: str, prefix: str) -> str:
-        """What ListObjectsV2 answers with the delimiter /, all on one page."""
+    def store_part(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
+        """Store a part of an upload, of which there is one at a time; the S3 error code if it is refused."""
+        refusal = self._refusal("PUT", host, path, headers, body)
+        if refusal is None:
+            number = int(parse_qs(urlsplit(path).query)["partNumber"][0])
+            self.parts[number - 1 :] = [body]
+        return refusal
+
+    def post(self, host: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str]:
+        """Begin or complete an upload in parts, or give the value of a secret."""
+        if "x-amz-target" in headers:
+            return self._secret(host, path, headers, body)
+        refusal = self._refusal("POST", host, path, headers, body)
+        if refusal:
+            return 403, f"<Error><Code>{refusal}</Code></Error>"
+        path, _, query = path.partition("?")
+        if query == "uploads=":
+            self.parts = []
+            return 200, "<InitiateMultipartUploadResult><UploadId>an/id</UploadId></InitiateMultipartUploadResult>"
+        assert body.count(b"<ETag>") == len(self.parts)
+        self.records[_object_name(host, path)] = as_text(b"".join(self.parts))
+        return 200, "<CompleteMultipartUploadResult/>"
+
+    def _secret(self, host: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str]:
+        service, asked = ("ssm", "Name") if "SSM" in headers["x-amz-target"] else ("secretsmanager", "SecretId")
+        if headers.get("authorization") != self._signed("POST", host, path, headers, body, service):
+            return 403, '{"__type": "InvalidSignatureException"}'
+        value = self.secrets.get(json.loads(body)[asked])
+        if value is None:
+            return 400, '{"__type": "com.amazon#AccessDeniedException", "Message": "no policy allows it"}'
+        return 200, json.dumps({"SecretString": value} if service != "ssm" else {"Parameter": {"Value": value}})
+
+    def _list(self, bucket: str, prefix: str, *, below: bool) -> str:
+        """What ListObjectsV2 answers, all on one page. below: without the delimiter /."""
         known = (unquote(name) for name in sorted(self.records))
         names = (name.removeprefix(bucket) for name in known if name.startswith(bucket + prefix))
         items = "".join(
             f"<Contents><Key>{name}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified></Contents>"
             for name in names
-            if "/" not in name.removeprefix(prefix)
+            if below or "/" not in name.removeprefix(prefix)
         )
         return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{items}</ListBucketResult>'
 
@@ -136,7 +174,9 @@ class AwsStandIn:
         self.refusals.append(refusal)
         return refusal
 
-    def _signed(self, method: str, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
+    def _signed(
+        self, method: str, host: str, path: str, headers: dict[str, str], body: bytes, service: str = "s3"
+    ) -> str | None:
         """The authorization header botocore's own signer gives a request with these headers; None if there is none."""
         found = re.search(r"SignedHeaders=([^,\s]+)", headers.get("authorization", ""))
         if found is None:
@@ -146,7 +186,8 @@ class AwsStandIn:
             return None
         request = AWSRequest(method=method, url=f"http://{host}{path}", data=body, headers=signed)
         request.context["timestamp"] = headers["x-amz-date"]
-        signer = S3SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_KEY), "s3", self.region)
+        # In the paths of other services every escape is escaped again; these have none.
+        signer = S3SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_KEY), service, self.region)
         text = signer.string_to_sign(request, signer.canonical_request(request))
         signature = signer.signature(text, request)
         return f"AWS4-HMAC-SHA256 Credential={signer.scope(request)}, SignedHeaders={found[1]}, Signature={signature}"
@@ -175,11 +216,21 @@ class AwsStandIn:
                     has_ttl = f"{TOKEN_HEADER}-ttl-seconds" in self.headers
                     return self._answer(200, METADATA_TOKEN) if has_ttl else self._answer(400)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                refusal = aws.store(self.headers["Host"], urlsplit(self.path).path, headers, body)
+                if "partNumber=" in self.path:
+                    refusal = aws.store_part(self.headers["Host"], self.path, headers, body)
+                else:
+                    refusal = aws.store(self.headers["Host"], urlsplit(self.path).path, headers, body)
                 if refusal is None:
-                    return self._answer(200)
+                    return self._answer(200, headers={"ETag": f'"{hashlib.md5(body).hexdigest()}"'})
                 status = 412 if refusal == "PreconditionFailed" else 403
                 return self._answer(status, f"<Error><Code>{refusal}</Code></Error>")
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self._fails():
+                    return None
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                return self._answer(*aws.post(self.headers["Host"], self.path, headers, body))
 
             def _fails(self) -> bool:
                 if aws.failures:

@@ -167,6 +167,18 @@ def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes
         assert "in waits_for_ever" in nodes.log(rank)
 
 
+def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobNodes) -> None:
+    program = nodes.folder / "bin/py-spy"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "Process $4: py-spy was here"\n')
+    program.chmod(0o755)
+    (nodes.folder / ".bash_profile").write_text(f'PATH="{program.parent}:$PATH"\n')
+    nodes.start("import time\nprint('ready', flush=True)\ntime.sleep(600)\n", hang_seconds=1)
+    assert nodes.wait() == [1]
+    assert "py-spy was here" in nodes.log()
+    assert "most recent call first" not in nodes.log()
+
+
 def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:
     nodes.start(ENDLESS, time_limit_seconds=3600, seconds_left=0.5)
     nodes.wait()
@@ -184,6 +196,57 @@ def test_a_source_that_is_not_the_submitted_one_is_not_run(nodes: JobNodes) -> N
     nodes.start("print('computes')", source_sha256="0" * 64)
     nodes.wait()
     assert nodes.end["reason"] == "node 0 (i-0): the packed source in S3 is not the one that was submitted"
+
+
+TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
+
+
+def test_a_secret_is_in_the_environment_alone_and_never_in_s3_or_in_a_file(nodes: JobNodes) -> None:
+    nodes.aws.secrets[TOKEN] = "pa$$ word-31337"
+    script = "import os, sys\nprint('got', os.environ['TOKEN'])\nsys.exit(len(os.environ['TOKEN']) != 15)"
+    nodes.start(script, secrets={"TOKEN": TOKEN}, setup='echo setup has "$TOKEN"')
+    assert nodes.wait() == [0]
+    assert "got ***\n" in nodes.log()
+    assert "setup has ***\n" in nodes.log()
+    files = [file.read_bytes() for file in nodes.folder.rglob("*") if file.is_file()]
+    assert not [text for text in files if b"31337" in text]
+    assert not [text for text in nodes.aws.records.values() if "31337" in text]
+
+
+def test_a_secret_that_is_refused_is_named_and_nothing_runs(nodes: JobNodes) -> None:
+    nodes.start("print('computes')", secrets={"TOKEN": TOKEN})
+    nodes.wait()
+    assert nodes.end["reason"] == (
+        f"node 0 (i-0): the secret TOKEN: AWS gives no value of {TOKEN}: AccessDeniedException no policy allows it"
+    )
+    assert "computes" not in nodes.log()
+
+
+def test_inputs_are_fetched_before_the_setup_from_s3_and_from_what_was_uploaded(nodes: JobNodes) -> None:
+    nodes.aws.records["data/tokens/a.bin"] = "one"
+    nodes.aws.records["data/tokens/deep/b.bin"] = "two"
+    nodes.aws.records[f"{BUCKET}/jobs/{JOB}/inputs/words"] = "three"
+    inputs = {"tokens": "s3://data/tokens/", "words": "inputs/words"}
+    nodes.start(
+        "print('computes')", inputs=inputs, setup='cd "$TRN_INPUT_DIR" && cat tokens/a.bin tokens/*/b.bin words'
+    )
+    assert nodes.wait() == [0]
+    assert "onetwothree\n" in nodes.log()
+    assert "inputs" in nodes.record()["phases"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("s3://data/none/", "the input tokens: there is nothing below s3://data/none/"),
+        ("s3://data/none", "the input tokens: there is no s3://data/none; a folder's URL ends with /"),
+    ],
+    ids=["folder", "file"],
+)
+def test_an_input_that_is_not_there_is_named(nodes: JobNodes, url: str, reason: str) -> None:
+    nodes.start("print('computes')", inputs={"tokens": url})
+    nodes.wait()
+    assert nodes.end["reason"] == f"node 0 (i-0): {reason}"
 
 
 SAVES = """
@@ -209,6 +272,18 @@ def test_an_attempt_goes_on_from_the_checkpoint_of_the_one_before(nodes: JobNode
     assert names == {name for step in (1, 2, 3) for name in (f"step-{step}.json", f"step-{step}/step")}
     nodes.next_attempt()
     nodes.start(SAVES, resume_from="step-2", resume_job=JOB)
+    assert nodes.wait() == [0]
+    assert "begins at 2\n" in nodes.log()
+
+
+def test_checkpoints_go_where_the_job_says_and_are_resumed_from_there(nodes: JobNodes) -> None:
+    kept = {"checkpoints": "s3://mine/kept"}
+    nodes.start(SAVES, **kept)
+    assert nodes.wait() == [0]
+    assert f"mine/kept/{JOB}/checkpoints/step-3.json" in nodes.aws.records
+    assert not [key for key in nodes.aws.records if key.startswith(f"{BUCKET}/") and "/checkpoints/" in key]
+    nodes.next_attempt()
+    nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **kept)
     assert nodes.wait() == [0]
     assert "begins at 2\n" in nodes.log()
 

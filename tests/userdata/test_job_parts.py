@@ -9,6 +9,7 @@ import pytest
 
 from trn_job import checkpoints, logs
 from trn_job.checkpoints import CheckpointError, Checkpoints
+from trn_job.compiling import Compiling
 from trn_job.failure import Finder
 from trn_job.launch import Launch
 from trn_job.progress import Progress
@@ -46,6 +47,10 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
+
+    def at(self, url: str) -> "MemoryStore":
+        assert url == "s3://records/jobs"
+        return self
 
     def read(self, key: str) -> Any:
         return self.objects.get(key)
@@ -179,6 +184,17 @@ def test_a_loss_that_is_no_number_is_kept_as_text_so_that_json_holds_it() -> Non
     progress = Progress()
     progress.feed(0, "TRN step=1 loss=nan")
     assert progress.as_record()["loss"] == "nan"
+
+
+# Compiling
+
+
+def test_graphs_that_were_compiled_and_those_of_the_cache_are_counted() -> None:
+    compiling = Compiling()
+    assert compiling.counts() == {}
+    for line in ("INFO ||NCC_WRAPPER||: Using a cached neff at /x/model.neff", "Compiler status PASS", "step 1"):
+        compiling.feed(line)
+    assert compiling.counts() == {"compiled": 1, "cached": 1}
 
 
 # Log

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from trainium_userdata.node.trn_node import web
+from trainium_userdata.node.trn_node import objects, web
 from trainium_userdata.node.trn_node.imds import Imds
-from trainium_userdata.node.trn_node.objects import LARGEST_PUT, Objects
+from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.s3 import S3, S3Error
 
 URL = "s3://cluster-records/nodes/i-0+a b.json"
@@ -93,11 +93,31 @@ def test_a_file_that_is_not_there_is_reported_and_a_failing_service_is_retried(t
     assert (tmp_path / "copy").read_bytes() == b"content"
 
 
-def test_a_file_that_s3_does_not_take_in_one_request_is_refused(tmp_path: Path):
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(LARGEST_PUT + 1)
-    with pytest.raises(OSError, match=r"large has 5\.0 GiB; S3 takes files of up to 5 GiB: save it in parts"):
-        Objects().put_file(URL, tmp_path / "large")
+def test_a_large_file_is_stored_in_parts_each_of_which_is_tried_again(
+    tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(objects, "PART_BYTES", 1000)
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 10)
+    aws.failures = 2
+    Objects().put_file(URL, tmp_path / "large")
+    assert Objects().get_file(URL, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "large").read_bytes()
+    assert [len(part) for part in aws.parts] == [1000, 1000, 560]
+
+
+def test_a_file_has_no_more_parts_than_s3_takes(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(objects, "PART_BYTES", 1)
+    monkeypatch.setattr(objects, "MOST_PARTS", 3)
+    (tmp_path / "large").write_bytes(b"x" * 10)
+    Objects().put_file(URL, tmp_path / "large")
+    assert [len(part) for part in aws.parts] == [4, 4, 2]
+
+
+def test_a_folder_is_listed_with_all_that_is_below():
+    for name in ("a.json", "b/c.json"):
+        S3().put(f"s3://cluster-records/jobs/{name}", b"{}")
+    found = Objects().list("s3://cluster-records/jobs/", below=True)
+    assert [each.key for each in found] == ["jobs/a.json", "jobs/b/c.json"]
 
 
 def test_objects_of_a_folder_are_listed_without_those_of_folders_in_it():

@@ -307,7 +307,7 @@ def test_a_job_without_the_checkpoint_that_it_wants_fails_in_a_sentence(node: Jo
     assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to go on from"
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"id": "../../etc"}, {"nodes": 0}])
+@pytest.mark.parametrize("changes", [{"format": 3}, {"id": "../../etc"}, {"nodes": 0}])
 def test_a_job_of_another_format_is_logged_and_not_run(
     changes: dict[str, Any], node: JobNode, capsys: pytest.CaptureFixture[str]
 ):

@@ -5,15 +5,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from trainium_core.jobs.job import Job
+from trainium_core.jobs.job import INPUTS, Job
 from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, node_progress, outcome_of
+from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SOURCE_FILE
 from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -56,10 +59,19 @@ class AwsJobs(AwsService):
         except ValueError as error:
             raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
 
-    def submit(self, job: Job, archive: bytes, *, over: CurrentJob | None) -> bool:
-        """Give the nodes a job. False, with nothing started, when they were given another one since `over` was read."""
+    def submit(
+        self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
+    ) -> bool:
+        """Give the nodes a job. False, with nothing started, when they were given another one since `over` was read.
+
+        uploads: the job's inputs on this machine, files and directories by name.
+        Raises JobError for files that cannot be read, and RequestRefusedError also for an id that is taken.
+        """
         body = job.to_json().encode()
-        self._put(f"{JOBS_PREFIX}/{job.id}/{SOURCE_FILE}", archive, "application/gzip")
+        if not self._put(f"{JOBS_PREFIX}/{job.id}/{SOURCE_FILE}", archive, "application/gzip", IfNoneMatch="*"):
+            raise RequestRefusedError(f"there is a job {job.id} already: try again, or give another name")
+        for name, path in (uploads or {}).items():
+            self._upload(f"{JOBS_PREFIX}/{job.id}/{INPUTS}/{name}", path)
         self._put(f"{JOBS_PREFIX}/{job.id}/job.json", body)
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
         return self._put(CURRENT_JOB_KEY, body, **unchanged)
@@ -102,20 +114,45 @@ class AwsJobs(AwsService):
             if found is not None:
                 yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
 
-    def outputs(self, job_id: str) -> Mapping[str, int]:
-        """The files that a job has left, by their path, with their sizes in bytes."""
-        prefix = f"{JOBS_PREFIX}/{job_id}/outputs/"
-        return {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(prefix)}
+    def checkpoints(self, job_id: str, kept: str | None = None) -> Sequence[str]:
+        """The names of the checkpoints that are whole, the newest last.
 
-    def download_output(self, job_id: str, name: str, path: str) -> None:
-        with read_errors(self._permission("s3:GetObject")):
-            self.client("s3").download_file(self.bucket, f"{JOBS_PREFIX}/{job_id}/outputs/{name}", path)
-
-    def checkpoints(self, job_id: str) -> Sequence[str]:
-        """The names of the checkpoints that are whole, in their order."""
-        prefix = f"{JOBS_PREFIX}/{job_id}/checkpoints/"
-        names = [entry["Key"].removeprefix(prefix) for entry in self._entries(prefix)]
+        kept: S3 URL of the folder that jobs keep theirs in. Default: this bucket's.
+        """
+        bucket, prefix = self._checkpoint_place(job_id, kept)
+        found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
+        names = [entry["Key"].removeprefix(prefix) for entry in found]
         return [name.removesuffix(".json") for name in names if name.endswith(".json") and "/" not in name]
+
+    def world_size(self, job_id: str, checkpoint: str, kept: str | None = None) -> int | None:
+        """How many processes saved a checkpoint; None where its manifest does not say."""
+        bucket, prefix = self._checkpoint_place(job_id, kept)
+        size = (self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}).get("world_size")
+        return size if isinstance(size, int) else None
+
+    def _checkpoint_place(self, job_id: str, kept: str | None) -> tuple[str, str]:
+        place = urlsplit(kept or f"s3://{self.bucket}/{JOBS_PREFIX}")
+        return place.netloc, f"{place.path.strip('/')}/{job_id}/checkpoints/"
+
+    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
+        """What is below a folder of a job, or is the file itself: sizes in bytes by the path in the job's folder."""
+        prefix = f"{JOBS_PREFIX}/{job_id}/"
+        wanted = folder.strip("/")
+        found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
+        return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
+
+    def download(self, job_id: str, name: str, path: str) -> None:
+        """A file of a job, by its path in the job's folder."""
+        with read_errors(self._permission("s3:GetObject")):
+            self.client("s3").download_file(self.bucket, f"{JOBS_PREFIX}/{job_id}/{name}", path)
+
+    def _upload(self, key: str, path: Path) -> None:
+        files = {key: path}
+        if path.is_dir():
+            files = {f"{key}/{name}": file for name, file in files_below(path).files.items()}
+        for one, file in files.items():
+            with write_errors(self._permission("s3:PutObject")), file.open("rb") as content:
+                self.client("s3").upload_fileobj(content, self.bucket, one)
 
     def _attempts(self, job_id: str, *, every_node: bool) -> Iterator[Attempt]:
         number = 1
@@ -151,9 +188,9 @@ class AwsJobs(AwsService):
         raw = self._json(key)
         return None if raw is None else node_progress(node, raw)
 
-    def _json(self, key: str) -> Mapping[str, Any] | None:
+    def _json(self, key: str, *, bucket: str | None = None) -> Mapping[str, Any] | None:
         """An object that a node wrote; one that is no JSON object counts as empty."""
-        found = self._get(key, most=_LARGEST_JSON)
+        found = self._get(key, most=_LARGEST_JSON, bucket=bucket)
         if found is None:
             return None
         try:
@@ -162,9 +199,9 @@ class AwsJobs(AwsService):
             return {}
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
 
-    def _get(self, key: str, *, most: int | None = None) -> tuple[bytes, str] | None:
-        with read_errors(self._permission("s3:GetObject"), absent=_ABSENT):
-            answer = self.client("s3").get_object(Bucket=self.bucket, Key=key)
+    def _get(self, key: str, *, most: int | None = None, bucket: str | None = None) -> tuple[bytes, str] | None:
+        with read_errors(self._permission("s3:GetObject", bucket), absent=_ABSENT):
+            answer = self.client("s3").get_object(Bucket=bucket or self.bucket, Key=key)
             return answer["Body"].read(most), answer["ETag"]
         return None
 
@@ -178,11 +215,11 @@ class AwsJobs(AwsService):
     def _keys(self, prefix: str, *, after: str = "") -> Iterator[str]:
         return (entry["Key"] for entry in self._entries(prefix, after=after))
 
-    def _entries(self, prefix: str, *, after: str = "") -> Iterator[Mapping[str, Any]]:
-        with read_errors(self._permission("s3:ListBucket")):
+    def _entries(self, prefix: str, *, after: str = "", bucket: str | None = None) -> Iterator[Mapping[str, Any]]:
+        with read_errors(self._permission("s3:ListBucket", bucket)):
             pages = self.client("s3").get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=self.bucket, Prefix=prefix, StartAfter=after):
+            for page in pages.paginate(Bucket=bucket or self.bucket, Prefix=prefix, StartAfter=after):
                 yield from page.get("Contents", [])
 
-    def _permission(self, action: str) -> str:
-        return f"{action} on the bucket {self.bucket}"
+    def _permission(self, action: str, bucket: str | None = None) -> str:
+        return f"{action} on the bucket {bucket or self.bucket}"

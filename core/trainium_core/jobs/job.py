@@ -5,16 +5,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from trainium_core.jobs.access import not_allowed
 from trainium_core.jobs.command import node_command
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request import LONGEST_NAME, JobRequest
 from trainium_core.plan import Plan
 
-FORMAT = 1
-"""Raised when nodes of an earlier version would misunderstand the object."""
+FORMAT, FORMAT_WITH_DATA = 1, 2
+"""Nodes of an earlier version would start a job of the second without its inputs, secrets or checkpoints."""
+
+INPUTS = "inputs"
+"""Folder of what is uploaded for a job, below the job's own."""
 
 _MINUTE = 60
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -26,7 +30,9 @@ class Job:
 
     command: the bash line that each node runs in the unpacked source, after `setup`.
     resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
-    runs no other.
+    runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
+    are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
+    all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
     """
 
     id: str
@@ -40,6 +46,10 @@ class Job:
     stack: str | None = None
     setup: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    checkpoints: str | None = None
+    waking_seconds: float | None = None
     checkpoint_seconds: int = 30
     resume_from: str | None = None
     retries: int = 0
@@ -49,14 +59,15 @@ class Job:
     time_limit_seconds: int | None = None
 
     def to_json(self) -> str:
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
+        with_data = self.secrets or self.inputs or self.checkpoints
+        return json.dumps({"format": FORMAT_WITH_DATA if with_data else FORMAT, **asdict(self)}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Job":
         """Raises ValueError with the reason when the text is no job of this format."""
         try:
             raw = cast("dict[str, Any]", json.loads(text))
-            if raw.pop("format") != FORMAT:
+            if raw.pop("format") not in (FORMAT, FORMAT_WITH_DATA):
                 raise ValueError("it is of another version of trainium-cdk")
             if not _ID.fullmatch(raw["id"]):
                 raise ValueError("its id is none")
@@ -71,12 +82,15 @@ def new_job(
 ) -> Job:
     """The job that a request comes to on the plan's cluster. script: its path in the packed source.
 
-    Raises JobError for more nodes than the cluster has.
+    Raises JobError for what the plan's cluster does not have, or does not allow.
     """
     nodes = plan.nodes if request.nodes is None else request.nodes
+    problems = list(not_allowed(plan.jobs, request))
     if nodes > plan.nodes:
         fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
-        raise JobError([JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix)])
+        problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
+    if problems:
+        raise JobError(problems)
     name = request.name or _name_of(script or "job")
     return Job(
         id=f"{name}-{now.astimezone(UTC):%Y%m%d-%H%M%S}",
@@ -90,6 +104,9 @@ def new_job(
         command=node_command(plan, request, script),
         setup=request.setup,
         environment=dict(request.environment),
+        secrets=dict(request.secrets),
+        inputs={name: _input_url(name, place, request.uploads) for name, place in request.inputs.items()},
+        checkpoints=_without_slash(request.checkpoints or plan.jobs.checkpoints),
         checkpoint_seconds=request.checkpoint_seconds,
         resume_from=request.resume,
         retries=request.retries,
@@ -103,6 +120,16 @@ def new_job(
 def _name_of(script: str) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(script).stem.lower())[:LONGEST_NAME].strip("-")
     return stem or "job"
+
+
+def _input_url(name: str, place: str, uploads: Mapping[str, Path]) -> str:
+    if name not in uploads:
+        return place
+    return f"{INPUTS}/{name}/" if uploads[name].is_dir() else f"{INPUTS}/{name}"
+
+
+def _without_slash(url: str | None) -> str | None:
+    return None if url is None else url.rstrip("/")
 
 
 def _seconds(minutes: int | None) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.plan.settings.jobs import S3_FOLDER, SECRET_ARN
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
@@ -17,6 +18,8 @@ LONGEST_NAME = 40
 
 _MOST_MINUTES = 60 * 24 * 7
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_INPUT_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
+S3_URL = "s3://"
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,52 @@ class Variables:
                 raise UnreadableError(f"give {name} a text, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
                 raise UnreadableError(f"leave {name} out: each node sets it")
+        return dict(cast(Mapping[str, str], given))
+
+
+@dataclass(frozen=True)
+class SecretArns:
+    """Environment variables whose values are secrets, by the ARN of each."""
+
+    allowed: str = (
+        'a table such as { HF_TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/hf-token" }: ARNs of SecureString '
+        "parameters or of secrets of Secrets Manager"
+    )
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> dict[str, str]:
+        given = Variables().read(raw)
+        for name, arn in given.items():
+            if not re.fullmatch(SECRET_ARN, arn):
+                # Whoever gives a value in place of an ARN must not find it in a log.
+                raise UnreadableError(f"give {name} the ARN of a secret or parameter, and never its value")
+        return given
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Data by name: each an S3 URL, or a file or directory of this machine."""
+
+    allowed: str = (
+        'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (that of a folder ends '
+        "with /), files and directories"
+    )
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> dict[str, str]:
+        if not isinstance(raw, Mapping):
+            raise UnreadableError(f"give {self.allowed}")
+        given = cast(Mapping[object, object], raw)
+        for name, place in given.items():
+            if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
+                raise UnreadableError(f"{name!r} is no name of an input: letters, digits, - and _")
+            if not isinstance(place, str) or not place:
+                raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
+            if place.startswith(S3_URL):
+                if not re.fullmatch(S3_FOLDER, place):
+                    raise UnreadableError(f"{place} is no S3 URL of a file or folder in a bucket")
+            elif not _exists(place):
+                raise UnreadableError(f"there is no file or directory {place}")
         return dict(cast(Mapping[str, str], given))
 
 
@@ -153,6 +202,29 @@ class JobRequest:
         default_factory=dict[str, str],
         left_out="none",
     )
+    secrets: Mapping[str, str] = setting(
+        "secrets",
+        SecretArns(),
+        meaning="Environment variables whose values the nodes read from Secrets Manager or Parameter Store, by ARN; "
+        "trn:job_secrets allows them to.",
+        default_factory=dict[str, str],
+        left_out="none",
+    )
+    inputs: Mapping[str, str] = setting(
+        "inputs",
+        Inputs(),
+        meaning="Data that every node fetches below TRN_INPUT_DIR before it starts, by name: S3 URLs in a folder of "
+        "trn:job_inputs, or paths, which are uploaded.",
+        default_factory=dict[str, str],
+        left_out="none",
+    )
+    checkpoints: str | None = setting(
+        "checkpoints",
+        Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
+        meaning="Folder in S3 that checkpoints are kept in, by job; trn:job_checkpoints, or below it.",
+        default=None,
+        left_out="trn:job_checkpoints, else the cluster's bucket",
+    )
     retries: int = setting(
         "retries",
         WholeNumber(0, 100),
@@ -196,6 +268,11 @@ class JobRequest:
         default=None,
     )
 
+    @property
+    def uploads(self) -> Mapping[str, Path]:
+        """The inputs that are on this machine."""
+        return {name: Path(place) for name, place in self.inputs.items() if not place.startswith(S3_URL)}
+
 
 def job_settings() -> tuple[Setting, ...]:
     """Every key of a job file, in the order in which problems are shown."""
@@ -218,8 +295,22 @@ def read_job_file(path: Path) -> dict[str, Any]:
     if isinstance(raw.get("source"), str):
         raw["source"] = str(folder / raw["source"])
     if isinstance(raw.get("script"), str):
-        raw["script"] = str(folder / _script_in_source(raw)["script"])
+        given = _script_in_source(raw)["script"]
+        raw["script"] = str(folder / given)
+    if isinstance(raw.get("inputs"), dict):
+        raw["inputs"] = {name: _input_from(folder, place) for name, place in raw["inputs"].items()}
     return raw
+
+
+def _input_from(folder: Path, place: object) -> object:
+    return str(folder / place) if isinstance(place, str) and not place.startswith(S3_URL) else place
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # such as a name longer than the file system allows
+        return False
 
 
 def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:
@@ -276,6 +367,9 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
     if "command" in values and not {"name", "script"} & {*values}:
         fix = f"give {names['name']}: there is no script that it could be called after"
         yield JobProblem(key=names["name"], got=None, allowed="the name of the job", fix=fix)
+    for name in {*values.get("secrets", ())} & {*values.get("environment", ())}:
+        fix = f"leave it out of {names['environment']}"
+        yield JobProblem(key=names["secrets"], got=name, allowed=f"no name of {names['environment']}", fix=fix)
 
 
 def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProblem:

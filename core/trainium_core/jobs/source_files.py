@@ -41,9 +41,16 @@ class SourceFiles:
 
 
 def source_files(folder: Path) -> SourceFiles:
+    """The files of a source directory, as `files_below`. Raises JobError for more than LARGEST_SOURCE_MIB as well."""
+    found = files_below(folder)
+    _check_size(folder, found.files)
+    return found
+
+
+def files_below(folder: Path) -> SourceFiles:
     """Every file below a directory. Links to files are followed, links to directories are not.
 
-    Raises JobError for what cannot be read, and for more than LARGEST_SOURCE_MIB.
+    Raises JobError for what cannot be read.
     """
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
@@ -53,7 +60,6 @@ def source_files(folder: Path) -> SourceFiles:
             files[name] = path
         else:
             left_out[name] = why
-    _check_size(folder, files)
     return SourceFiles(files=files, left_out=left_out)
 
 

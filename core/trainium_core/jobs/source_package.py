@@ -1,5 +1,6 @@
 """The source directory of a training job as one file: the same bytes for the same source."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,11 @@ class SourcePackage:
     archive: bytes
     unpacked_bytes: int
     left_out: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the archive in hexadecimal."""
+        return hashlib.sha256(self.archive).hexdigest()
 
 
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
+from trainium_core.nodes.session import DOCUMENT, LOGIN
 from trainium_core.nodes.torchrun import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
@@ -49,10 +50,8 @@ def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str, regio
         yield NextStep(
             name="Session",
             meaning="A shell on the first node, by the AWS CLI and its Session Manager plugin",
-            # User 1000 is the image's own: Session Manager's shell reads no profile and has its limits too low for EFA.
-            # By name: the agent runs this with `sh -c`, where sudo's `#1000` begins a comment.
-            value=f"aws ssm start-session --region {region} --document-name AWS-StartInteractiveCommand "
-            f"--parameters command='sudo -iu $(id -nu 1000)' --target $({first})",
+            value=f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
+            f"--parameters command='{LOGIN}' --target $({first})",
         )
     of_cluster = _of_cluster(plan)
     yield NextStep(

@@ -62,6 +62,8 @@ class Place:
     cluster: str
     stacks: Sequence[str]
     cache_bucket: str | None
+    checkpoints: str | None = None
+    """Bucket and folder of the checkpoints of jobs, if they outlive the cluster."""
 
     def fill_in(self, patterns: Sequence[str]) -> list[str]:
         """The ARNs of all stacks that patterns of data/permissions.toml stand for."""
@@ -97,6 +99,7 @@ def place_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Place
         cluster=plan.cluster_name,
         stacks=stacks,
         cache_bucket=plan.cache.bucket,
+        checkpoints=plan.jobs.checkpoints and plan.jobs.checkpoints.removeprefix("s3://").rstrip("/"),
     )
 
 
@@ -144,6 +147,10 @@ def _resources(role: str, name: str, place: Place) -> list[str]:
         patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
     if name == "s3:ListBucket" and place.cache_bucket:
         patterns.append(f"arn:{{partition}}:s3:::{place.cache_bucket}")
+    if place.checkpoints and role != CLOUDFORMATION:
+        own_bucket = place.checkpoints.partition("/")[0]
+        own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{place.checkpoints}/*"}
+        patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
     return place.fill_in(patterns) or ["*"]
 
 

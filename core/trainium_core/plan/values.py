@@ -12,6 +12,7 @@ from trainium_core.facts import facts
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan.settings.cache import Cache
 from trainium_core.plan.settings.file_systems import FileSystems
+from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Network
 from trainium_core.plan.settings.node import Node
 from trainium_core.plan.settings.pilot import Pilot
@@ -138,6 +139,7 @@ class PlanValues:
     node: Node = field(default_factory=Node)
     file_systems: FileSystems = field(default_factory=FileSystems)
     pilot: Pilot = field(default_factory=Pilot)
+    jobs: JobAccess = field(default_factory=JobAccess)
     quota_gate: bool = setting(
         "quota_gate",
         Switch(),

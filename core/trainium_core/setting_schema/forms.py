@@ -143,6 +143,31 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Patterns:
+    """Texts that match a regular expression: a JSON list in cdk.json, or `one,other` with -c. A tuple without repeats.
+
+    each: what one of them is.
+    """
+
+    regex: str
+    each: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        return f"a list, or with commas between them, of {self.each}"
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
+        if not isinstance(given, Sequence):
+            raise UnreadableError(f"give {self.allowed}")
+        for one in cast(Sequence[Any], given):
+            if not isinstance(one, str) or not re.fullmatch(self.regex, one):
+                raise UnreadableError(f"{one!r} is none of {self.each}")
+        return tuple(dict.fromkeys(cast(Sequence[str], given)))
+
+
+@dataclass(frozen=True)
 class Addresses:
     """IPv4 addresses: a JSON list in cdk.json, or `address,address` with -c. The value is a tuple without repeats."""
 

@@ -9,6 +9,7 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.rules.compile_cache import CACHE_RULES
 from trainium_core.plan.rules.file_systems import FILE_SYSTEM_RULES
 from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
+from trainium_core.plan.rules.jobs import JOB_RULES
 from trainium_core.plan.rules.network import NETWORK_RULES
 from trainium_core.plan.rules.pilot import PILOT_RULES
 from trainium_core.plan.rules.rule import Rule
@@ -22,6 +23,7 @@ _OF_EVERY_PLAN = (
     *CACHE_RULES,
     *FILE_SYSTEM_RULES,
     *PILOT_RULES,
+    *JOB_RULES,
     *STACK_RULES,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from trn_node.objects import Objects
+from trn_node.secret_values import secret_value
 
 from . import launch
 from .attempt import Attempt
@@ -21,7 +22,7 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"trn_job: no launch file: {error}", file=sys.stderr)
         return 2
-    return Attempt(found, Store(Objects(retries=RETRIES), found.url)).run()
+    return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import signal
 import time
@@ -13,8 +12,9 @@ from typing import Any
 
 from trn_node.job_files import now
 
-from . import checkpoints, outputs, processes, source
+from . import checkpoints, inputs, outputs, processes, source
 from .command import Command, variables
+from .compiling import Compiling
 from .end import End
 from .failure import Failure, Finder
 from .launch import Launch
@@ -23,6 +23,8 @@ from .notices import Notices
 from .peers import Listener, Neighbours
 from .periodic_thread import PeriodicThread
 from .progress import Progress
+from .secrets import Secrets
+from .stacks import print_stacks
 from .store import Store
 
 FINAL_ATTEMPTS = 3
@@ -34,15 +36,17 @@ class _OverError(Exception):
 
 
 class Attempt:
-    """`run` is all of it."""
+    """`run` is all of it. secret_of: the value of a secret, by its ARN; raises OSError."""
 
-    def __init__(self, launch: Launch, store: Store) -> None:
+    def __init__(self, launch: Launch, store: Store, secret_of: Callable[[str], str]) -> None:
         self._launch, self._store = launch, store
         self._end = End(launch, store)
         self._log = Log(lambda part, text: store.write_text(self._log_key(part), text))
         self._notices = Notices(launch, store)
         self._neighbours = Neighbours(launch, store)
         self._progress = Progress()
+        self._compiling = Compiling()
+        self._secrets = Secrets(launch.spec.get("secrets") or {}, secret_of)
         self._finder = Finder()
         self._last_line = time.monotonic()
         self._phases: dict[str, float] = {}
@@ -73,7 +77,7 @@ class Attempt:
                 uploading.start()
                 threads.append(uploading)
                 self._compute()
-        except (OSError, source.SourceError, checkpoints.CheckpointError) as error:
+        except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError) as error:
             self._end.declare("failed", f"{launch.name}: {error}")
         self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
@@ -122,6 +126,7 @@ class Attempt:
             "at": now(),
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
+            "graphs": self._compiling.counts(),
             "exit_code": self._exit_code,
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
@@ -130,7 +135,9 @@ class Attempt:
 
     def _add_line(self, rank: int | None, line: str) -> None:
         self._last_line = time.monotonic()
+        line = self._secrets.masked(line)
         self._log.add(rank, line)
+        self._compiling.feed(line)
         self._finder.feed(rank, line)
         if not rank:
             self._progress.feed(rank, line)
@@ -186,6 +193,11 @@ class Attempt:
                 resumed = checkpoints.download(launch, self._store, place / "resume")
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
                 self._log.say(f"goes on from checkpoint {launch.resume_from}")
+        if launch.spec.get("inputs"):
+            with self._phase("inputs"):
+                inputs.download(launch.inputs, self._store, place / "inputs")
+        self._raise_if_over()
+        self._secrets.fetch()
         if launch.spec.get("setup"):
             with self._phase("setup"):
                 setup = self._start("setup", launch.spec["setup"])
@@ -209,7 +221,12 @@ class Attempt:
         self._last_line = time.monotonic()
         place = self._launch.place
         self._command = Command(
-            text, script=place / f"{name}.sh", folder=place / "source", variables=self._variables, sink=self._add_line
+            text,
+            script=place / f"{name}.sh",
+            folder=place / "source",
+            variables=self._variables,
+            secrets=self._secrets.environment,
+            sink=self._add_line,
         )
         return self._command
 
@@ -325,7 +342,7 @@ class Attempt:
         if self._command:
             if self._command.exit_code is None:
                 if result == "hung":
-                    self._print_stacks()
+                    print_stacks(self._log.say, self._has_ended, self._launch.timing.stacks)
                 self._state = "ended"
             self._command.end(self._launch.timing.grace)
         if self._state not in ("failed", "succeeded"):
@@ -341,16 +358,8 @@ class Attempt:
         self._retry_at_end("log", self._log.send)
         self._retry_at_end("record", self._report)
 
-    def _print_stacks(self) -> None:
-        """faulthandler prints them on SIGABRT; a process that was stopped has to go on for that."""
-        self._log.say("stacks of the processes:")
-        for process in processes.ranks():
-            for number in (signal.SIGABRT, signal.SIGCONT):
-                with contextlib.suppress(OSError):
-                    os.kill(process, number)
-        end = time.monotonic() + self._launch.timing.stacks
-        while self._command and self._command.exit_code is None and time.monotonic() < end:
-            time.sleep(0.05)
+    def _has_ended(self) -> bool:
+        return self._command is None or self._command.exit_code is not None
 
     def _upload_checkpoints(self) -> None:
         if self._checkpoints:

@@ -26,6 +26,7 @@ class Checkpoints:
 
     def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
         self._launch, self._store, self._folder = launch, store, folder
+        self._kept = store.at(launch.checkpoints_url)
         self._known: dict[str, tuple[tuple[str, int, int], ...]] = {}
         self._versions: dict[str, int] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
@@ -71,7 +72,7 @@ class Checkpoints:
                 file = path / relative if relative else path
                 digest = sha256_of(file)
                 stored[part + (relative or path.name)] = {"size": size, "sha256": digest}
-                self._store.upload(f"{self._launch.job}/checkpoints/{name}/{part}{relative or path.name}", file, digest)
+                self._kept.upload(f"{self._launch.job}/checkpoints/{name}/{part}{relative or path.name}", file, digest)
         except FileNotFoundError:
             # The script deleted it meanwhile.
             return
@@ -106,7 +107,7 @@ class Checkpoints:
         self._publish(manifest)
 
     def _publish(self, manifest: dict[str, Any]) -> None:
-        self._store.write(f"{self._launch.job}/checkpoints/{manifest['name']}.json", manifest)
+        self._kept.write(f"{self._launch.job}/checkpoints/{manifest['name']}.json", manifest)
         self.stored.append(manifest["name"])
 
 
@@ -125,7 +126,7 @@ def signature(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
     """The checkpoint that the launch names, as its script saved it. Raises CheckpointError, and OSError without S3."""
-    job, name = launch.resume_job, launch.resume_from
+    job, name, store = launch.resume_job, launch.resume_from, store.at(launch.checkpoints_url)
     manifest = store.read(f"{job}/checkpoints/{name}.json")
     if not manifest:
         raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")

@@ -25,6 +25,7 @@ CLOSE_SECONDS = 5
 class Command:
     """Starts at once, in a process group of its own.
 
+    secrets: variables that no file may hold. The profile may change them; others are set after it.
     sink: takes the rank that a line begins with and the rest of the line, in a thread.
     """
 
@@ -35,15 +36,15 @@ class Command:
         script: Path,
         folder: Path,
         variables: Mapping[str, str],
+        secrets: Mapping[str, str],
         sink: Callable[[int | None, str], None],
     ) -> None:
         # After the profile, which may set some of them.
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))} || exit", text, ""]))
-        kept: dict[str, str] = {name: os.environ[name] for name in KEPT if name in os.environ}
         self._process = subprocess.Popen(
             ["bash", "-l", str(script)],
-            env={"PATH": os.defpath, **kept},
+            env={**login_shell(), **secrets},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -103,6 +104,11 @@ class Command:
         self._sink(int(found[1]) if found else None, found[2] if found else text)
 
 
+def login_shell() -> dict[str, str]:
+    """The environment that a login shell is started with: its profile makes the rest."""
+    return {"PATH": os.defpath, **{name: os.environ[name] for name in KEPT if name in os.environ}}
+
+
 def variables(
     *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
 ) -> dict[str, str]:
@@ -115,6 +121,7 @@ def variables(
         "HEAD_NODE": head,
         "TRN_CHECKPOINT_DIR": str(place / "checkpoints"),
         "TRN_OUTPUT_DIR": str(place / "outputs"),
+        "TRN_INPUT_DIR": str(place / "inputs"),
         "PYTHONFAULTHANDLER": "1",
         "PYTHONUNBUFFERED": "1",
         # torchrun: every line of a process begins with its rank.

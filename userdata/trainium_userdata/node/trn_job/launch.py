@@ -68,6 +68,17 @@ class Launch(NamedTuple):
         return len(self.nodes) * int(self.spec["processes_per_node"])
 
     @property
+    def checkpoints_url(self) -> str:
+        """S3 URL of the folder in which each job has its checkpoints: one that outlives the cluster, or `url`."""
+        return str(self.spec.get("checkpoints") or self.url)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """S3 URLs by name. What was uploaded for the job is named by its path in the job's folder."""
+        given: dict[str, str] = self.spec["inputs"]
+        return {name: url if "://" in url else f"{self.url}/{self.job}/{url}" for name, url in given.items()}
+
+    @property
     def key(self) -> str:
         """The folder of this attempt below `url`."""
         return attempt_folder(self.job, self.attempt)

@@ -16,6 +16,16 @@ class Store:
     def __init__(self, s3: Objects, url: str) -> None:
         self._s3, self._url = s3, url
 
+    def at(self, url: str) -> Store:
+        """The same for another folder in S3."""
+        return Store(self._s3, url.rstrip("/"))
+
+    def keys(self) -> list[str]:
+        """Of everything below the folder."""
+        bucket = self._url[: self._url.index("/", len("s3://")) + 1]
+        found = self._s3.list(f"{self._url}/", below=True)
+        return [each.key[len(self._url) - len(bucket) + 1 :] for each in found]
+
     def read(self, key: str) -> dict[str, Any] | None:
         """A JSON object; None while there is none."""
         found = self._s3.get(f"{self._url}/{key}")

@@ -13,7 +13,8 @@ from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
 
-FORMAT = 1
+FORMATS = (1, 2)
+"""2 has inputs, secrets or a place of its own for checkpoints, which earlier node programs do not know."""
 CLOSE_SECONDS = 60
 """How long a job whose last attempt has ended waits for the first node to end it; then another one does."""
 
@@ -70,8 +71,8 @@ class ClusterJob:
         if not found:
             return
         spec = json.loads(found[0])
-        if spec["format"] != FORMAT or not NAME.fullmatch(spec["id"]) or int(spec["nodes"]) < 1:
-            raise ValueError(f"job.json is no job of format {FORMAT}")
+        if spec["format"] not in FORMATS or not NAME.fullmatch(spec["id"]) or int(spec["nodes"]) < 1:
+            raise ValueError(f"job.json is no job of format {' or '.join(map(str, FORMATS))}")
         self._etag = found[1]
         if spec["id"] != self._spec.get("id"):
             self._reset(spec)
@@ -190,7 +191,8 @@ class ClusterJob:
         """A manifest is written last: what has one is complete."""
         if not NAME.fullmatch(job):
             raise ValueError(f"{job!r} is no job")
-        found = self._s3.list(f"{folder()}/jobs/{job}/checkpoints/")
+        kept = str(self._spec.get("checkpoints") or f"{folder()}/jobs").rstrip("/")
+        found = self._s3.list(f"{kept}/{job}/checkpoints/")
         manifests = [each for each in found if each.key.endswith(".json")]
         if not manifests:
             return None

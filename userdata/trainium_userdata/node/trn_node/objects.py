@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from .s3 import S3
+from .s3 import S3, S3Error
+from .web import Body
 
-LARGEST_PUT = 5 * 1024**3
-"""Bytes: S3 takes no larger object in one request (Amazon S3 user guide, uploading objects)."""
+PART_BYTES = 512 * 1024**2
+"""Larger files go in parts of so many bytes: S3 takes 5 GiB in one request, and a broken connection costs one part."""
+
+MOST_PARTS = 10_000
+"""Of one object (Amazon S3 user guide, multipart upload limits)."""
 
 BLOCK = 1024 * 1024
 CHANGED = (412, 409)
@@ -36,25 +40,48 @@ class Objects(S3):
     def put_file(self, url: str, file: Path, digest: str = "") -> None:
         """Store a file. digest: its SHA-256 in hexadecimal, where it is known; S3 refuses any other content."""
         size = file.stat().st_size
-        if size > LARGEST_PUT:
-            raise OSError(f"{file.name} has {size / 1024**3:.1f} GiB; S3 takes files of up to 5 GiB: save it in parts")
+        if size > PART_BYTES:
+            self._put_parts(url, file, size)
+            return
         headers = {"content-type": "application/octet-stream", "content-length": str(size)}
         with file.open("rb") as content:
             self._send("PUT", url, headers, content, (200,), digest=digest or sha256_of(file))
+
+    def _put_parts(self, url: str, file: Path, size: int) -> None:
+        """A rule of the bucket deletes the parts of an upload that breaks off: nodes may delete nothing."""
+        kind = {"content-type": "application/octet-stream"}
+        begun = ElementTree.fromstring(self._send("POST", url, kind, b"", (200,), query="uploads=").body)
+        upload = f"uploadId={quote(begun.findtext('{*}UploadId', ''), safe='-_.~')}"
+        length = max(PART_BYTES, -(-size // MOST_PARTS))
+        done = ""
+        for number, start in enumerate(range(0, size, length), 1):
+            with FilePart(file, start, min(length, size - start)) as part:
+                headers = {"content-length": str(part.size)}
+                query = f"partNumber={number}&{upload}"
+                answer = self._send("PUT", url, headers, part, (200,), digest=part.digest(), query=query)
+            done += f"<Part><PartNumber>{number}</PartNumber><ETag>{answer.headers['ETag']}</ETag></Part>"
+        body = f"<CompleteMultipartUpload>{done}</CompleteMultipartUpload>".encode()
+        answer = self._send("POST", url, {"content-type": "application/xml"}, body, (200,), query=upload)
+        # S3 says 200 before it has put the parts together.
+        if b"<Error>" in answer.body:
+            raise S3Error(f"POST {url}", answer)
 
     def get_file(self, url: str, file: Path) -> bool:
         """Replace a file by an object. False when there is no object; the file is empty then."""
         with file.open("wb") as content:
             return self._send("GET", url, {}, b"", (200, 404), into=content).status == 200
 
-    def list(self, url: str) -> list[Object]:
-        """The objects whose URL begins with this one and has no further slash, in the order of their keys."""
+    def list(self, url: str, *, below: bool = False) -> list[Object]:
+        """The objects whose URL begins with this one, in the order of their keys.
+
+        Those with a further slash only with `below`.
+        """
         bucket, _, prefix = url[len("s3://") :].partition("/")
         found: list[Object] = []
         token = ""
         while True:
             parameters = {"continuation-token": token} if token else {}
-            parameters.update({"delimiter": "/", "list-type": "2", "prefix": prefix})
+            parameters.update({"list-type": "2", "prefix": prefix, **({} if below else {"delimiter": "/"})})
             query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
             response = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
             for item in response.iterfind("{*}Contents"):
@@ -64,10 +91,40 @@ class Objects(S3):
                 return found
 
 
+class FilePart:
+    """So many bytes of a file from `start` on, read as if they were all of it. Raises OSError."""
+
+    def __init__(self, file: Path, start: int, size: int) -> None:
+        self.size, self._start = size, start
+        self._content = file.open("rb")
+        self.seek(0)
+
+    def __enter__(self) -> FilePart:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._content.close()
+
+    def read(self, size: int = -1, /) -> bytes:
+        left = self._start + self.size - self._content.tell()
+        return self._content.read(left if size < 0 else min(left, size))
+
+    def seek(self, offset: int, /) -> int:
+        return self._content.seek(self._start + offset) - self._start
+
+    def digest(self) -> str:
+        """SHA-256 in hexadecimal."""
+        return _sha256(self)
+
+
 def sha256_of(file: Path) -> str:
     """In hexadecimal. Raises OSError."""
-    digest = hashlib.sha256()
     with file.open("rb") as content:
-        for block in iter(lambda: content.read(BLOCK), b""):
-            digest.update(block)
+        return _sha256(content)
+
+
+def _sha256(content: Body) -> str:
+    digest = hashlib.sha256()
+    for block in iter(lambda: content.read(BLOCK), b""):
+        digest.update(block)
     return digest.hexdigest()

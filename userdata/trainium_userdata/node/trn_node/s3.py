@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import os
 import re
 import time
@@ -15,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from . import files, web
 from .imds import Imds
+from .signing import region, signed_headers
 
 SKEWED = "RequestTimeTooSkewed"
 
@@ -54,7 +54,7 @@ class S3:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | BinaryIO,
+        body: bytes | web.Body,
         accepted: tuple[int, ...],
         *,
         digest: str = "",
@@ -67,13 +67,13 @@ class S3:
         def send_signed() -> web.Response:
             address = _address(url) + (f"?{query}" if query else "")
             now = time.time()
-            signed = _signed_headers(method, address, headers, known, self._imds, now + self._correction)
+            signed = signed_headers("s3", method, address, headers, known, self._imds, now + self._correction)
             if not isinstance(body, bytes):
                 body.seek(0)
             if into:
                 into.seek(0)
                 into.truncate()
-            response = web.send(method, address, signed, body if method == "PUT" else None, into)
+            response = web.send(method, address, signed, body if method in ("PUT", "POST") else None, into)
             self.clock_offset = _offset(response, now)
             return response
 
@@ -111,10 +111,6 @@ def _offset(response: web.Response, now: float) -> float | None:
     return None
 
 
-def _region() -> str:
-    return files.location("TRN_REGION")
-
-
 def _address(url: str) -> str:
     """The HTTP address of an s3:// URL; a custom endpoint (AWS_ENDPOINT_URL_S3) gets requests in path style."""
     parts = urlsplit(url)
@@ -122,36 +118,6 @@ def _address(url: str) -> str:
     custom = os.environ.get("AWS_ENDPOINT_URL_S3")
     if custom or "." in parts.netloc:
         # S3's certificate is for no name with a dot in the bucket's part.
-        endpoint = custom or f"https://s3.{_region()}.amazonaws.com"
+        endpoint = custom or f"https://s3.{region()}.amazonaws.com"
         return f"{endpoint.rstrip('/')}/{parts.netloc}{key}"
-    return f"https://{parts.netloc}.s3.{_region()}.amazonaws.com{key}"
-
-
-def _signed_headers(
-    method: str, address: str, headers: Mapping[str, str], digest: str, imds: Imds, now: float
-) -> dict[str, str]:
-    """The headers with those that sign them: AWS documentation, Signature Version 4 for S3."""
-    keys = imds.credentials()
-    parts = urlsplit(address)
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    all_headers = {
-        **headers,
-        "host": parts.netloc,
-        "x-amz-content-sha256": digest,
-        "x-amz-date": moment,
-        "x-amz-security-token": keys.token,
-    }
-    names = ";".join(sorted(all_headers))
-    lines = "".join(f"{name}:{all_headers[name]}\n" for name in sorted(all_headers))
-    request = f"{method}\n{parts.path}\n{parts.query}\n{lines}\n{names}\n{digest}"
-    scope = f"{moment[:8]}/{_region()}/s3/aws4_request"
-    to_sign = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-    key = f"AWS4{keys.secret_access_key}".encode()
-    for part in scope.split("/"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-    return {
-        **all_headers,
-        "authorization": f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, SignedHeaders={names}, "
-        f"Signature={signature}",
-    }
+    return f"https://{parts.netloc}.s3.{region()}.amazonaws.com{key}"

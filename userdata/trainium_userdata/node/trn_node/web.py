@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import Message
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 SECONDS = 10
 RETRIES = 6
@@ -23,6 +23,14 @@ class Response(NamedTuple):
     body: bytes
 
 
+class Body(Protocol):
+    """What is sent from a file. It is read from its beginning at each try."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+    def seek(self, offset: int, /) -> int: ...
+
+
 # The metadata service and S3's gateway endpoint are reached without a proxy.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -31,14 +39,17 @@ def send(
     method: str,
     url: str,
     headers: Mapping[str, str],
-    body: bytes | BinaryIO | None = None,
+    body: bytes | Body | None = None,
     into: BinaryIO | None = None,
 ) -> Response:
     """One request. Raises OSError without a complete response.
 
-    body: bytes, or a file with its size among the headers. into: a file that the body of a successful response goes to.
+    body: bytes, or what is read, with its size among the headers. into: a file that the body of a successful response
+    goes to.
     """
-    request = urllib.request.Request(url, body, dict(headers), method=method)
+    # urllib takes whatever can be read; its stub wants all of a file's methods.
+    data: Any = body
+    request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
         with _OPENER.open(request, timeout=SECONDS) as response:
             if into is None:

@@ -1,0 +1,26 @@
+"""Files of a job, fetched from S3 to this machine."""
+
+from pathlib import Path, PurePosixPath
+
+from trainium_core.jobs.aws_jobs import AwsJobs
+
+
+def download(jobs: AwsJobs, job_id: str, wanted: str, target: Path) -> list[Path]:
+    """What is below a folder of a job, into a directory; or one file, which is then called `target`.
+
+    Names that lead out of the directory are left out: any process of a node can choose them. Raises UnavailableError,
+    and OSError for what cannot be written.
+    """
+    fetched: list[Path] = []
+    root = target.resolve()
+    for name in jobs.files(job_id, wanted):
+        if name == wanted:
+            path = root / PurePosixPath(name).name if root.is_dir() else root
+        else:
+            path = (root / name.removeprefix(wanted).lstrip("/")).resolve()
+            if not path.is_relative_to(root) or path == root:
+                continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        jobs.download(job_id, name, str(path))
+        fetched.append(path)
+    return fetched

@@ -1,0 +1,74 @@
+"""Copies between this machine and nodes: jobs that do nothing else, with an input or an output."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from trainium_core.jobs.request import JobRequest
+
+ALL = "all"
+_INPUT = "copied"
+_NAME = "cp"
+_REMOTE = re.compile(r"(?P<where>[A-Za-z0-9-]+):(?P<path>.*)")
+_INSTANCE_ID = re.compile(r"i-[0-9a-f]{8,17}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """A path elsewhere. where: `all` nodes, a rank, an instance id, or the id of a job."""
+
+    where: str
+    path: str
+
+    @property
+    def is_job(self) -> bool:
+        return not (self.where == ALL or self.where.isdecimal() or _INSTANCE_ID.fullmatch(self.where))
+
+    def rank(self, members: Sequence[str]) -> int | None:
+        """The rank of the node that is meant; None: all of them. members: instance ids in the order of ranks.
+
+        Raises LookupError when there is no such node.
+        """
+        if self.where == ALL:
+            return None
+        rank = int(self.where) if self.where.isdecimal() else members.index(self.where) if self.where in members else -1
+        if not 0 <= rank < len(members):
+            raise LookupError(self.where)
+        return rank
+
+
+def remote(text: str) -> Remote | None:
+    """The remote path that a text is, such as 0:/tmp/core; None for a path of this machine."""
+    found = _REMOTE.fullmatch(text)
+    return Remote(where=found["where"], path=found["path"]) if found else None
+
+
+def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
+    """A job that copies a file or directory to a path of each node, or of one. A path that ends with / is a folder."""
+    target = f"{path}{file.name}" if not path or path.endswith("/") else path
+    parent = shlex.quote(str(PurePosixPath(target).parent))
+    copying = f'mkdir -p -- {parent} && cp -rT -- "$TRN_INPUT_DIR/{_INPUT}" {shlex.quote(target)}'
+    return _request(copying, rank, {_INPUT: str(file)})
+
+
+def copy_from(path: str, rank: int | None) -> JobRequest:
+    """A job that leaves what is at a path of each node, or of one, as its output."""
+    return _request(f'cp -r -- {shlex.quote(path)} "$TRN_OUTPUT_DIR"', rank, {})
+
+
+def output_folder(path: str, rank: int | None) -> str:
+    """Where copy_from leaves it, in the folder of the job."""
+    if rank is None:
+        return "outputs"
+    name = PurePosixPath(path).name
+    return f"outputs/node-{rank}/{name}" if rank else f"outputs/{name}"
+
+
+def _request(copying: str, rank: int | None, inputs: dict[str, str]) -> JobRequest:
+    """Paths that are not absolute are in the home directory of the user that jobs run as."""
+    only = "" if rank is None else f"[ $TRN_NODE_RANK = {rank} ] || exit 0; "
+    # The nodes before it take part, and do nothing: a job runs on the first nodes of the roster.
+    nodes = None if rank is None else rank + 1
+    return JobRequest(name=_NAME, command=f"{only}cd && {copying}", nodes=nodes, inputs=inputs, retries=0)

@@ -1,0 +1,40 @@
+"""What the jobs of `trn run` may reach besides the cluster's own bucket."""
+
+from trainium_core.setting_schema.forms import Pattern, Patterns
+from trainium_core.setting_schema.setting import BUCKET_NAME, section, setting
+
+S3_FOLDER = rf"s3://{BUCKET_NAME}(/[A-Za-z0-9!_.'()=-]+)+/?"
+"""A folder in a bucket, whose name needs no escapes in a URL; never a whole bucket."""
+
+SECRET_ARN = (
+    r"arn:aws[a-z-]*:(secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+-[A-Za-z0-9]{6}"
+    r"|ssm:[a-z0-9-]+:[0-9]{12}:parameter/[\w./-]+)"
+)
+
+
+@section
+class JobAccess:
+    """What the role of the nodes is allowed for jobs. A job that names anything else is refused before it starts."""
+
+    inputs: tuple[str, ...] = setting(
+        "job_inputs",
+        Patterns(S3_FOLDER, "folders in S3, such as s3://my-data/tokens"),
+        default=(),
+        left_out="none: inputs are uploaded from your machine",
+        meaning="folders in S3 of your own, in the plan's region, that the nodes may read as inputs of jobs",
+    )
+    checkpoints: str | None = setting(
+        "job_checkpoints",
+        Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
+        default=None,
+        left_out="the bucket of the cluster, which goes with it",
+        meaning="folder in S3 of your own, in the plan's region, that jobs keep their checkpoints in; it outlives the "
+        "cluster, and the nodes may read and write it",
+    )
+    secrets: tuple[str, ...] = setting(
+        "job_secrets",
+        Patterns(SECRET_ARN, "ARNs of secrets of Secrets Manager and parameters of Systems Manager"),
+        default=(),
+        left_out="none",
+        meaning="secrets and parameters that the nodes may read, for the environment of jobs",
+    )

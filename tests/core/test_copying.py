@@ -1,0 +1,70 @@
+"""Copies as jobs: which paths are elsewhere, and what the nodes run, run here."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trainium_core.jobs.copying import Remote, copy_from, copy_to, output_folder, remote
+from trainium_core.jobs.request import JobRequest
+
+MEMBERS = ("i-0aaaaaaaa", "i-0bbbbbbbb")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("all:/opt/", Remote(where="all", path="/opt/")),
+        ("train-20261122-190501:outputs", Remote(where="train-20261122-190501", path="outputs")),
+        ("./a:b", None),
+        ("/tmp/x", None),
+        ("results", None),
+    ],
+)
+def test_a_path_elsewhere_has_a_place_before_its_colon(text: str, found: Remote | None) -> None:
+    assert remote(text) == found
+
+
+@pytest.mark.parametrize(("where", "rank"), [("all", None), ("1", 1), ("i-0bbbbbbbb", 1)])
+def test_nodes_are_named_by_rank_or_instance(where: str, rank: int | None) -> None:
+    named = Remote(where=where, path="x")
+    assert (named.rank(MEMBERS), named.is_job) == (rank, False)
+
+
+@pytest.mark.parametrize("where", ["2", "i-0cccccccc"])
+def test_a_node_that_is_not_there_is_none(where: str) -> None:
+    with pytest.raises(LookupError):
+        Remote(where=where, path="x").rank(MEMBERS)
+
+
+def run(request: JobRequest, folder: Path, rank: int = 0) -> None:
+    places = {"HOME": str(folder / "home"), "TRN_INPUT_DIR": str(folder / "in"), "TRN_OUTPUT_DIR": str(folder / "out")}
+    for place in places.values():
+        Path(place).mkdir(exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "TRN_NODE_RANK": str(rank), **places}
+    subprocess.run(["bash", "-c", str(request.command)], env=environment, check=True)
+
+
+@pytest.mark.parametrize(("path", "target"), [("it's/", "it's/data"), ("a/b c", "a/b c"), ("", "data")])
+def test_a_folder_is_copied_to_where_it_was_wanted_and_again(path: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "in/copied").mkdir(parents=True)
+    (tmp_path / "in/copied/file").write_text("content")
+    for _ in range(2):
+        run(copy_to(Path("my/data"), path, None), tmp_path)
+    assert list((tmp_path / "home").rglob("file")) == [tmp_path / "home" / target / "file"]
+
+
+def test_one_node_alone_leaves_what_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "home/logs").mkdir(parents=True)
+    (tmp_path / "home/logs/a").write_text("")
+    request = copy_from("logs", 1)
+    assert (request.nodes, output_folder("logs", 1), output_folder("logs/", 0)) == (
+        2,
+        "outputs/node-1/logs",
+        "outputs/logs",
+    )
+    run(request, tmp_path, rank=0)
+    assert list((tmp_path / "out").iterdir()) == []
+    run(request, tmp_path, rank=1)
+    assert (tmp_path / "out/logs/a").exists()

@@ -1,0 +1,49 @@
+"""The data of a job, fetched on each node before its setup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+
+from .store import Store
+
+READERS = 8
+"""At a time: many small files wait for S3, and not for the network."""
+
+
+class InputError(Exception):
+    """What is wrong with an input, in a sentence."""
+
+
+def download(inputs: Mapping[str, str], store: Store, folder: Path) -> None:
+    """Each below its name. A URL that ends with / is a folder, with all that is below it; any other one is a file.
+
+    Raises InputError, and OSError when S3 or the disk refuses.
+    """
+    folder.mkdir()
+    for name, url in inputs.items():
+        if url.endswith("/"):
+            _download_folder(name, url, store, folder / name)
+        else:
+            parent, _, key = url.rpartition("/")
+            if not store.at(parent).download(key, folder / name):
+                raise InputError(f"the input {name}: there is no {url}; a folder's URL ends with /")
+
+
+def _download_folder(name: str, url: str, store: Store, folder: Path) -> None:
+    source = store.at(url)
+    keys = [key for key in source.keys() if not key.endswith("/")]  # noqa: SIM118
+    if not keys:
+        raise InputError(f"the input {name}: there is nothing below {url}")
+    for key in keys:
+        if ".." in PurePosixPath(key).parts or PurePosixPath(key).is_absolute():
+            raise InputError(f"the input {name}: {url}{key} would be outside its folder")
+
+    def fetch(key: str) -> bool:
+        return source.download(key, folder / key)
+
+    with ThreadPoolExecutor(READERS) as readers:
+        found = list(readers.map(fetch, keys))
+    if not all(found):
+        raise InputError(f"the input {name}: {url}{keys[found.index(False)]} was deleted meanwhile")

@@ -1,0 +1,41 @@
+"""The secrets of a job: in the environment of its processes, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+HIDDEN = "***"
+SHORTEST = 4
+"""Characters of what is hidden in the log: hiding less would hide parts of ordinary words."""
+
+
+class Secrets:
+    """`environment`: the values by the names of their variables, once `fetch` was called.
+
+    value_of: gives the value of an ARN, and raises OSError with the reason when it cannot.
+    """
+
+    def __init__(self, arns: Mapping[str, str], value_of: Callable[[str], str]) -> None:
+        self._arns, self._value_of = arns, value_of
+        self._hidden: list[str] = []
+        self.environment: dict[str, str] = {}
+
+    def fetch(self) -> None:
+        """Raises OSError with the name of the variable."""
+        for name, arn in self._arns.items():
+            try:
+                value = self._value_of(arn)
+            except OSError as error:
+                raise OSError(f"the secret {name}: {error}") from None
+            if "\0" in value:
+                raise OSError(f"the secret {name}: its value holds a zero byte, and no environment variable can")
+            self.environment[name] = value
+        lines = {line.strip() for value in self.environment.values() for line in value.splitlines()}
+        # The longest first: one may be part of another.
+        self._hidden = sorted((line for line in lines if len(line) >= SHORTEST), key=len, reverse=True)
+
+    def masked(self, line: str) -> str:
+        """A line of output without the values."""
+        for value in self._hidden:
+            line = line.replace(value, HIDDEN)
+        return line

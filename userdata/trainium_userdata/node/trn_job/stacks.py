@@ -1,0 +1,69 @@
+"""What every process of a job that hangs is doing: by py-spy where it is installed, by faulthandler otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from . import processes
+from .command import login_shell
+
+PY_SPY_SECONDS = 10
+"""For all processes of the node. Without --nonblocking it would wait for one that was stopped."""
+
+
+def print_stacks(say: Callable[[str], None], ended: Callable[[], bool], seconds: float) -> None:
+    """py-spy's stacks go to `say`; where it has none, faulthandler prints them on SIGABRT, which ends the process.
+
+    ended: whether the command has; seconds: how long faulthandler may take.
+    """
+    ranks = processes.ranks()
+    say("stacks of the processes:")
+    for process in ranks if not _has_py_spy() else _without_stack(ranks, say):
+        # A process that was stopped has to go on for that.
+        for number in (signal.SIGABRT, signal.SIGCONT):
+            with contextlib.suppress(OSError):
+                os.kill(process, number)
+    end = time.monotonic() + seconds
+    while not ended() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def _without_stack(ranks: list[int], say: Callable[[str], None]) -> list[int]:
+    """Those that py-spy says nothing of: Linux may forbid one process to read another (ptrace_scope)."""
+    with ThreadPoolExecutor(max(1, len(ranks))) as threads:
+        stacks = list(threads.map(_stack, ranks))
+    for stack in stacks:
+        for line in stack.splitlines():
+            say(line)
+    return [process for process, stack in zip(ranks, stacks) if not stack]  # noqa: B905 - strict= came with Python 3.10
+
+
+def _has_py_spy() -> bool:
+    return bool(_login_shell("command -v py-spy").strip())
+
+
+def _stack(process: int) -> str:
+    return _login_shell(f"exec py-spy dump --nonblocking --pid {process}")
+
+
+def _login_shell(line: str) -> str:
+    """What it prints; empty when it fails."""
+    try:
+        done = subprocess.run(
+            ["bash", "-l", "-c", line],
+            env=login_shell(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PY_SPY_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if not done.returncode else ""

@@ -1,0 +1,88 @@
+"""Values of secrets that are named by their ARN, asked for as the instance's role."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from typing import Any, NamedTuple
+
+from . import web
+from .imds import Imds
+from .signing import region, signed_headers
+
+
+class Service(NamedTuple):
+    """name: in addresses and signatures. endpoint: the variable that names another one. target: of the request.
+
+    name_key: of the request's name of the secret. value: the keys that lead to its value in the answer.
+    """
+
+    name: str
+    endpoint: str
+    target: str
+    name_key: str
+    value: tuple[str, ...]
+    options: dict[str, Any]
+
+
+SERVICES = {
+    "secretsmanager": Service(
+        "secretsmanager",
+        "AWS_ENDPOINT_URL_SECRETS_MANAGER",
+        "secretsmanager.GetSecretValue",
+        "SecretId",
+        ("SecretString",),
+        {},
+    ),
+    "ssm": Service(
+        "ssm",
+        "AWS_ENDPOINT_URL_SSM",
+        "AmazonSSM.GetParameter",
+        "Name",
+        ("Parameter", "Value"),
+        {"WithDecryption": True},
+    ),
+}
+
+
+def secret_value(arn: str, imds: Imds | None = None) -> str:
+    """The text of a secret of Secrets Manager, or of a parameter of Systems Manager.
+
+    Raises OSError with a sentence that names the secret and never its value.
+    """
+    try:
+        service = SERVICES[arn.split(":")[2]]
+    except LookupError:
+        raise OSError(f"{arn} is no ARN of a secret or of a parameter") from None
+    imds = imds or Imds()
+    address = os.environ.get(service.endpoint) or f"https://{service.name}.{region()}.amazonaws.com"
+    body = json.dumps({service.name_key: arn, **service.options}).encode()
+    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": service.target}
+
+    def attempt() -> web.Response:
+        digest = hashlib.sha256(body).hexdigest()
+        url = f"{address.rstrip('/')}/"
+        return web.send(
+            "POST", url, signed_headers(service.name, "POST", url, headers, digest, imds, time.time()), body
+        )
+
+    # A refusal is final: only what may pass is tried again.
+    answer = web.retry(attempt, (200, 400, 403, 404), imds.retries)
+    try:
+        found: Any = json.loads(answer.body)
+    except ValueError:
+        found = {}
+    if answer.status != 200:
+        code = str(found.get("__type", answer.status)).rpartition("#")[2]
+        message = found.get("message") or found.get("Message") or ""
+        raise OSError(f"AWS gives no value of {arn}: {code} {message}".rstrip())
+    try:
+        for key in service.value:
+            found = found[key]
+    except (LookupError, TypeError):
+        found = None
+    if not isinstance(found, str):
+        raise OSError(f"{arn} holds no text")
+    return found
