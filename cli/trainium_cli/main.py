@@ -90,9 +90,7 @@ COMMANDS = {
     "cp": LazyCommand(
         module="trainium_cli.cp_command", attribute="cp", summary="Copy files to nodes, from nodes, or from a job."
     ),
-    "shell": LazyCommand(
-        module="trainium_cli.shell_command", attribute="shell", summary="Open a shell on a node of the cluster."
-    ),
+    "shell": LazyCommand(module="trainium_cli.shell_command", attribute="shell", summary="Open a shell on a node."),
     "sleep": LazyCommand(
         module="trainium_cli.sleep_command",
         attribute="sleep",

@@ -87,7 +87,7 @@ def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
     help="Exit code of the script after which it is started again, too. Can be repeated.",
 )
 @click.option("--hang-minutes", help="Minutes without any output after which it counts as hung. Default: never.")
-@click.option("--time-limit-minutes", help="Minutes that one attempt may run. Default: no limit.")
+@click.option("--time-limit-minutes", help="Minutes that the job may take, with its restarts. Default: no limit.")
 @click.option("--resume", metavar="JOB", help="Go on from the last checkpoint of an earlier job.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the job's outputs into at its end.")
 @click.option("--wake", is_flag=True, help="Wake the cluster before, and put it to sleep when the job is over.")

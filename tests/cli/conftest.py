@@ -1,10 +1,12 @@
 """What holds for every test of the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from tests.cli.cluster_with_jobs import Cluster, cluster_with_jobs
 from trainium_cli import cluster_selection
 from trainium_core.clusters.account import ClusterStack, ClusterStacks
 from trainium_core.nodes.fleet import DeployedFleet
@@ -39,3 +41,10 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
 
     monkeypatch.setattr(cluster_selection, "AwsClustersAccount", fake_of)
     return fake
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of two nodes that jobs run on."""
+    with cluster_with_jobs(monkeypatch, tmp_path) as made:
+        yield made

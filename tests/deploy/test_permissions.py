@@ -147,10 +147,13 @@ def test_whoever_deploys_extends_and_asks_for_quotas(account: Account) -> None:
 
 def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys_it(operating: Account) -> None:
     (operating.folder / "hello.py").write_text("import time\ntime.sleep(600)\n")
+    # Stand-in nodes have this machine's file system.
+    copied = operating.folder / "copied.py"
     steps = [
-        ("operate", "run, stop", ("run", *OPTIONS, "--detach", "hello.py")),
+        ("operate", "run, stop, cp", ("run", *OPTIONS, "--detach", "hello.py")),
         ("look", "jobs, logs", ("logs", *OPTIONS)),
-        ("operate", "run, stop", ("stop", *OPTIONS)),
+        ("operate", "run, stop, cp", ("stop", *OPTIONS)),
+        ("operate", "run, stop, cp", ("cp", *OPTIONS, "hello.py", f"all:{copied}")),
         ("operate", "sleep, wake", ("sleep", "--yes", "--grace", "0", *OPTIONS)),
         ("operate", "sleep, wake", ("wake", "--yes", *OPTIONS)),
         ("operate", "destroy", ("destroy", "--yes", "--grace", "0", *OPTIONS)),
@@ -159,3 +162,4 @@ def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys
         ended = run_as(operating, *arguments)
         assert ended.code == 0, (arguments, ended.printed)
         assert ended.called <= documented(role, entry), arguments
+    assert copied.exists()

@@ -251,7 +251,7 @@ class JobRequest:
     time_limit_minutes: int | None = setting(
         "time_limit_minutes",
         WholeNumber(1, _MOST_MINUTES),
-        meaning="Minutes that one attempt may run.",
+        meaning="Minutes that the job may take from its first start on, with its restarts and the wait for nodes.",
         default=None,
         left_out="no limit",
     )
