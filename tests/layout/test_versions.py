@@ -10,17 +10,21 @@ from tests.layout.repository import ROOT, python_files
 from trainium_userdata.node import trn_node
 
 DECLARED = tomllib.loads((ROOT / "tests/layout/versions.toml").read_text())
-FOLDERS = {"functions": "runtime/trainium_runtime", "node program": "userdata/trainium_userdata/node"}
+FOLDERS = {
+    "functions": ("runtime/trainium_runtime",),
+    "node program": ("userdata/trainium_userdata/node", "core/trainium_core/compile_cache/place.py"),
+}
 VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.__version__}
 
 
-def digest(folder: str) -> str:
-    """SHA-256 of the names and contents of the Python files of a folder."""
+def digest(folders: tuple[str, ...]) -> str:
+    """SHA-256 of the names and contents of the Python files of folders, and of files that are named."""
     found = hashlib.sha256()
-    for file in python_files():
-        if file.is_relative_to(folder):
-            content = hashlib.sha256((ROOT / file).read_bytes()).digest()
-            found.update(f"{file.relative_to(folder)} ".encode() + content)
+    for folder in folders:
+        for file in python_files():
+            if file.is_relative_to(folder):
+                content = hashlib.sha256((ROOT / file).read_bytes()).digest()
+                found.update(f"{file.relative_to(folder)} ".encode() + content)
     return found.hexdigest()
 
 

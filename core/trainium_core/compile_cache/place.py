@@ -1,0 +1,97 @@
+"""Where the entries of a compile cache are: the one module that nodes, jobs and `trn` ask.
+
+It is installed on nodes as it is: Python 3.8 or later, standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple, Optional
+
+STACKS = ("native", "xla", "jax", "vllm")
+"""The caches that are kept, by whose they are."""
+
+SUFFIX = ".tar"
+"""Of an entry's object, after the name that the stack itself gives the entry."""
+
+DIGEST = "sha256"
+"""Name of an object's metadata that holds the SHA-256 of its content, in hexadecimal."""
+
+FLAGS_IN_KEY = ("xla",)
+"""Stacks whose own key names the compiler's flags; of the others the place does."""
+
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLACE = re.compile(
+    rf"(?P<release>{_PART.pattern})/(?P<generation>[a-z]+[0-9]+)-lnc(?P<lnc>[0-9]+)/(?P<stack>[a-z]+)/"
+    r"world-(?P<world>[0-9]+)(?:-flags-(?P<flags>[0-9a-f]{12}))?"
+)
+_KEY = re.compile(rf"{_PLACE.pattern}/(?P<name>[^/].*){re.escape(SUFFIX)}")
+
+
+class Place(NamedTuple):
+    """What entries must have in common so that one may stand for the other, besides the stack's own key.
+
+    release: of the compiler. generation: of the chip, such as trn2. lnc: logical NeuronCore configuration. world_size:
+    processes of the job, which not every stack's key tells apart. flags: digest of the compiler's flags, or empty.
+    """
+
+    release: str
+    generation: str
+    lnc: int
+    stack: str
+    world_size: int
+    flags: str = ""
+
+    @property
+    def path(self) -> str:
+        """Below the cache's URL."""
+        flags = f"-flags-{self.flags}" if self.flags else ""
+        return f"{self.release}/{self.generation}-lnc{self.lnc}/{self.stack}/world-{self.world_size}{flags}"
+
+    def key(self, name: str) -> str:
+        """Of the object of an entry, below the cache's URL."""
+        return f"{self.path}/{name}{SUFFIX}"
+
+
+class EntryKey(NamedTuple):
+    """An entry: its place, and the name that its stack gives it."""
+
+    place: Place
+    name: str
+
+
+def place_of(
+    *, compiler: str, instance_type: str, lnc: int, stack: str, world_size: int, compiler_flags: str = ""
+) -> Place:
+    """Where the entries of a job are. compiler: its version, such as 2.21.18209.0+043b1bf7.
+
+    Raises ValueError for what is no version, no instance type of Neuron or no stack.
+    """
+    release = "neuronx-cc-" + compiler.strip().replace("+", "-")
+    generation = re.match(r"(trn|inf)[0-9]+", instance_type)
+    if not compiler.strip() or not _PART.fullmatch(release):
+        raise ValueError(f"{compiler!r} is no version of the Neuron compiler")
+    if not generation:
+        raise ValueError(f"{instance_type!r} is no instance type of Trainium or Inferentia")
+    if stack not in STACKS:
+        raise ValueError(f"{stack!r} is no stack with a compile cache: {', '.join(STACKS)}")
+    named = stack in FLAGS_IN_KEY or not compiler_flags.split()
+    flags = "" if named else hashlib.sha256(" ".join(compiler_flags.split()).encode()).hexdigest()[:12]
+    return Place(release, generation[0], lnc, stack, world_size, flags)
+
+
+def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
+    """The entry of an object's key below the cache's URL; None for what is no entry."""
+    found = _KEY.fullmatch(key)
+    if not found:
+        return None
+    place = Place(
+        found["release"],
+        found["generation"],
+        int(found["lnc"]),
+        found["stack"],
+        int(found["world"]),
+        found["flags"] or "",
+    )
+    return EntryKey(place, found["name"])

@@ -1,0 +1,5 @@
+"""A compile cache on a node, filled from S3 and written back to it: Python 3.8 or later, standard library only.
+
+It knows nothing of jobs: whoever runs a compiler fills the folder before, stores what is new meanwhile and at the end,
+and asks what was used.
+"""

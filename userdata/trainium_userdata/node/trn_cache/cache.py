@@ -1,0 +1,306 @@
+"""A folder of one stack's entries and its place in S3: filled before, written back meanwhile and at the end."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from trainium_core.compile_cache.place import SUFFIX, Place
+from trn_node.objects import sha256_of
+
+from .entries import Entries, Stored
+from .layouts import Entry, Layout
+from .packing import PackingError, pack, unpack
+
+THREADS = 8
+"""Objects that are read at a time: one connection to S3 carries less than a node's network does."""
+INCOMING = ".incoming"
+"""Folder beside the entries, in which one is put together before it is renamed into place."""
+OUTGOING = ".outgoing"
+WHOLE = ".whole"
+"""File with the names of entries that are whole, where the layout has no mark for that."""
+LEAST_FREE = 0.05
+"""Part of the disk that the cache leaves free."""
+MOST_SHOWN = 20
+"""Texts of each kind that are kept for the record."""
+
+
+class Report:
+    """What was done, for whoever ran the compiler. Texts are kept up to a number, and counted beyond it."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self.removed: list[str] = []
+        self.failed: list[str] = []
+        self.warnings: list[str] = []
+        self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = 0
+
+    def remove(self, name: str, why: str) -> None:
+        self._add(self.removed, f"{name}: {why}", "removed from the last run")
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self._add(self.warnings, text, "warning")
+
+    def _add(self, texts: list[str], text: str, what: str) -> None:
+        if len(texts) < MOST_SHOWN:
+            texts.append(text)
+            self._say(f"compile cache: {what}: {text}")
+
+
+class Cache:
+    """`prepare` and `fill` before a compiler runs, `store` as often as one likes meanwhile, and once at the end.
+
+    folder: of this place alone; nobody else may write there before the compiler runs. urgent: whether new entries are
+    stored without a look at what others have stored. say: takes a line of text.
+    """
+
+    def __init__(
+        self,
+        s3: Entries,
+        url: str,
+        place: Place,
+        folder: Path,
+        layout: Layout,
+        *,
+        urgent: bool = True,
+        say: Callable[[str], None] = print,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._s3, self.place, self.layout, self._urgent = s3, place, layout, urgent
+        self.folder = folder
+        self.root = layout.root(folder)
+        self._url = f"{url.rstrip('/')}/{place.path}/"
+        self.report = Report(say)
+        self._there: set[str] = set()
+        self._broken: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._settling: dict[str, tuple[object, float]] = {}
+        self._whole: set[str] = set()
+        self.at_start: dict[str, Path] = {}
+        """Result files of the entries that were there when the compiler started, by name."""
+        self.in_s3_at_start: frozenset[str] = frozenset()
+
+    def prepare(self) -> None:
+        """Remove what no process that runs can finish. Raises OSError when the disk refuses."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.root / INCOMING, ignore_errors=True)
+        dead = self.layout.unfinished(self.root)
+        if self.layout.settle_seconds:
+            with contextlib.suppress(OSError):
+                self._whole = {*(self.root / WHOLE).read_text().splitlines()}
+            found = self.layout.finished(self.root)
+            dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._whole)
+        for path, why in dead.items():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            self.report.remove(str(path.relative_to(self.root)), why)
+
+    def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Read what is in S3 and not here. Without S3 there is a warning, and what is here stays."""
+        here = self.layout.finished(self.root)
+        try:
+            listed = self._list()
+            self.in_s3_at_start = frozenset(listed)
+            self._there = {*listed}
+            self._read_all([each for name, each in listed.items() if name not in here], is_cancelled)
+        except OSError as error:
+            self.report.warn(f"not filled from S3: {error}")
+        finally:
+            shutil.rmtree(self.root / INCOMING, ignore_errors=True)
+        entries = self.layout.finished(self.root)
+        self._remember_whole(entries)
+        self.at_start = {name: entry.result for name, entry in entries.items()}
+        for result in self.at_start.values():
+            _mark_unread(result)
+
+    def store(self, *, settled: bool = False) -> None:
+        """Write back what is finished and not in S3. Raises OSError when S3 refuses; the next call goes on.
+
+        settled: nothing writes in the folder any more, and what did was not killed.
+        """
+        with self._lock:
+            new = self._new(settled=settled)
+            if new and not self._urgent:
+                self._there |= {*self._list()} - {*self._broken}
+                new = self._new(settled=settled)
+            for entry in new:
+                with contextlib.suppress(FileNotFoundError):
+                    self._store(entry)
+
+    def used(self) -> tuple[set[str], set[str]]:
+        """Names of the entries that were read of those that were there at the start, and of those that are new."""
+        read = {name for name, result in self.at_start.items() if _was_read(result)}
+        return read, {*self.layout.finished(self.root)} - {*self.at_start}
+
+    def failures(self) -> dict[str, str]:
+        """Entries that the compiler failed to make, and its last line."""
+        found = self.layout.unfinished(self.root)
+        return {str(path.relative_to(self.root)): why for path, why in found.items() if why.startswith("failed")}
+
+    def compile_seconds(self, names: Iterable[str]) -> float:
+        """Of entries made here, as far as their files say."""
+        entries = self.layout.finished(self.root)
+        seconds = 0.0
+        for name in names:
+            with contextlib.suppress(OSError, KeyError):
+                seconds += entries[name].compile_seconds or 0
+        return seconds
+
+    def _new(self, *, settled: bool) -> list[Entry]:
+        found = self.layout.finished(self.root)
+        if self.layout.settle_seconds:
+            found = {name: entry for name, entry in found.items() if settled or self._has_settled(entry)}
+            self._remember_whole(found)
+        return [entry for name, entry in sorted(found.items()) if name not in self._there]
+
+    def _has_settled(self, entry: Entry) -> bool:
+        """By this process's own clock: those of files and of the day may be set."""
+        if entry.name in self._whole:
+            return True
+        try:
+            signature = entry.signature
+        except OSError:
+            return False
+        before, since = self._settling.get(entry.name, (None, 0.0))
+        if signature != before:
+            self._settling[entry.name] = signature, self._clock()
+            return False
+        return self._clock() - since >= self.layout.settle_seconds
+
+    def _remember_whole(self, names: Iterable[str]) -> None:
+        """For `prepare` after a crash, which cannot tell by a look whether they are."""
+        if self.layout.settle_seconds and not self._whole.issuperset(names):
+            self._whole.update(names)
+            new = self.root / f"{WHOLE}-new"
+            new.write_text("".join(f"{name}\n" for name in sorted(self._whole)))
+            new.replace(self.root / WHOLE)
+
+    def _list(self) -> dict[str, Stored]:
+        found = self._s3.entries(self._url)
+        return {each.key[: -len(SUFFIX)]: each for each in found if each.key.endswith(SUFFIX)}
+
+    def _read_all(self, wanted: list[Stored], is_cancelled: Callable[[], bool]) -> None:
+        disk = shutil.disk_usage(self.root)
+        free = disk.free - disk.total * LEAST_FREE
+        fitting: list[Stored] = []
+        for each in sorted(wanted, key=lambda one: one.size):
+            # Twice: packed, and as the stack has it.
+            free -= 2 * each.size
+            if free > 0:
+                fitting.append(each)
+        if len(fitting) < len(wanted):
+            self.report.warn(f"{len(wanted) - len(fitting)} entries have no room on the disk")
+        stop = threading.Event()
+
+        def read(each: Stored) -> int:
+            if stop.is_set() or is_cancelled():
+                return 0
+            try:
+                return each.size if self._read(each) else 0
+            except OSError:
+                stop.set()
+                raise
+
+        incoming = self.root / INCOMING
+        incoming.mkdir(exist_ok=True)
+        with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+            # The largest first: the last one decides when all are there.
+            tasks = [pool.submit(read, each) for each in reversed(fitting)]
+            concurrent.futures.wait(tasks)
+        sizes = [task.result() for task in tasks if not task.exception()]
+        self.report.fetched += sum(1 for size in sizes if size)
+        self.report.fetched_bytes += sum(sizes)
+        for task in tasks:
+            task.result()
+
+    def _read(self, stored: Stored) -> bool:
+        """One entry, which appears whole or not at all; whether it did. Raises OSError."""
+        name = stored.key[: -len(SUFFIX)]
+        target = self.root / name
+        if ".." in target.parts or name.startswith(("/", ".")):
+            self.report.warn(f"{stored.key} is no name of an entry: not used")
+            return False
+        part = self.root / INCOMING / f"{threading.get_ident()}"
+        packed, whole = part / "packed", part / target.name
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        found = self._s3.read(self._url + stored.key, packed)
+        if found is None:
+            # It has expired meanwhile.
+            self._there.discard(name)
+            return False
+        digest, etag = found
+        problem = "" if sha256_of(packed) == digest else "its checksum is wrong"
+        if not problem:
+            try:
+                unpack(packed, whole)
+            except PackingError as error:
+                problem = str(error)
+        if not problem and not self.layout.entry(part, whole):
+            problem = "it is no finished entry"
+        if problem:
+            self._broken[name] = etag
+            self._there.discard(name)
+            self.report.warn(f"{self.place.key(name)} is not used and will be replaced: {problem}")
+            return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        whole.rename(target)
+        return True
+
+    def _store(self, entry: Entry) -> None:
+        unread = entry.name in self.at_start and not _was_read(entry.result)
+        packed = self.root / OUTGOING
+        try:
+            pack(entry, packed)
+            if unread:
+                _mark_unread(entry.result)
+            size = packed.stat().st_size
+            replaced = self._broken.get(entry.name, "")
+            url = f"{self._url}{entry.name}{SUFFIX}"
+            stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced)
+        finally:
+            packed.unlink(missing_ok=True)
+        self._broken.pop(entry.name, None)
+        if stored:
+            self.report.stored += 1
+            self.report.stored_bytes += size
+        if stored or not replaced:
+            self._there.add(entry.name)
+
+
+def _mark_unread(file: Path) -> None:
+    """A file system sets the time of reading anew, also a `relatime` one, if it is before that of writing."""
+    with contextlib.suppress(OSError):
+        os.utime(file, ns=(0, file.stat().st_mtime_ns))
+
+
+def _was_read(file: Path) -> bool:
+    try:
+        return file.stat().st_atime_ns != 0
+    except OSError:
+        return False
+
+
+def sees_reading(folder: Path) -> bool:
+    """Whether files of a folder tell that they were read: not on a file system that is mounted with `noatime`."""
+    probe = folder / f".read-{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        probe.write_bytes(b"1")
+        _mark_unread(probe)
+        probe.read_bytes()
+        return _was_read(probe)
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()

@@ -1,0 +1,165 @@
+"""What the stacks' own caches look like in a folder, and which of their entries are finished.
+
+Of libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
+Neuron's documentation. JAX and vLLM do not mark what is finished: there an entry counts once nobody has written it for
+a while, and what nobody saw so before a crash is removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+LOCK = ".lock"
+LONGEST_LINE = 300
+
+
+class Entry(NamedTuple):
+    """A finished entry. name: its path in the folder. result: the file that whoever uses the entry reads."""
+
+    name: str
+    path: Path
+    result: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """In the order of their names, without locks."""
+        if self.path.is_file():
+            return [self.path]
+        found = (file for file in self.path.rglob("*") if file.is_file() and not file.is_symlink())
+        return sorted(file for file in found if file.suffix != LOCK)
+
+    @property
+    def signature(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes when a file of it is written. Raises OSError when one is deleted meanwhile."""
+        stats = [(str(file), file.stat()) for file in self.files]
+        return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+    @property
+    def compile_seconds(self) -> float | None:
+        """From the first file of the entry to its last one; None where there is one only."""
+        times = [file.stat().st_mtime for file in self.files]
+        return max(times) - min(times) if len(times) > 1 else None
+
+
+class Layout:
+    """The folder of one stack's cache. Entries that begin with a dot are this program's own."""
+
+    variable = ""
+    below = ""
+    """Folder of the cache below what the variable names."""
+    settle_seconds = 0.0
+    """For how long nobody may have written a finished entry, where nothing marks it as such."""
+
+    def environment(self, folder: Path) -> Mapping[str, str]:
+        """What makes the stack use the folder."""
+        return {self.variable: str(folder)}
+
+    def root(self, folder: Path) -> Path:
+        """Where the entries are."""
+        return folder / self.below if self.below else folder
+
+    def candidates(self, root: Path) -> Iterator[Path]:
+        """What is an entry, or becomes one."""
+        raise NotImplementedError
+
+    def result(self, path: Path) -> Path | None:
+        """None while the entry is not finished."""
+        raise NotImplementedError
+
+    def finished(self, root: Path) -> dict[str, Entry]:
+        """By name. Those of a layout with settle_seconds are so only once nobody has written them for that long."""
+        found = (self.entry(root, path) for path in self.candidates(root))
+        return {entry.name: entry for entry in found if entry}
+
+    def entry(self, root: Path, path: Path) -> Entry | None:
+        try:
+            result = self.result(path)
+            return Entry(str(path.relative_to(root)), path, result) if result and result.stat().st_size else None
+        except OSError:
+            # Deleted meanwhile.
+            return None
+
+    def unfinished(self, root: Path) -> dict[Path, str]:
+        """What is no finished entry nor part of one, and why: `locked`, `half-made`, or what the compiler said last."""
+        finished = {path for path in self.candidates(root) if self.entry(root, path)}
+        found = {path: _why(path) for path in self.candidates(root) if path not in finished}
+        for file in (each for each in root.rglob("*") if not each.is_dir()):
+            above = {file, *file.parents}
+            if not above.isdisjoint(found) or file.relative_to(root).parts[0].startswith("."):
+                continue
+            if file.suffix == LOCK:
+                found[file] = "locked"
+            elif above.isdisjoint(finished):
+                found[file] = "half-made"
+        return found
+
+
+class Xla(Layout):
+    """libneuronxla: neuronxcc-<version>/MODULE_<graph>+<flags>/, finished once it holds model.done."""
+
+    variable = "NEURON_COMPILE_CACHE_URL"
+
+    def candidates(self, root: Path) -> Iterator[Path]:
+        return (path for path in root.glob("neuronxcc-*/MODULE_*") if path.is_dir())
+
+    def result(self, path: Path) -> Path | None:
+        return path / "model.neff" if (path / "model.done").is_file() else None
+
+
+class Native(Layout):
+    """TorchNeuron: ab/cd/<32 hexadecimal digits>.neff, renamed into place."""
+
+    variable = "TORCH_NEURONX_NEFF_CACHE_DIR"
+    _NAME = re.compile(r"[0-9a-f]{32}\.neff")
+
+    def candidates(self, root: Path) -> Iterator[Path]:
+        return (
+            path for path in root.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*.neff") if self._NAME.fullmatch(path.name)
+        )
+
+    def result(self, path: Path) -> Path | None:
+        return path
+
+
+class Jax(Layout):
+    """JAX: a file for each entry, whose name ends with -cache."""
+
+    variable = "JAX_COMPILATION_CACHE_DIR"
+    settle_seconds = 10
+
+    def candidates(self, root: Path) -> Iterator[Path]:
+        return (path for path in root.glob("*-cache") if path.is_file())
+
+    def result(self, path: Path) -> Path | None:
+        return path
+
+
+class Vllm(Layout):
+    """vLLM on Neuron: a folder for each model and its settings."""
+
+    variable = "VLLM_CACHE_ROOT"
+    below = "neuron/compile_cache"
+    settle_seconds = 600
+
+    def candidates(self, root: Path) -> Iterator[Path]:
+        return (path for path in root.glob("*") if path.is_dir() and not path.name.startswith("."))
+
+    def result(self, path: Path) -> Path | None:
+        return max(path.rglob("*.neff"), key=lambda file: file.stat().st_size, default=None)
+
+
+LAYOUTS: Mapping[str, Layout] = {"native": Native(), "xla": Xla(), "jax": Jax(), "vllm": Vllm()}
+
+
+def _why(path: Path) -> str:
+    if path.is_dir():
+        for log in sorted(path.glob("*.log")):
+            lines = log.read_text(errors="replace").split("\n")
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return f"failed: {last[:LONGEST_LINE]}" if last else "failed"
+        if any(path.glob(f"*{LOCK}")):
+            return "locked"
+    return "half-made"

@@ -1,0 +1,114 @@
+"""What a run made of its compile cache: hits, misses, and the likeliest reason of each miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from trainium_core.compile_cache.place import Place, parse_key
+
+from .cache import Cache, sees_reading
+from .entries import Entries
+
+MOST_REQUESTS = 5
+"""Lists of the whole cache that the reasons are looked for with: 5,000 entries."""
+MOST_NAMES = 10
+RECOMPILES = 5
+"""New entries after the first step that are still usual, such as those of an evaluation or of a last, smaller batch."""
+
+
+class Use:
+    """Of one cache. What other places hold is read from S3 once, when there is a miss."""
+
+    def __init__(self, cache: Cache, s3: Entries, url: str) -> None:
+        self._cache, self._s3, self._url = cache, s3, url.rstrip("/") + "/"
+        self._sees_reading = sees_reading(cache.root)
+        self._others: dict[str, list[Place]] | None = None
+        self._before_training: set[str] | None = None
+        self._late: list[str] = []
+        self.has_first_step = False
+
+    def as_record(self, *, explain: bool = True) -> dict[str, Any]:
+        """For the job's record. hits: None where the file system does not tell. explain: whether S3 may be asked."""
+        cache, report = self._cache, self._cache.report
+        read, new = cache.used()
+        failures = cache.failures()
+        if self.has_first_step:
+            if self._before_training is None:
+                self._before_training = {*new}
+            self._late = sorted(new - self._before_training)
+            if len(self._late) > RECOMPILES:
+                report.warn(
+                    f"more than {RECOMPILES} graphs were compiled after the first step: do shapes change from step to "
+                    f"step? The first of them: {', '.join(self._late[:3])}"
+                )
+        reasons: dict[str, int] = {}
+        for name in [*new, *failures]:
+            why = self._reason(name) if explain else "not looked for"
+            reasons[why] = reasons.get(why, 0) + 1
+        return {
+            "stack": cache.place.stack,
+            "place": cache.place.path,
+            "at_start": len(cache.at_start),
+            "hits": len(read) if self._sees_reading else None,
+            "misses": len(new) + len(failures),
+            "compile_seconds": round(cache.compile_seconds(new), 1),
+            "reasons": reasons,
+            "fetched": report.fetched,
+            "fetched_bytes": report.fetched_bytes,
+            "stored": report.stored,
+            "stored_bytes": report.stored_bytes,
+            "recompiled": len(self._late),
+            "removed": report.removed[:MOST_NAMES],
+            "failed": [f"{name}: {why}" for name, why in sorted(failures.items())][:MOST_NAMES],
+            "warnings": report.warnings[:MOST_NAMES],
+        }
+
+    def _reason(self, name: str) -> str:
+        cache = self._cache
+        if name in cache.in_s3_at_start:
+            return "not read from S3"
+        if cache.place.stack == "xla" and _graph(name) in {_graph(each) for each in self._known()}:
+            return "other flags"
+        places = self._other_places().get(_bare(name), [])
+        for field, text in (
+            ("release", "other release"),
+            ("world_size", "other number of processes"),
+            ("flags", "other flags"),
+            ("lnc", "other logical NeuronCore configuration"),
+            ("generation", "other chip"),
+        ):
+            if any(_differs_only_in(place, cache.place, field) for place in places):
+                return text
+        if places:
+            return "other release"
+        return "other shapes, code or paths" if any(self._known()) else "first time"
+
+    def _known(self) -> Iterable[str]:
+        return {*self._cache.in_s3_at_start, *self._cache.at_start}
+
+    def _other_places(self) -> dict[str, list[Place]]:
+        if self._others is None:
+            self._others = {}
+            try:
+                listed = self._s3.entries(self._url, MOST_REQUESTS)
+            except OSError:
+                return {}
+            for each in listed:
+                found = parse_key(each.key)
+                if found and found.place.stack == self._cache.place.stack and found.place != self._cache.place:
+                    self._others.setdefault(_bare(found.name), []).append(found.place)
+        return self._others
+
+
+def _bare(name: str) -> str:
+    """Without the folder, which is named after the compiler's version."""
+    return name.rpartition("/")[2]
+
+
+def _graph(name: str) -> str:
+    return _bare(name).partition("+")[0]
+
+
+def _differs_only_in(one: Place, other: Place, field: str) -> bool:
+    return one != other and one._replace(**{field: getattr(other, field)}) == other
