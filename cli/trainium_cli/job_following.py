@@ -4,7 +4,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import go_on
-from trainium_cli.job_report import state_line
+from trainium_cli.job_report import seconds_of, state_line
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
@@ -15,14 +15,16 @@ def follow_job(follower: JobFollower, *, quiet: bool, to_the_end: bool = True) -
 
     quiet: lines and states go to standard error, which leaves standard output to JSON.
     """
-    last = None
+    last, seconds = None, 0.0
     try:
         for event in follower.events(to_the_end=to_the_end):
             if isinstance(event, LogLine):
                 click.echo(event.text if not event.rank else f"[rank {event.rank}] {event.text}", err=quiet)
             else:
                 last = event
-                click.secho(state_line(event), err=True, dim=not event.is_over)
+                # A node's clock says when it ended, in whole seconds; this machine's when it was seen to run.
+                seconds = max(seconds, seconds_of(event))
+                click.secho(state_line(event, seconds), err=True, dim=not event.is_over)
     except KeyboardInterrupt:
         go_on()
         click.echo(f"\n{_runs_on(follower.job_id)}", err=True)

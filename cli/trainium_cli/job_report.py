@@ -61,7 +61,7 @@ def jobs_table(states: Sequence[JobState]) -> Table:
             str(state.job.nodes),
             str(len(state.attempts)),
             state.job.submitted_at.replace("T", " ").removesuffix("Z"),
-            duration(_seconds(state)),
+            duration(seconds_of(state)),
         )
         for state in states
     ]
@@ -83,7 +83,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("nodes", f"{state.job.nodes}, {state.job.processes_per_node} processes each"),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
-        ("lasted", duration(_seconds(state))),
+        ("lasted", duration(seconds_of(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
         ("command", state.job.command[:_LONGEST_COMMAND]),
@@ -114,16 +114,16 @@ def attempt_lines(state: JobState) -> Iterator[str]:
             yield f"attempt {attempt.number}: {attempt.outcome.result}: {attempt.outcome.reason}"
 
 
-def state_line(state: JobState) -> str:
-    """One line for a change of state, with the time since the job was submitted."""
+def state_line(state: JobState, seconds: float) -> str:
+    """One line for a change of state, so many seconds after the job was submitted."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
     said = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
     reason = f": {said.reason}" if said and said.reason else ""
-    return f"[{duration(_seconds(state))}] {state.status}{attempt}{reason}"
+    return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
 
 
 def state_as_json(state: JobState) -> Mapping[str, Any]:
-    return {"status": state.status, "seconds": _seconds(state), **asdict(state)}
+    return {"status": state.status, "seconds": seconds_of(state), **asdict(state)}
 
 
 def _retries(job: Job) -> str:
@@ -152,7 +152,8 @@ def _phase_rows(state: JobState) -> Iterator[tuple[Attempt, str, float]]:
             yield attempt, name, max(node.phases.get(name, 0) for node in attempt.nodes)
 
 
-def _seconds(state: JobState) -> float:
+def seconds_of(state: JobState) -> float:
+    """How long a job has lasted since it was submitted, until its end or now."""
     begun = moment(state.job.submitted_at)
     ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
     return max(0.0, (ended - begun).total_seconds()) if begun else 0.0
@@ -163,7 +164,7 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
         return ""
     if running_hour.unknown and not running_hour.usd:
         return str(running_hour)
-    usd = running_hour.usd * Decimal(_seconds(state)) / _HOUR
+    usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
     return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the cluster's time"
 
 

@@ -12,6 +12,7 @@ from trainium_cli.job_cluster import cluster_jobs, end, no_stack
 from trainium_cli.job_files import download
 from trainium_cli.job_following import follow_job
 from trainium_cli.job_report import attempt_lines, phases_table, state_as_json, state_rows, submission_rows
+from trainium_cli.job_resuming import resumed
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -19,7 +20,7 @@ from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.job import Job
-from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SourcePackage
@@ -90,7 +91,7 @@ def submit(
         with waiting(f"Asking AWS for the nodes of {stack} ..."):
             ready = ready_cluster(plan, stack, as_json=as_json)
             _check_nodes(job, ready, as_json=as_json)
-            _check_resumed(job, ready.jobs, as_json=as_json)
+            job = resumed(job, ready.jobs, as_json=as_json)
         show()
         for path in uploads.values():
             _say_what_is_left_out(path)
@@ -145,34 +146,6 @@ def _check_nodes(job: Job, ready: ReadyCluster, *, as_json: bool) -> None:
     if job.nodes > there:
         told = f"Nothing was started: the cluster has {there} nodes, and the job wants {job.nodes}."
         end(ExitCode.NOT_READY, told, as_json=as_json)
-
-
-def _check_resumed(job: Job, jobs: AwsJobs, *, as_json: bool) -> None:
-    """That the job it goes on from has a checkpoint of as many processes. Raises UnavailableError."""
-    earlier = job.resume_from
-    if earlier is None:
-        return
-    checkpoints = jobs.checkpoints(earlier, job.checkpoints)
-    if not checkpoints:
-        known = jobs.job_ids()
-        there = "has no whole checkpoint" if earlier in known else "is no job of this cluster"
-        where = f" in {job.checkpoints}" if job.checkpoints else ""
-        problem = JobProblem(
-            key="--resume",
-            got=earlier,
-            allowed=", ".join(sorted(known)) or "none: the cluster knows no job",
-            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
-        )
-        refuse(JobError([problem]), as_json=as_json)
-    saved_by, wanted = jobs.world_size(earlier, checkpoints[-1], job.checkpoints), job.nodes * job.processes_per_node
-    if saved_by not in (None, wanted):
-        problem = JobProblem(
-            key="--resume",
-            got=f"{earlier}, whose checkpoint {checkpoints[-1]} was saved by {saved_by} processes",
-            allowed=f"a checkpoint of {wanted} processes, as many as this job has",
-            fix="run it with as many, or convert the checkpoint",
-        )
-        refuse(JobError([problem]), as_json=as_json)
 
 
 def _show_end(jobs: AwsJobs, state: JobState, hourly: Total, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,27 @@ def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_upload
     assert "whose checkpoint step-10 was saved by 4 processes" in ended.stderr
     assert "a checkpoint of 64 processes, as many as this job has" in ended.stderr
     assert cluster.jobs.job_ids() == [JOB.id]
+
+
+def test_a_job_resumed_from_one_that_saved_nothing_goes_on_from_what_that_began_with(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})
+    second = replace(JOB, id="second", resume_from=JOB.id)
+    assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
+    replace(cluster.writes, job=second).end("interrupted")
+    ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
+    assert ended.exit_code == ExitCode.OK, ended.stderr
+    assert f"goes on from step-10 of {JOB.id}" in ended.stderr
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id
+
+
+def test_the_time_of_what_follow_shows_does_not_go_back(cluster: Cluster) -> None:
+    ended, _ = run_to_the_end(cluster, "succeeded")
+    shown = [float(text) for text in re.findall(r"^\[([0-9.]+) s\] ", ended.stderr, re.MULTILINE)]
+    assert len(shown) > 1
+    assert shown == sorted(shown)
 
 
 def test_what_s3_refuses_is_one_sentence(cluster: Cluster) -> None:

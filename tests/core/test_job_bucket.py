@@ -73,6 +73,23 @@ def test_inputs_of_this_machine_are_uploaded_and_what_may_hold_a_secret_is_not(j
     assert jobs.files(JOB.id, "inputs/fol") == {}
 
 
+def test_what_a_resumed_job_did_not_save_is_what_it_began_with(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.put("checkpoints/step-7.json", {"world_size": 4})
+    second, third = (replace(JOB, id=name, resume_from=earlier) for name, earlier in (("b", JOB.id), ("c", "b")))
+    for job in (second, third):
+        replace(nodes, job=job).put("job.json", job.to_json())
+    assert jobs.resumable("c") == (JOB.id, ["step-7"])
+    replace(nodes, job=second).put("checkpoints/step-9.json", {"world_size": 4})
+    assert jobs.resumable("c") == ("b", ["step-9"])
+
+
+def test_a_row_of_resumed_jobs_without_a_checkpoint_has_none(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    for name, earlier in (("b", "c"), ("c", "b"), ("d", "gone")):
+        job = replace(JOB, id=name, resume_from=earlier)
+        replace(nodes, job=job).put("job.json", job.to_json())
+    assert [jobs.resumable(name) for name in "bd"] == [("b", ()), ("d", ())]
+
+
 def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.s3.put_object(Bucket=BUCKET, Key=f"kept/{JOB.id}/checkpoints/step-7.json", Body=b'{"world_size": 4}')
     kept = f"s3://{BUCKET}/kept"

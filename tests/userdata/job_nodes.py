@@ -48,6 +48,7 @@ class JobNodes:
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         self.aws, self.folder = aws, folder
         self.attempt = 1
+        self.environment: dict[str, str] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
         (folder / "etc/trn").mkdir(parents=True)
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
@@ -146,6 +147,7 @@ class JobNodes:
                 "TRN_HTTP_PAUSE": "0.05",
                 **home,
                 **self.aws.loopback_environment,
+                **self.environment,
             },
             stdin=subprocess.DEVNULL,
             stdout=(file.with_suffix(".out")).open("wb"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.job_nodes import BUCKET, JOB, JobNodes
+from tests.userdata.job_nodes import BUCKET, JOB, PATIENCE_SECONDS, JobNodes
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"
@@ -177,6 +177,18 @@ def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobN
     assert nodes.wait() == [1]
     assert "py-spy was here" in nodes.log()
     assert "most recent call first" not in nodes.log()
+
+
+def test_the_wrapper_reports_to_the_watchdog_of_systemd_and_the_job_cannot(nodes: JobNodes) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind("")
+        systemd.settimeout(PATIENCE_SECONDS)
+        address = systemd.getsockname()[1:].decode()
+        nodes.environment = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "400000"}
+        nodes.start("import os\nprint('told' if 'NOTIFY_SOCKET' in os.environ else 'not told')")
+        assert [systemd.recv(64) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+        assert nodes.wait() == [0]
+    assert "not told\n" in nodes.log()
 
 
 def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:

@@ -77,6 +77,7 @@ def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights
     [words] = node.starts
     assert "--uid=daemon" in words
     assert "NoNewPrivileges=yes" in words
+    assert "WatchdogSec=120" in words
     assert words.endswith(f"python3 -m trn_job {files.path(LAUNCH)}")
     assert (node.launch["rank"], node.launch["attempt"], node.launch["spec"]["id"]) == (1, 1, JOB)
     folder = Path(node.launch["folder"])

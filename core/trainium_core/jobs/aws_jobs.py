@@ -89,15 +89,21 @@ class AwsJobs(AwsService):
             entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
         return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries]
 
-    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """Where a job stands; None when there is no such job. every_node: read them all, and not the first alone."""
+    def job(self, job_id: str) -> Job | None:
+        """As it was submitted; None when there is no such job."""
         found = self._get(f"{JOBS_PREFIX}/{job_id}/job.json")
         if found is None:
             return None
         try:
-            job = Job.from_json(found[0])
+            return Job.from_json(found[0])
         except ValueError as error:
             raise UnavailableError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        """Where a job stands; None when there is no such job. every_node: read them all, and not the first alone."""
+        job = self.job(job_id)
+        if job is None:
+            return None
         end = self._json(f"{JOBS_PREFIX}/{job_id}/end.json")
         return JobState(
             job=job,
@@ -123,6 +129,20 @@ class AwsJobs(AwsService):
         found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
         names = [entry["Key"].removeprefix(prefix) for entry in found]
         return [name.removesuffix(".json") for name in names if name.endswith(".json") and "/" not in name]
+
+    def resumable(self, job_id: str, kept: str | None = None) -> tuple[str, Sequence[str]]:
+        """The job whose checkpoints another one goes on from when it resumes this one, and these, the newest last.
+
+        That is the job itself or, where it saved none, the one that it was resumed from. kept: as of `checkpoints`.
+        """
+        current, seen = job_id, {job_id}
+        while not (found := self.checkpoints(current, kept)):
+            job = self.job(current)
+            if job is None or job.resume_from is None or job.resume_from in seen:
+                return job_id, ()
+            current = job.resume_from
+            seen.add(current)
+        return current, found
 
     def world_size(self, job_id: str, checkpoint: str, kept: str | None = None) -> int | None:
         """How many processes saved a checkpoint; None where its manifest does not say."""

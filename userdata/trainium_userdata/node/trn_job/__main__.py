@@ -7,7 +7,7 @@ import sys
 from trn_node.objects import Objects
 from trn_node.secret_values import secret_value
 
-from . import launch
+from . import launch, watchdog
 from .attempt import Attempt
 from .store import Store
 
@@ -22,6 +22,7 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"trn_job: no launch file: {error}", file=sys.stderr)
         return 2
+    watchdog.start()
     return Attempt(found, Store(Objects(retries=RETRIES), found.url), secret_value).run()
 
 

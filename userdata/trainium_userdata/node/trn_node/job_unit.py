@@ -26,6 +26,9 @@ PROPERTIES = (
     "LimitMEMLOCK=infinity",
     # A process that the kernel ends for want of memory is reported by the others.
     "OOMPolicy=continue",
+    # Its program reports every quarter of that; one that was frozen (SIGSTOP) would hold the node for ever.
+    "WatchdogSec=120",
+    "NotifyAccess=main",
 )
 
 
