@@ -8,8 +8,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from trainium_core.compile_cache.place import DIGEST
-from trn_node.objects import LARGEST_PUT, Objects
+from trn_node.objects import Objects
 
+LARGEST = 5 * 1024**3
+"""Bytes: S3 takes no larger object in one request (Amazon S3 user guide, uploading objects)."""
 THERE = 412
 """PreconditionFailed. With 409, ConditionalRequestConflict, it is not known who came first: it is tried again."""
 
@@ -43,7 +45,7 @@ class Entries(Objects):
         """
         self.requests += 1
         size = file.stat().st_size
-        if size > LARGEST_PUT:
+        if size > LARGEST:
             raise OSError(f"an entry of {size / 1024**3:.1f} GiB: S3 takes up to 5 GiB at a time")
         headers = {
             "content-type": "application/x-tar",
