@@ -12,7 +12,8 @@ from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.job import Job
-from trainium_core.jobs.progress import Attempt, JobState, Outcome, moment
+from trainium_core.jobs.progress import SUCCEEDED, JobState, Outcome, moment
+from trainium_core.jobs.record import record_of
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
@@ -91,27 +92,60 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
     return [(label, value) for label, value in rows if value]
 
 
-def phases_table(state: JobState) -> Table | None:
+def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
     """Where the time of each attempt went, the slowest node of each phase; None before any node has told."""
-    rows = list(_phase_rows(state))
+    rows = [
+        line for line in job_record(state, running_hour) if line["event"] == "phase" and line["seconds"] is not None
+    ]
     if not rows:
         return None
-    longest = max(seconds for _, _, seconds in rows) or 1
+    longest = max(line["seconds"] for line in rows) or 1
     return table(
-        ["Attempt", "Phase", "Time", ""],
+        ["Attempt", "Phase", "Time", "Cost", ""],
         [
-            (str(attempt.number), name.replace("_", " "), duration(seconds), "█" * round(_BAR * seconds / longest))
-            for attempt, name, seconds in rows
+            (
+                str(line["attempt"] or ""),
+                line["phase"].replace("_", " "),
+                duration(line["seconds"]),
+                "" if line["usd"] is None else dollars(Decimal(str(line["usd"]))),
+                "█" * round(_BAR * line["seconds"] / longest),
+            )
+            for line in rows
         ],
-        right=["Attempt", "Time"],
+        right=["Attempt", "Time", "Cost"],
     )
 
 
-def attempt_lines(state: JobState) -> Iterator[str]:
-    """How each attempt but a last successful one ended."""
-    for attempt in state.attempts:
-        if attempt.outcome and not (attempt.outcome.is_success and attempt is state.attempts[-1]):
-            yield f"attempt {attempt.number}: {attempt.outcome.result}: {attempt.outcome.reason}"
+def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
+    """How each attempt but a last successful one ended, and what each restart cost."""
+    for line in job_record(state, running_hour):
+        if line["event"] == "restart" and line["seconds"] is not None:
+            yield f"attempt {line['attempt']}: {_restart(line)}"
+        if line["event"] == "graphs":
+            compiled, cached = (line["graphs"].get(name, 0) for name in ("compiled", "cached"))
+            where = f"attempt {line['attempt']}: node {line['node']}"
+            yield f"{where}: {compiled} graphs compiled, {cached} from the cache"
+        is_last = line.get("attempt") == len(state.attempts)
+        if line["event"] == "attempt-end" and not (line["result"] == SUCCEEDED and is_last):
+            yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
+
+
+def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:
+    """The lines of the record, with the dollars of what the cluster costs by the hour."""
+    is_known = running_hour is not None and not (running_hour.unknown and not running_hour.usd)
+    return list(record_of(state, running_hour.usd if running_hour and is_known else None))
+
+
+def _restart(line: Mapping[str, Any]) -> str:
+    since = f"since checkpoint {line['checkpoint']}" if line["checkpoint"] else "since the beginning"
+    parts = [
+        (line["lost_seconds"], f"of work {since}"),
+        (line["waited_seconds"], "until its nodes were there"),
+        (line["begun_seconds"], "until it computed"),
+    ]
+    told = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
+    cost = "" if line["usd"] is None else f", {dollars(Decimal(str(line['usd'])))}"
+    return f"the restart cost {duration(line['seconds'])}{cost}: {told}"
 
 
 def state_line(state: JobState, seconds: float) -> str:
@@ -122,8 +156,10 @@ def state_line(state: JobState, seconds: float) -> str:
     return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
 
 
-def state_as_json(state: JobState) -> Mapping[str, Any]:
-    return {"status": state.status, "seconds": seconds_of(state), **asdict(state)}
+def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
+    """record: as of `job_record`, where every node was read."""
+    more = {} if record is None else {"record": record}
+    return {"status": state.status, "seconds": seconds_of(state), **asdict(state), **more}
 
 
 def _retries(job: Job) -> str:
@@ -143,13 +179,6 @@ def _where(outcome: Outcome) -> str:
         f"exit code {outcome.exit_code}" if outcome.exit_code is not None else "",
     ]
     return ", ".join(part for part in named if part)
-
-
-def _phase_rows(state: JobState) -> Iterator[tuple[Attempt, str, float]]:
-    for attempt in state.attempts:
-        names = dict.fromkeys(name for node in attempt.nodes for name in node.phases)
-        for name in names:
-            yield attempt, name, max(node.phases.get(name, 0) for node in attempt.nodes)
 
 
 def seconds_of(state: JobState) -> float:

@@ -11,7 +11,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, end, no_stack
 from trainium_cli.job_files import download
 from trainium_cli.job_following import follow_job
-from trainium_cli.job_report import attempt_lines, phases_table, state_as_json, state_rows, submission_rows
+from trainium_cli.job_report import attempt_lines, job_record, phases_table, state_as_json, state_rows, submission_rows
 from trainium_cli.job_resuming import resumed
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import console, pairs, print_json
@@ -152,15 +152,15 @@ def _show_end(jobs: AwsJobs, state: JobState, hourly: Total, *, as_json: bool) -
     with suppress(UnavailableError):
         state = jobs.state(state.job.id, every_node=True) or state
     if as_json:
-        print_json(state_as_json(state))
+        print_json(state_as_json(state, job_record(state, hourly)))
         return
     if state.outcome and state.outcome.traceback:
         click.echo(f"\n{state.outcome.traceback}")
     console().print()
     console().print(pairs(state_rows(state, hourly), label_width=11))
-    for line in attempt_lines(state):
+    for line in attempt_lines(state, hourly):
         click.echo(f" {line}")
-    phases = phases_table(state)
+    phases = phases_table(state, hourly)
     if phases is not None:
         console().print()
         console().print(phases)

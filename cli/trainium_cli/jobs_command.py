@@ -1,5 +1,6 @@
 """`trn jobs`: the jobs of the cluster, or where one of them stands and where its time went."""
 
+import json
 from pathlib import Path
 
 import click
@@ -7,7 +8,7 @@ import click
 from trainium_cli.cluster_selection import stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
-from trainium_cli.job_report import attempt_lines, jobs_table, phases_table, state_as_json, state_rows
+from trainium_cli.job_report import attempt_lines, job_record, jobs_table, phases_table, state_as_json, state_rows
 from trainium_cli.job_submission import fetch_outputs
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -23,11 +24,13 @@ from trainium_runtime.errors import UnavailableError
 @click.option(
     "--most", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list, the newest first."
 )
+@click.option("--record", is_flag=True, help="Print the record of JOB: one line of JSON for each phase and event.")
 @job_cluster_options
 def jobs(
     job: str | None,
     outputs: Path | None,
     most: int,
+    record: bool,
     overrides: tuple[str, ...],
     cdk_json: Path | None,
     as_json: bool,
@@ -39,6 +42,8 @@ def jobs(
     """
     if outputs and job is None:
         raise click.UsageError("--outputs fetches those of one job: name it")
+    if record and job is None:
+        raise click.UsageError("--record is that of one job: name it")
     plan, known = read_cluster(cdk_json, overrides, stack, as_json=as_json)
     if job is None:
         try:
@@ -50,15 +55,18 @@ def jobs(
         _show_all(states, as_json=as_json)
         return
     state = known_job(known, job, as_json=as_json, every_node=True)
-    if as_json:
-        print_json(state_as_json(state))
+    with waiting("Asking AWS for prices ..."):
+        hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+    if record:
+        for line in job_record(state, hourly):
+            click.echo(json.dumps(line))
+    elif as_json:
+        print_json(state_as_json(state, job_record(state, hourly)))
     else:
-        with waiting("Asking AWS for prices ..."):
-            hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
         console().print(pairs(state_rows(state, hourly), label_width=11))
-        for line in attempt_lines(state):
+        for line in attempt_lines(state, hourly):
             click.echo(f" {line}")
-        phases = phases_table(state)
+        phases = phases_table(state, hourly)
         if phases is not None:
             console().print()
             console().print(phases)

@@ -225,6 +225,10 @@ def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Clus
     shown = run("jobs", *TWO, JOB.id).stdout
     assert "first step" in shown
     assert "75 s" in shown
+    record = [json.loads(line) for line in run("jobs", *TWO, JOB.id, "--record").stdout.splitlines()]
+    assert [line["event"] for line in record] == ["submitted", "phase", "attempt", "phase"]
+    assert record[-1]["usd"] > 0
+    assert json.loads(run("jobs", *TWO, JOB.id, "--json").stdout)["record"] == record
     assert run("jobs", *TWO, "train-2026").exit_code == ExitCode.NOT_READY
 
 

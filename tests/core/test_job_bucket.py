@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.job_bucket import BUCKET, JOB, NODES, NodesOfAJob, job_bucket
+from tests.core.job_bucket import BUCKET, JOB, NODES, NOON, NodesOfAJob, job_bucket
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import UNANSWERED, JobFollower, LogLine
-from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.progress import JobState, moment
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -88,6 +88,15 @@ def test_a_row_of_resumed_jobs_without_a_checkpoint_has_none(jobs: AwsJobs, node
         job = replace(JOB, id=name, resume_from=earlier)
         replace(nodes, job=job).put("job.json", job.to_json())
     assert [jobs.resumable(name) for name in "bd"] == [("b", ()), ("d", ())]
+
+
+def test_when_a_checkpoint_was_saved_that_an_attempt_goes_on_from_is_known(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
+    nodes.start()
+    nodes.start(2, resume_from="step-7", resume_job=JOB.id)
+    state = jobs.state(JOB.id, every_node=True)
+    assert state
+    assert [attempt.checkpoint_at for attempt in state.attempts] == [None, moment(NOON)]
 
 
 def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, nodes: NodesOfAJob) -> None:

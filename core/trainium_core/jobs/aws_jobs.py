@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from trainium_core.jobs.job import INPUTS, Job
-from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, node_progress, outcome_of
+from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, moment, node_progress, outcome_of
 from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SOURCE_FILE
 from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
@@ -107,7 +108,7 @@ class AwsJobs(AwsService):
         end = self._json(f"{JOBS_PREFIX}/{job_id}/end.json")
         return JobState(
             job=job,
-            attempts=tuple(self._attempts(job_id, every_node=every_node)),
+            attempts=tuple(self._attempts(job, every_node=every_node)),
             outcome=None if end is None else outcome_of(end),
             stopping=self._json(f"{JOBS_PREFIX}/{job_id}/stop.json") is not None,
         )
@@ -174,10 +175,10 @@ class AwsJobs(AwsService):
             with write_errors(self._permission("s3:PutObject")), file.open("rb") as content:
                 self.client("s3").upload_fileobj(content, self.bucket, one)
 
-    def _attempts(self, job_id: str, *, every_node: bool) -> Iterator[Attempt]:
-        number = 1
+    def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
+        number, job_id = 1, job.id
         while True:
-            attempt = self._ended.get((job_id, number)) or self._attempt(job_id, number, every_node=every_node)
+            attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
                 return
             if attempt.outcome is not None and every_node:
@@ -185,8 +186,8 @@ class AwsJobs(AwsService):
             yield attempt
             number += 1
 
-    def _attempt(self, job_id: str, number: int, *, every_node: bool) -> Attempt | None:
-        folder = f"{JOBS_PREFIX}/{job_id}/attempts/{number}"
+    def _attempt(self, job: Job, number: int, *, every_node: bool) -> Attempt | None:
+        folder = f"{JOBS_PREFIX}/{job.id}/attempts/{number}"
         start = self._json(f"{folder}/start.json")
         if start is None:
             return None
@@ -202,7 +203,16 @@ class AwsJobs(AwsService):
             self._json(f"{folder}/end.json"),
             nodes=[node for node in read if node is not None],
             reporting=len(reporting),
+            checkpoint_at=self._saved_at(start, job.checkpoints) if every_node else None,
         )
+
+    def _saved_at(self, start: Mapping[str, Any], kept: str | None) -> datetime | None:
+        """When the checkpoint was saved that an attempt goes on from."""
+        name, owner = start.get("resume_from"), start.get("resume_job")
+        if not isinstance(name, str) or not isinstance(owner, str):
+            return None
+        bucket, prefix = self._checkpoint_place(owner, kept)
+        return moment((self._json(f"{prefix}{name}.json", bucket=bucket) or {}).get("at"))
 
     def _node(self, node: int, key: str) -> NodeProgress | None:
         raw = self._json(key)

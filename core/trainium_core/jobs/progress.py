@@ -36,7 +36,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeProgress:
-    """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0."""
+    """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0.
+
+    graphs: how many were compiled, and how many found in the cache; empty while nothing printed either.
+    """
 
     node: int
     instance_id: str
@@ -44,19 +47,22 @@ class NodeProgress:
     at: datetime | None
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
     progress: Mapping[str, str] = field(default_factory=dict[str, str])
+    graphs: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One start of the job on all its nodes. instance_ids: in the order of their ranks. outcome: None while it runs.
 
-    reporting: how many nodes have written where they stand. nodes: those of them that were read.
+    checkpoint_at: when the checkpoint that it goes on from was saved. reporting: how many nodes have written where they
+    stand. nodes: those of them that were read.
     """
 
     number: int
     started: datetime | None
     instance_ids: tuple[str, ...]
     resume_from: str | None
+    checkpoint_at: datetime | None = None
     reporting: int = 0
     nodes: tuple[NodeProgress, ...] = ()
     outcome: Outcome | None = None
@@ -120,6 +126,11 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
             for key, value in _items(raw.get("progress"))
             if value is not None
         },
+        graphs={
+            one_line(str(key), 20): value
+            for key, value in _items(raw.get("graphs"))
+            if isinstance(value, int) and not isinstance(value, bool)
+        },
     )
 
 
@@ -130,6 +141,7 @@ def attempt_of(
     *,
     nodes: Sequence[NodeProgress],
     reporting: int,
+    checkpoint_at: datetime | None = None,
 ) -> Attempt:
     members = start.get("nodes")
     named = cast("list[Any]", members) if isinstance(members, list) else []
@@ -140,6 +152,7 @@ def attempt_of(
         started=moment(start.get("at")),
         instance_ids=tuple(one_line(one, 32) for one in ids),
         resume_from=one_line(checkpoint, 200) if isinstance(checkpoint, str) else None,
+        checkpoint_at=checkpoint_at,
         reporting=reporting,
         nodes=tuple(sorted(nodes, key=lambda one: one.node)),
         outcome=None if end is None else outcome_of(end),

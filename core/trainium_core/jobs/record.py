@@ -1,0 +1,163 @@
+"""The record of a job: what each phase, attempt and restart took, in seconds and dollars, one JSON object a line.
+
+It is computed from what the command line and the nodes have written in S3: it is there whoever has followed the job.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, Outcome, moment
+
+WITHIN_RUNNING = ("first_step", "checkpoints")
+"""Phases that go on while the command runs: `running` includes them."""
+
+_AFTER_START = ("running", "outputs", *WITHIN_RUNNING)
+_HOUR = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart:
+    """What it costs that an attempt follows one that broke off. Durations in seconds; None: not known.
+
+    lost: work since the checkpoint that the next attempt goes on from, or since the command's start. waited: until all
+    nodes were there again. begun: from then to the first step; where the script prints none, to the command's start.
+    """
+
+    attempt: int
+    checkpoint: str | None
+    lost: float | None
+    waited: float | None
+    begun: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        """Of what is known; None when nothing is."""
+        known = [part for part in (self.lost, self.waited, self.begun) if part is not None]
+        return sum(known) if known else None
+
+
+def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
+    """The lines, in the order of time. usd_per_hour: what the cluster costs; None: not known, nor is any `usd`.
+
+    Every line has `event`. state: with every node of every attempt.
+    """
+
+    def costs(seconds: float | None) -> dict[str, Any]:
+        usd = None if seconds is None or usd_per_hour is None else usd_per_hour * Decimal(str(seconds)) / _HOUR
+        return {
+            "seconds": None if seconds is None else round(seconds, 3),
+            "usd": None if usd is None else float(round(usd, 4)),
+        }
+
+    job = state.job
+    submitted = moment(job.submitted_at)
+    yield {
+        "event": "submitted",
+        "job": job.id,
+        "at": job.submitted_at,
+        "nodes": job.nodes,
+        "processes_per_node": job.processes_per_node,
+        "resume_from": job.resume_from,
+        "usd_per_hour": None if usd_per_hour is None else float(usd_per_hour),
+    }
+    if job.waking_seconds is not None:
+        yield {"event": "phase", "attempt": None, "phase": "waking", **costs(job.waking_seconds)}
+    if state.attempts:
+        yield {
+            "event": "phase",
+            "attempt": None,
+            "phase": "queued",
+            **costs(_between(submitted, state.attempts[0].started)),
+        }
+    restarts = {restart.attempt: restart for restart in restarts_of(state)}
+    for attempt in state.attempts:
+        number = attempt.number
+        if number in restarts:
+            one = restarts[number]
+            parts = {"lost_seconds": one.lost, "waited_seconds": one.waited, "begun_seconds": one.begun}
+            yield {"event": "restart", "attempt": number, "checkpoint": one.checkpoint, **parts, **costs(one.seconds)}
+        yield {
+            "event": "attempt",
+            "attempt": number,
+            "at": _text(attempt.started),
+            "instance_ids": attempt.instance_ids,
+            "resume_from": attempt.resume_from,
+        }
+        for name, node in _slowest(attempt).items():
+            within = {"within": "running"} if name in WITHIN_RUNNING else {}
+            yield {
+                "event": "phase",
+                "attempt": number,
+                "phase": name,
+                "node": node.node,
+                **within,
+                **costs(node.phases[name]),
+            }
+        for node in attempt.nodes:
+            if node.graphs:
+                yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": node.graphs}
+            if node.progress:
+                yield {"event": "progress", "attempt": number, "node": node.node, "progress": node.progress}
+        if attempt.outcome is not None:
+            lasted = _between(attempt.started, attempt.outcome.at)
+            yield {"event": "attempt-end", "attempt": number, **_end(attempt.outcome), **costs(lasted)}
+    if state.outcome is not None:
+        lasted = _between(submitted, state.outcome.at)
+        yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted)}
+
+
+def restarts_of(state: JobState) -> Iterator[Restart]:
+    """What each attempt after the first costs for being one."""
+    for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
+        ended = before.outcome.at if before.outcome else None
+        compute = _preparation(before)
+        worked = _between(before.started, ended)
+        lost = None
+        if worked is not None:
+            saved = _between(attempt.checkpoint_at, ended)
+            lost = max(0.0, min(worked - (compute or 0), worked if saved is None else saved))
+        first_step = attempt.nodes[0].phases.get("first_step", 0) if attempt.nodes else 0
+        begun = _preparation(attempt)
+        yield Restart(
+            attempt=attempt.number,
+            checkpoint=attempt.resume_from,
+            lost=lost,
+            waited=_between(ended, attempt.started),
+            begun=None if begun is None else begun + first_step,
+        )
+
+
+def _preparation(attempt: Attempt) -> float | None:
+    """Seconds from the start of an attempt to its command's on its first node."""
+    if not attempt.nodes:
+        return None
+    return sum(seconds for name, seconds in attempt.nodes[0].phases.items() if name not in _AFTER_START)
+
+
+def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
+    """The node that each phase took longest on."""
+    names = dict.fromkeys(name for node in attempt.nodes for name in node.phases)
+    return {name: max(attempt.nodes, key=lambda node: node.phases.get(name, -1)) for name in names}
+
+
+def _end(outcome: Outcome) -> Mapping[str, Any]:
+    return {
+        "at": _text(outcome.at),
+        "result": outcome.result,
+        "reason": outcome.reason,
+        "node": outcome.node,
+        "rank": outcome.rank,
+        "exit_code": outcome.exit_code,
+    }
+
+
+def _between(first: datetime | None, last: datetime | None) -> float | None:
+    """Seconds, never less than none: the clocks are of different machines."""
+    return None if first is None or last is None else max(0.0, (last - first).total_seconds())
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,109 @@
+"""The record of a job: the seconds and dollars of its phases and restarts, from times that nodes wrote."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.core.job_bucket import JOB
+from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, Outcome
+from trainium_core.jobs.record import record_of
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+USD_PER_HOUR = Decimal(360)
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def node(number: int, **more: Any) -> NodeProgress:
+    return NodeProgress(node=number, instance_id=f"i-{number}", state="ended", at=None, **more)
+
+
+def attempt(number: int, *, started: float, ended: float, result: str, **more: Any) -> Attempt:
+    outcome = Outcome(result=result, reason="why", at=at(ended))
+    return Attempt(
+        **{"instance_ids": ("i-0", "i-1"), "resume_from": None, **more},
+        number=number,
+        started=at(started),
+        outcome=outcome,
+    )
+
+
+FIRST = attempt(
+    1,
+    started=10,
+    ended=110,
+    result="node-lost",
+    nodes=(
+        node(
+            0, phases={"source": 2, "setup": 8, "running": 90, "first_step": 20}, progress={"step": "7", "event": "x"}
+        ),
+        node(1, phases={"source": 3, "setup": 6}, graphs={"compiled": 4, "cached": 1}),
+    ),
+)
+SECOND = attempt(
+    2,
+    started=170,
+    ended=270,
+    result="succeeded",
+    resume_from="step-5",
+    checkpoint_at=at(80),
+    nodes=(node(0, phases={"source": 4, "setup": 6, "running": 90, "first_step": 10, "outputs": 1}),),
+)
+RESTARTED = JobState(
+    job=replace(JOB, waking_seconds=50), attempts=(FIRST, SECOND), outcome=Outcome(result="succeeded", at=at(270))
+)
+
+
+def events(state: JobState, event: str, usd_per_hour: Decimal | None = USD_PER_HOUR) -> list[dict[str, Any]]:
+    return [dict(line) for line in record_of(state, usd_per_hour) if line["event"] == event]
+
+
+def test_each_phase_has_the_seconds_of_its_slowest_node_and_what_the_cluster_cost_meanwhile() -> None:
+    phases = events(RESTARTED, "phase")
+    found = [(line["attempt"], line["phase"], line["seconds"], line["usd"]) for line in phases]
+    assert found[:5] == [
+        (None, "waking", 50, 5.0),
+        (None, "queued", 10, 1.0),
+        (1, "source", 3, 0.3),
+        (1, "setup", 8, 0.8),
+        (1, "running", 90, 9.0),
+    ]
+    assert {line["phase"] for line in phases if line.get("within") == "running"} == {"first_step"}
+
+
+def test_a_restart_costs_the_work_since_the_checkpoint_the_wait_and_the_time_to_the_next_step() -> None:
+    [restart] = events(RESTARTED, "restart")
+    assert restart == {
+        "event": "restart",
+        "attempt": 2,
+        "checkpoint": "step-5",
+        "lost_seconds": 30,
+        "waited_seconds": 60,
+        "begun_seconds": 20,
+        "seconds": 110,
+        "usd": 11.0,
+    }
+
+
+@pytest.mark.parametrize("saved_at", [None, at(-600)])
+def test_without_a_checkpoint_of_its_own_an_attempt_loses_all_it_computed(saved_at: datetime | None) -> None:
+    state = replace(RESTARTED, attempts=(FIRST, replace(SECOND, checkpoint_at=saved_at)))
+    assert events(state, "restart")[0]["lost_seconds"] == 90
+
+
+def test_a_price_that_is_not_known_is_none_and_never_nothing() -> None:
+    assert {line["usd"] for line in record_of(RESTARTED, None) if "usd" in line} == {None}
+
+
+def test_what_nodes_wrote_is_below_a_name_of_its_own() -> None:
+    assert [line["progress"]["event"] for line in events(RESTARTED, "progress")] == ["x"]
+    assert [line["graphs"] for line in events(RESTARTED, "graphs")] == [{"compiled": 4, "cached": 1}]
+
+
+def test_a_job_that_no_node_has_begun_has_a_record_of_one_line() -> None:
+    assert [line["event"] for line in record_of(JobState(job=JOB, attempts=(), outcome=None), None)] == ["submitted"]
