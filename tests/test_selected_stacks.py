@@ -90,7 +90,7 @@ def run_cli(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [ROOT / "node_modules" / ".bin" / "cdk", *command, "--no-notices", "--output", folder],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true"},
+        env={**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_VALIDATION": "false"},
         capture_output=True,
         text=True,
         check=False,

@@ -69,14 +69,22 @@ def feature_flags() -> Json:
     return {key: value for key, value in context.items() if not key.startswith("trn:")}
 
 
-def new_app() -> App:
-    """An app with the feature flags of this repository that writes into a folder of its own."""
-    return App(context=feature_flags(), outdir=tempfile.mkdtemp(dir=_assemblies.name))
+def new_app(*, validated: bool = False) -> App:
+    """An app with the feature flags of this repository that writes into a folder of its own.
+
+    validated: by CloudFormation Validate too, as every app is by default. It takes seconds in each process: the tests
+    in tests/stacks that are about it have it look at every kind of plan, and the others do without.
+    """
+    return _app(Path(tempfile.mkdtemp(dir=_assemblies.name)), validated=validated)
 
 
-def new_stack() -> Stack:
-    """An empty stack to try a construct in."""
-    return Stack(new_app(), "Stack", env=Environment(region=REGION))
+def _app(folder: Path, *, validated: bool) -> App:
+    return App(context=feature_flags(), outdir=str(folder), builtin_cloud_formation_validation=validated)
+
+
+def new_stack(*, validated: bool = False) -> Stack:
+    """An empty stack to try a construct in. validated: as in `new_app`."""
+    return Stack(new_app(validated=validated), "Stack", env=Environment(region=REGION))
 
 
 def synthesize(stack: Stack) -> Template:
@@ -101,7 +109,7 @@ def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping
     """The template of a stack of a kind for `a_plan` with these settings, synthesised once in a run of pytest."""
 
     def make(folder: Path) -> None:
-        app = App(context=feature_flags(), outdir=str(folder))
+        app = _app(folder, validated=False)
         kind(app, construct_id, plan=a_plan(**settings))
         app.synth()
 
@@ -109,9 +117,9 @@ def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping
     return Template(file)
 
 
-def plan_template(plan: Plan) -> Template:
-    """The template of TrnClusterStack for a plan."""
-    return synthesize(TrnClusterStack(new_app(), STACK_NAME, plan=plan))
+def plan_template(plan: Plan, *, validated: bool = False) -> Template:
+    """The template of TrnClusterStack for a plan. validated: as in `new_app`."""
+    return synthesize(TrnClusterStack(new_app(validated=validated), STACK_NAME, plan=plan))
 
 
 def statements(template: Template) -> Iterator[Json]:

@@ -22,7 +22,7 @@ def test_cloudformation_validate_is_on() -> None:
 
 
 def test_a_template_that_cloudformation_would_refuse_does_not_synthesise() -> None:
-    stack = new_stack()
+    stack = new_stack(validated=True)
     ec2.CfnSubnet(stack, "Subnet", vpc_id="vpc-0123456789abcdef0").add_property_override("CidrBlok", "10.0.0.0/24")
     with pytest.raises(RuntimeError, match="CidrBlok"):
         synthesize(stack)
@@ -41,14 +41,14 @@ def findings(assembly: Path) -> list[str]:
 
 @every_variant
 def test_no_finding_of_cloudformation_validate_and_none_of_cdk_nag_without_a_reason(name: str) -> None:
-    app = new_app()
+    app = new_app(validated=True)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     assembly = synthesize(TrnClusterStack(app, STACK_NAME, plan=a_plan(**VARIANTS[name]))).file.parent
     assert findings(assembly) == []
 
 
 def test_cdk_nag_would_find_a_careless_bucket() -> None:
-    app = new_app()
+    app = new_app(validated=True)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     stack = TrnClusterStack(app, STACK_NAME, plan=a_plan())
     s3.Bucket(stack, "Careless")

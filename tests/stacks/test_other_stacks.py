@@ -36,13 +36,8 @@ def test_no_finding_of_cfn_lint(name: str) -> None:
 
 
 @every_stack
-def test_no_finding_of_cloudformation_validate(name: str) -> None:
-    assert findings(other_template(name).file.parent) == []
-
-
-@every_stack
-def test_no_finding_of_cdk_nag_without_a_reason(name: str) -> None:
-    app = new_app()
+def test_no_finding_of_cloudformation_validate_and_none_of_cdk_nag_without_a_reason(name: str) -> None:
+    app = new_app(validated=True)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     template = synthesize(stack_of(name)(app, "Stack", plan=a_plan(**settings_of(name))))
     assert findings(template.file.parent) == []
