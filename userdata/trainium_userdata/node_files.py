@@ -8,7 +8,7 @@ from importlib.resources import files
 from trainium_core.plan import Plan
 from trainium_userdata.expectations import node_expectations
 
-_REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record", "s3", "web")
+_REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record", "s3", "signing", "web")
 """What `trn-node report` imports, which has to work before the node script has been fetched."""
 
 
