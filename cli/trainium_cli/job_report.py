@@ -11,6 +11,7 @@ from rich.table import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars
+from trainium_core.jobs.cache_use import CacheUse
 from trainium_core.jobs.job import Job
 from trainium_core.jobs.progress import SUCCEEDED, JobState, Outcome, moment
 from trainium_core.jobs.record import record_of
@@ -20,6 +21,7 @@ from trainium_core.plan import Plan
 _BAR = 30
 _HOUR = 3600
 _LONGEST_COMMAND = 400
+_MOST_CACHE_WARNINGS = 3
 
 
 def submission_rows(plan: Plan, job: Job, package: SourcePackage, running_hour: Total) -> list[tuple[str, str]]:
@@ -84,6 +86,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("nodes", f"{state.job.nodes}, {state.job.processes_per_node} processes each"),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
+        ("cache", "; ".join(cache_lines(state))),
         ("lasted", duration(seconds_of(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
@@ -154,6 +157,30 @@ def state_line(state: JobState, seconds: float) -> str:
     said = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
     reason = f": {said.reason}" if said and said.reason else ""
     return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
+
+
+def cache_lines(state: JobState) -> Iterator[str]:
+    """A line for each compile cache of the last attempt's first node, then what any of its nodes warns of."""
+    if not state.attempts or not state.attempts[-1].nodes:
+        return
+    nodes = state.attempts[-1].nodes
+    for use in nodes[0].caches:
+        if use.place:
+            yield _cache_line(use)
+    texts = (text for node in nodes for use in node.caches for text in (*use.warnings, *use.failed))
+    yield from [*dict.fromkeys(texts)][:_MOST_CACHE_WARNINGS]
+
+
+def _cache_line(use: CacheUse) -> str:
+    reasons = ", ".join(f"{many} {why}" for why, many in use.reasons.items() if many)
+    parts = [
+        f"{use.at_start} entries at the start" if use.hits is None else f"{use.hits} hits",
+        f"{use.misses} misses" + (f" ({reasons})" if reasons else ""),
+        f"{duration(use.compile_seconds)} compiled" if use.compile_seconds else "",
+        f"{size(use.fetched_bytes)} fetched" if use.fetched else "",
+        f"{size(use.stored_bytes)} stored" if use.stored else "",
+    ]
+    return f"{use.stack}: {', '.join(part for part in parts if part)}"
 
 
 def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:

@@ -18,6 +18,20 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.jobs.job import Job
 from trainium_core.nodes.deployed_nodes import DeployedNodes
 
+CACHE_USE = {
+    "stack": "xla",
+    "place": "neuronx-cc-2.21/trn2-lnc2/xla/world-64",
+    "hits": 40,
+    "misses": 3,
+    "compile_seconds": 90,
+    "reasons": {"other flags": 2, "first time": 1},
+    "fetched": 40,
+    "fetched_bytes": 480 * 1024**2,
+    "stored": "many",
+    "warnings": None,
+}
+"""As a node writes it, with values that are none."""
+
 
 def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) -> tuple[Result, Job]:
     """`trn run` with nodes that start the job, print two lines and end it so."""
@@ -29,7 +43,8 @@ def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) 
         started.append(current.job)
         writes = replace(cluster.writes, job=current.job)
         writes.start()
-        writes.node(0, "running", phases={"setup": 2, "running": 40}, progress={"step": 12, "loss": 2.5})
+        shown = {"progress": {"step": 12, "loss": 2.5}, "compile_caches": [CACHE_USE, "nonsense"]}
+        writes.node(0, "running", phases={"setup": 2, "running": 40}, **shown)
         writes.node(1, "running")
         writes.log(1, "[rank 0] hello\n[rank 1] hello too\n")
         writes.put("outputs/model/weights.bin", "weights")
@@ -51,6 +66,8 @@ def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Clus
     assert "hello\n" in ended.stdout
     assert "hello too" not in ended.stdout
     assert "step 12, loss 2.5" in ended.stdout
+    shown = " ".join(ended.stdout.split())
+    assert "xla: 40 hits, 3 misses (2 other flags, 1 first time), 90 s compiled, 480 MiB fetched" in shown
     assert "█" in ended.stdout
     assert f"Started {job.id}." in ended.stderr
 

@@ -41,6 +41,7 @@ class AwsStandIn:
         self.failures = 0
         self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
+        self.metadata_of: dict[str, dict[str, str]] = {}
         self.content_types: list[str | None] = []
         self.parts: list[bytes] = []
         self.secrets: dict[str, str] = {}
@@ -97,6 +98,8 @@ class AwsStandIn:
             if refusal is None:
                 self.records[_object_name(host, path)] = as_text(body)
                 self.content_types.append(headers.get("content-type"))
+                kept = {name: value for name, value in headers.items() if name.startswith("x-amz-meta-")}
+                self.metadata_of[_object_name(host, path)] = kept
         return refusal
 
     def load(self, host: str, path: str, headers: dict[str, str]) -> tuple[int, str, str]:
@@ -148,11 +151,12 @@ class AwsStandIn:
 
     def _list(self, bucket: str, prefix: str, *, below: bool) -> str:
         """What ListObjectsV2 answers, all on one page. below: without the delimiter /."""
-        known = (unquote(name) for name in sorted(self.records))
-        names = (name.removeprefix(bucket) for name in known if name.startswith(bucket + prefix))
+        known = {unquote(name): len(text) for name, text in self.records.items()}
+        sizes = {name.removeprefix(bucket): size for name, size in known.items() if name.startswith(bucket + prefix)}
         items = "".join(
-            f"<Contents><Key>{name}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified></Contents>"
-            for name in names
+            f"<Contents><Key>{name}</Key><LastModified>2026-11-21T12:00:00.000Z</LastModified><Size>{size}</Size>"
+            "</Contents>"
+            for name, size in sorted(sizes.items())
             if below or "/" not in name.removeprefix(prefix)
         )
         return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{items}</ListBucketResult>'
@@ -202,7 +206,8 @@ class AwsStandIn:
                 if not self.path.startswith("/latest/"):
                     headers = {name.lower(): value for name, value in self.headers.items()}
                     status, text, etag = aws.load(self.headers["Host"], self.path, headers)
-                    return self._answer(status, text, {"ETag": etag} if etag else {})
+                    kept = aws.metadata_of.get(_object_name(self.headers["Host"], self.path), {})
+                    return self._answer(status, text, {"ETag": etag, **kept} if etag else {})
                 if self.headers.get(TOKEN_HEADER) != METADATA_TOKEN:
                     return self._answer(401)
                 answer = aws.metadata(self.path)

@@ -28,6 +28,7 @@ QUICK = {
     "give_way": 3,
     "stacks": 3,
 }
+OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache")
 SPEC = {
     "format": 1,
     "id": JOB,
@@ -67,7 +68,9 @@ class JobNodes:
         """Run a Python script as the job. ranks: those that start; by default all. changes: of spec or launch."""
         self.source({"train.py": script})
         launch = {
-            name: changes.pop(name) for name in list(changes) if name in ("timing", "notice_file", "seconds_left")
+            name: changes.pop(name)
+            for name in list(changes)
+            if name in ("timing", "notice_file", "seconds_left", "compile_cache")
         }
         resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
         spec = {**SPEC, "nodes": nodes, "command": f"{sys.executable} train.py", **changes}

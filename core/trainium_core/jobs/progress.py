@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeGuard, cast
 
+from trainium_core.jobs.cache_use import CacheUse, cache_uses
 from trainium_core.jobs.job import Job
 from trainium_runtime.stored_record import one_line
 
@@ -39,6 +40,7 @@ class NodeProgress:
     """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0.
 
     graphs: how many were compiled, and how many found in the cache; empty while nothing printed either.
+    caches: what was used of each compile cache.
     """
 
     node: int
@@ -48,6 +50,7 @@ class NodeProgress:
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
     progress: Mapping[str, str] = field(default_factory=dict[str, str])
     graphs: Mapping[str, int] = field(default_factory=dict[str, int])
+    caches: tuple[CacheUse, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +97,7 @@ class JobState:
         if last.outcome is not None:
             return "ending" if last.outcome.is_success else f"{last.outcome.result}, waiting for the nodes"
         states = {node.state for node in last.nodes}
-        if last.reporting < self.job.nodes or states <= {"source", "setup"}:
+        if last.reporting < self.job.nodes or states <= {"source", "inputs", "setup", "compile_cache"}:
             return "starting"
         return "running"
 
@@ -131,6 +134,7 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
             for key, value in _items(raw.get("graphs"))
             if isinstance(value, int) and not isinstance(value, bool)
         },
+        caches=cache_uses(raw.get("compile_caches")),
     )
 
 

@@ -79,5 +79,5 @@ def _framework_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         yield (
             "ami",
             f"{plan.framework.title} keeps compiled graphs in a folder of each node, not in the bucket of the cluster: "
-            "a new node compiles again",
+            "jobs of trn run share them through the bucket, other programs on a new node compile again",
         )

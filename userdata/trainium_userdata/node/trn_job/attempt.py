@@ -14,6 +14,7 @@ from trn_node.job_files import now
 
 from . import checkpoints, inputs, outputs, processes, source
 from .command import Command, variables
+from .compile_caches import CompileCaches
 from .compiling import Compiling
 from .end import End
 from .failure import Failure, Finder
@@ -46,6 +47,7 @@ class Attempt:
         self._neighbours = Neighbours(launch, store)
         self._progress = Progress()
         self._compiling = Compiling()
+        self._caches = CompileCaches(launch, self._log.say)
         self._secrets = Secrets(launch.spec.get("secrets") or {}, secret_of)
         self._finder = Finder()
         self._last_line = time.monotonic()
@@ -76,6 +78,10 @@ class Attempt:
                 uploading = PeriodicThread("checkpoints", self._checkpoints.upload, lambda: every)
                 uploading.start()
                 threads.append(uploading)
+                if self._caches.is_wanted:
+                    storing = PeriodicThread("compile cache", self._caches.store, lambda: self._caches.seconds)
+                    storing.start()
+                    threads.append(storing)
                 self._compute()
         except (OSError, source.SourceError, inputs.InputError, checkpoints.CheckpointError) as error:
             self._end.declare("failed", f"{launch.name}: {error}")
@@ -127,6 +133,7 @@ class Attempt:
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
+            "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
@@ -209,6 +216,11 @@ class Attempt:
                 if code:
                     failure = self._finder.failure(code)
                     raise source.SourceError(f"the setup {failure.sentence}")
+        if self._caches.is_wanted:
+            # After the setup, which may install another compiler.
+            with self._phase("compile_cache"):
+                found = self._caches.prepare(self._variables, lambda: self._terminated or self._end.over.is_set())
+                self._variables = {**self._variables, **found}
         self._raise_if_over()
 
     def _raise_if_over(self) -> None:
@@ -355,6 +367,7 @@ class Attempt:
         start = time.monotonic()
         self._retry_at_end("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
         self._phases["outputs"] = time.monotonic() - start
+        self._caches.store(settled=self._exit_code == 0)
         self._retry_at_end("log", self._log.send)
         self._retry_at_end("record", self._report)
 

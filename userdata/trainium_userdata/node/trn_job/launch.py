@@ -34,7 +34,8 @@ class Launch(NamedTuple):
 
     spec: the job as it was submitted. rank: this node's among `nodes`, which have `instance_id` and `address`.
     resume_from: a checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: where the
-    end of this node is announced, if it is; it counts when it comes within notice_seconds.
+    end of this node is announced, if it is; it counts when it comes within notice_seconds. compile_cache: its `url`,
+    the `folder` that it has on this node, `stack`, `venv`, `instance_type` and `lnc`; None without one.
     """
 
     url: str
@@ -48,6 +49,7 @@ class Launch(NamedTuple):
     seconds_left: float | None = None
     notice_file: str = ""
     notice_seconds: float = 900
+    compile_cache: dict[str, Any] | None = None
     timing: Timing = Timing()
 
     @property

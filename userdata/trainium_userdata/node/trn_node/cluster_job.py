@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from . import files, job_files
+from . import files, job_cache, job_files
 from .cluster import Cluster, folder, unreachable
 from .job_unit import JobUnit
 from .notices import timestamp
@@ -124,6 +124,7 @@ class ClusterJob:
             "resume_job": self._start["resume_job"],
             "seconds_left": self._start["seconds_left"],
             "notice_file": str(files.path(self._notice)),
+            "compile_cache": job_cache.compile_cache(self._spec.get("stack")),
         }
 
     def _lead(self, mine: dict[str, Any], cluster: Cluster, active: bool) -> None:

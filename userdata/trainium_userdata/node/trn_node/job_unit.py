@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from . import files, limits
+from . import files, job_cache, limits
 from .programs import run
 
 UNIT = "trn-job.service"
@@ -56,6 +56,8 @@ class JobUnit:
         # Before it starts: a watch that is ended in between must not start it twice.
         files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
         folder = _new_folder(f"{job}-{attempt}", user)
+        if launch.get("compile_cache"):
+            job_cache.make_folder(user)
         files.write(LAUNCH, json.dumps({**launch, "folder": str(folder)}))
         started = run(
             *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={user}"),

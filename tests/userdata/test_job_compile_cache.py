@@ -1,0 +1,114 @@
+"""Jobs and their compile caches: the real wrapper, fake compilers, and S3 that checks signatures."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata import fake_compiler
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.job_nodes import JobNodes
+from trn_node import job_cache
+
+COMPILES = f"""
+import os, subprocess, sys, time
+stack, folder = ("xla", os.environ["NEURON_COMPILE_CACHE_URL"])
+done = subprocess.call([sys.executable, {fake_compiler.__file__!r}, stack, folder, "a", "b"])
+print("TRN step=1", flush=True)
+time.sleep(float(os.environ.get("LASTS", "0")))
+sys.exit(done)
+"""
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
+    found = JobNodes(tmp_path, aws)
+    yield found
+    found.close()
+
+
+def cache_of(folder: Path, *, compiler: str = fake_compiler.COMPILER) -> dict[str, Any]:
+    venv = folder / "venv"
+    (venv / f"lib/python3.11/site-packages/neuronx_cc-{compiler}.dist-info").mkdir(parents=True, exist_ok=True)
+    shown = {"url": "s3://compiled/cache", "stack": "xla", "instance_type": "trn2.48xlarge", "lnc": 2}
+    return {**shown, "folder": str(folder / "cache"), "venv": str(venv)}
+
+
+def stored(nodes: JobNodes) -> list[str]:
+    return [key for key in nodes.aws.records if key.startswith("compiled/")]
+
+
+def test_the_second_job_on_another_node_finds_what_the_first_one_compiled(nodes: JobNodes) -> None:
+    nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "first"))
+    assert nodes.wait() == [0]
+    (cold,) = nodes.record()["compile_caches"]
+    assert (cold["hits"], cold["misses"], cold["stored"]) == (0, 2, 2)
+    assert cold["reasons"] == {"first time": 2}
+    assert len(stored(nodes)) == 2
+    nodes.next_attempt()
+    nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "second"))
+    assert nodes.wait() == [0]
+    (warm,) = nodes.record()["compile_caches"]
+    assert (warm["hits"], warm["misses"], warm["fetched"], warm["stored"]) == (2, 0, 2, 0)
+    assert nodes.record()["phases"]["compile_cache"] < 10
+
+
+def test_what_a_stopped_job_has_compiled_is_kept(nodes: JobNodes) -> None:
+    nodes.start(COMPILES, environment={"LASTS": "600"}, compile_cache=cache_of(nodes.folder))
+    nodes.await_(lambda: nodes.record().get("progress"))
+    nodes.put("stop.json", {"at": "2026-11-22T19:05:01Z", "reason": "enough"})
+    assert nodes.wait() == [1]
+    assert nodes.end["result"] == "stopped"
+    assert len(stored(nodes)) == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [({"NEURON_LOGICAL_NC_CONFIG": "1"}, "trn2-lnc1"), ({"NEURON_COMPILE_CACHE_URL": "/tmp/own-cache"}, None)],
+)
+def test_the_environment_of_the_job_counts(nodes: JobNodes, environment: dict[str, str], expected: str | None) -> None:
+    nodes.start("", environment=environment, compile_cache=cache_of(nodes.folder))
+    assert nodes.wait() == [0]
+    caches = nodes.record()["compile_caches"]
+    assert [each["place"].split("/")[1] for each in caches] == ([expected] if expected else [])
+
+
+def test_a_compiler_whose_version_is_unknown_has_no_cache(nodes: JobNodes) -> None:
+    nodes.start("", compile_cache={**cache_of(nodes.folder), "venv": str(nodes.folder / "none")})
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["warnings"] == ["no compile cache for xla: '' is no version of the Neuron compiler"]
+
+
+def test_a_job_without_the_bucket_of_its_cache_succeeds_with_a_warning(nodes: JobNodes) -> None:
+    given = {**cache_of(nodes.folder), "url": "s3://re fused/cache"}
+    nodes.start(COMPILES, compile_cache=given)
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["misses"] == 2
+    assert [text.split(":")[0] for text in found["warnings"]] == ["not filled from S3", "not written to S3"]
+
+
+@pytest.mark.parametrize("stack", ["xla", None])
+def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str | None) -> None:
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    (tmp_path / "etc/trn").mkdir(parents=True)
+    (tmp_path / "etc/trn/places.env").write_text("TRN_CACHE_URL=s3://compiled/cache\n")
+    (tmp_path / "etc/trn/plan.json").write_text(
+        '{"instance_type": "trn1.32xlarge", "logical_neuroncore_config": null,'
+        ' "frameworks": {"torch_neuronx": "native", "pytorch": "xla"}}'
+    )
+    assert job_cache.compile_cache(stack) is None
+    python = tmp_path / "opt/aws_neuronx_venv_pytorch_2_9/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert job_cache.compile_cache(stack) == {
+        "url": "s3://compiled/cache",
+        "folder": str(tmp_path / "var/cache/trn/jobs"),
+        "stack": "xla",
+        "venv": str(python.parent.parent),
+        "instance_type": "trn1.32xlarge",
+        "lnc": 1,
+    }
+    assert job_cache.compile_cache("native") is None

@@ -1,0 +1,114 @@
+"""The compile caches of a job on one node: which they are, and when they are filled and written back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from trainium_core.compile_cache.place import place_of
+from trn_cache.cache import Cache
+from trn_cache.entries import Entries
+from trn_cache.layouts import LAYOUTS
+from trn_cache.use import Use
+
+from .launch import Launch
+
+SECONDS, SECONDS_OTHERS = 30.0, 90.0
+"""Between looks for new entries of node 0, and of the others, whose entries are mostly node 0's as well."""
+RETRIES = 1
+LNC_VARIABLES = ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE")
+FLAGS_VARIABLE = "NEURON_CC_FLAGS"
+
+
+class CompileCaches:
+    """None of it fails the job: without S3, or a compiler whose version is known, the job goes on with a warning."""
+
+    def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
+        self._launch, self._say = launch, say
+        self._given: Mapping[str, Any] = launch.compile_cache or {}
+        self._caches: list[tuple[Cache, Use]] = []
+        self._warnings: list[str] = []
+        self._lock = threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        return SECONDS_OTHERS if self._launch.rank else SECONDS
+
+    @property
+    def is_wanted(self) -> bool:
+        return bool(self._given)
+
+    def prepare(self, environment: Mapping[str, str], is_cancelled: Callable[[], bool]) -> dict[str, str]:
+        """Fill them, but for a cache that the environment names: the variables that make the stacks use them."""
+        variables: dict[str, str] = {}
+        if not self._given:
+            return variables
+        venv = Path(environment.get("VIRTUAL_ENV") or self._given["venv"])
+        for stack in _stacks(self._given["stack"], venv):
+            layout = LAYOUTS[stack]
+            if layout.variable in environment:
+                continue
+            try:
+                variables.update(self._fill(stack, venv, environment, is_cancelled))
+            except (OSError, ValueError) as error:
+                self._warn(f"no compile cache for {stack}: {error}")
+        return variables
+
+    def store(self, *, settled: bool = False) -> None:
+        """Write back what is new. settled: what wrote it has ended by itself."""
+        for cache, _ in self._caches:
+            try:
+                cache.store(settled=settled)
+            except OSError as error:
+                cache.report.warn(f"not written to S3: {error}")
+
+    def as_record(self, *, has_first_step: bool) -> list[dict[str, Any]]:
+        """Of each cache what was used, for the job's record."""
+        with self._lock:
+            for _, use in self._caches:
+                use.has_first_step = has_first_step
+            records = [use.as_record(explain=not self._launch.rank) for _, use in self._caches]
+        return records + ([{"stack": self._given["stack"], "warnings": self._warnings}] if self._warnings else [])
+
+    def _fill(
+        self, stack: str, venv: Path, environment: Mapping[str, str], is_cancelled: Callable[[], bool]
+    ) -> Mapping[str, str]:
+        given, launch = self._given, self._launch
+        lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), given["lnc"])
+        place = place_of(
+            compiler=version_of("neuronx_cc", venv),
+            instance_type=given["instance_type"],
+            lnc=int(lnc),
+            stack=stack,
+            world_size=launch.world_size,
+            compiler_flags=environment.get(FLAGS_VARIABLE, ""),
+        )
+        folder = Path(given["folder"]) / place.path
+        s3 = Entries(retries=RETRIES)
+        cache = Cache(s3, given["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
+        cache.prepare()
+        cache.fill(is_cancelled)
+        with self._lock:
+            self._caches.append((cache, Use(cache, s3, given["url"])))
+        read = cache.report.fetched
+        self._say(f"compile cache: {len(cache.at_start)} entries of {place.path}, {read} of them from S3 just now")
+        return LAYOUTS[stack].environment(folder)
+
+    def _warn(self, text: str) -> None:
+        self._warnings.append(text)
+        self._say(f"compile cache: warning: {text}")
+
+
+def version_of(package: str, venv: Path) -> str:
+    """That of a package in a virtual environment, without starting its Python; empty when it is not there."""
+    for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
+        return folder.name[len(package) + 1 : -len(".dist-info")]
+    return ""
+
+
+def _stacks(stack: str, venv: Path) -> list[str]:
+    """JAX compiles by libneuronxla, and has a cache of its own above that one."""
+    found = ["xla", "jax"] if stack == "jax" else [stack]
+    return [*found, "vllm"] if version_of("vllm", venv) or version_of("vllm_neuron", venv) else found

@@ -1,0 +1,42 @@
+"""What a job's compile cache depends on, as this node knows it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Any
+
+from . import files
+from .self_test import framework_python
+
+FOLDER = "var/cache/trn/jobs"
+"""Stays from job to job: a second one reads from S3 only what is new."""
+
+
+def compile_cache(stack: str | None) -> dict[str, Any] | None:
+    """For the launch file of a job of that stack, or of the node's own; None on a node without cache or framework."""
+    plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
+    frameworks = {name: each for name, each in plan.get("frameworks", {}).items() if stack in (None, each)}
+    found = framework_python({**plan, "frameworks": frameworks})
+    if not url or not found:
+        return None
+    return {
+        "url": url,
+        "folder": str(files.path(FOLDER)),
+        "stack": found[0],
+        "venv": str(found[1].parent.parent),
+        "instance_type": plan["instance_type"],
+        "lnc": plan["logical_neuroncore_config"] or 1,
+    }
+
+
+def make_folder(user: str) -> None:
+    """The folder of the job's user. Raises OSError."""
+    folder = files.path(FOLDER)
+    folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise OSError(f"{folder} is a link: remove it")
+    if not os.geteuid():
+        known = pwd.getpwnam(user)
+        os.chown(folder, known.pw_uid, known.pw_gid)
