@@ -107,9 +107,11 @@ def _warm_up(program: Program) -> None:
         import botocore.session
 
         botocore.session.create_loader = cache(botocore.session.create_loader)
+        loader = botocore.session.create_loader(None)
         nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
         for service in program.services:
             nobody.client(service)
+            loader.load_service_model(service, "paginators-1")
 
 
 def _next_run(requests: socket.socket) -> list[int]:

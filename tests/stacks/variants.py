@@ -72,3 +72,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     for settings in _variants()
 }
 """Settings by a name to show."""
+
+
+def _covering() -> Iterator[str]:
+    values = {name: {(key, str(value)) for key, value in one.items()} for name, one in VARIANTS.items()}
+    left = set[tuple[str, str]]().union(*values.values())
+    while left:
+        most = max(values, key=lambda name: len(values[name] & left))
+        yield most
+        left -= values[most]
+
+
+COVERING = tuple(_covering())
+"""Names of a few in which each type, each region and each value of each setting occurs: for checks that take long."""
