@@ -17,10 +17,12 @@ from trainium_cli.job_report import node_script
 from trainium_cli.job_submission import fetch_outputs, submit_and_follow
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
 from trainium_cli.sleep_switching import switch
+from trainium_cli.suppress_option import suppress_option
 from trainium_cli.terminal import print_json
+from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.jobs.job import Job, new_job
 from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.request import job_request, read_job_file
+from trainium_core.jobs.request import PLACES, SAGEMAKER, JobRequest, job_request, read_job_file
 from trainium_core.jobs.source_package import SourcePackage, pack_directory, pack_source
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
@@ -47,6 +49,7 @@ def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--on", type=click.Choice(PLACES), help="Where it runs. Default: cluster.")
 @click.option("--source", help="Directory that is packed with the script. Default: the script alone.")
 @click.option("--name", help="What the job's id begins with. Default: the script's name.")
 @click.option("--nodes", help="How many of the cluster's nodes. Default: all.")
@@ -93,7 +96,8 @@ def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 @click.option("--wake", is_flag=True, help="Wake the cluster before, and put it to sleep when the job is over.")
 @click.option("--dry-run", is_flag=True, help="Show what each node would execute, and start nothing.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
-@click.option("--yes", is_flag=True, help="Wake the cluster without asking you first, for scripts.")
+@click.option("--yes", is_flag=True, help="Wake the cluster, or start on SageMaker, without asking, for scripts.")
+@suppress_option(JOB_CHECKS, meaning="With --on sagemaker: do not ask this one, and say so.")
 @job_cluster_options
 def run(
     script: Path,
@@ -107,6 +111,7 @@ def run(
     dry_run: bool,
     detach: bool,
     yes: bool,
+    suppressed: frozenset[str],
     **options: Any,
 ) -> None:
     """Run a training script on every node, and follow it to its result.
@@ -118,6 +123,8 @@ def run(
 
     A SCRIPT that ends in .toml is a job file: it holds the options by their names, and options come before it.
 
+    With --on sagemaker it is a training job of the same plan, for which `trn sagemaker` has list, logs and stop.
+
     One job at a time. It goes on when this command ends: Ctrl-C leaves it running. A node that is lost is replaced, and
     the job goes on from its last checkpoint.
 
@@ -125,9 +132,35 @@ def run(
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
+    try:
+        request, given, shown = _request(script, arguments, options)
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    if request.on == SAGEMAKER:
+        if wake or outputs:
+            raise click.UsageError("--wake and --outputs are of the cluster: leave them out with --on sagemaker")
+        # Imported here: who runs on the cluster needs none of it.
+        from trainium_cli.run_on_sagemaker import run_on_sagemaker
+
+        run_on_sagemaker(
+            request,
+            given,
+            shown,
+            overrides=overrides,
+            cdk_json=cdk_json,
+            stack=stack,
+            suppressed=suppressed,
+            dry_run=dry_run,
+            detach=detach,
+            yes=yes,
+            as_json=as_json,
+        )
+        return
+    if suppressed:
+        raise click.UsageError("--suppress is of SageMaker: leave it out, or add --on sagemaker")
     plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     try:
-        job, package, uploads = _new_job(plan, script, arguments, options)
+        job, package = _new_job(plan, request)
     except JobError as error:
         refuse(error, as_json=as_json)
     if package.left_out:
@@ -141,7 +174,7 @@ def run(
         _switch(overrides, cdk_json, stack, asleep=False, yes=yes)
         job = replace(job, waking_seconds=round(time.monotonic() - begun, 1))
     try:
-        state = submit_and_follow(plan, stack, job, package, uploads=uploads, detach=detach, as_json=as_json)
+        state = submit_and_follow(plan, stack, job, package, uploads=request.uploads, detach=detach, as_json=as_json)
         if outputs is not None and state is not None:
             fetch_outputs(plan, stack, job.id, outputs)
     finally:
@@ -151,10 +184,10 @@ def run(
     raise click.exceptions.Exit(ExitCode.OK if detach else job_exit_code(state))
 
 
-def _new_job(
-    plan: Plan, script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
-) -> tuple[Job, SourcePackage, Mapping[str, Path]]:
-    """The job, its source, and its inputs that are on this machine. Raises JobError."""
+def _request(
+    script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
+) -> tuple[JobRequest, Mapping[str, Any], Mapping[str, str]]:
+    """What is asked for, its raw values, and how each of these is called where it was given. Raises JobError."""
     of_options = {key: value for key, value in options.items() if value not in (None, ())}
     if arguments:
         of_options["arguments"] = arguments
@@ -164,12 +197,17 @@ def _new_job(
         of_file = read_job_file(script)
         # A problem of the file is shown with the file's own key.
         shown = {key: shown[key] for key in of_options}
-    request = job_request(of_file | of_options, shown=shown)
+    given = of_file | of_options
+    return job_request(given, shown=shown), given, shown
+
+
+def _new_job(plan: Plan, request: JobRequest) -> tuple[Job, SourcePackage]:
+    """The job for the cluster, and its source. Raises JobError."""
     source = None if request.source is None else Path(request.source)
     package = pack_directory(source) if request.script is None else pack_source(request.script, source)
     script_there = package.script or None
     job = new_job(plan, request, script=script_there, now=datetime.now(UTC), source_sha256=package.digest)
-    return job, package, request.uploads
+    return job, package
 
 
 def _switch(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, *, asleep: bool, yes: bool) -> None:

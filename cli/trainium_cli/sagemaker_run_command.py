@@ -79,9 +79,40 @@ def run(
     if upload and not dry_run:
         raise click.UsageError("--upload goes with --dry-run: a job that is started has its source uploaded")
     plan = read_job_plan(cdk_json, overrides, as_json=as_json)
-    account = AwsSageMakerAccount(plan.region)
     try:
         package = pack_source(script, source)
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    train(
+        plan,
+        package,
+        options,
+        arguments,
+        suppressed=suppressed,
+        dry_run=dry_run,
+        upload=upload,
+        detach=detach,
+        yes=yes,
+        as_json=as_json,
+    )
+
+
+def train(
+    plan: Plan,
+    package: SourcePackage,
+    options: JobOptions,
+    arguments: tuple[str, ...],
+    *,
+    suppressed: frozenset[str],
+    dry_run: bool,
+    upload: bool,
+    detach: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Check a job, show it, ask, start it and follow it; ends the command. suppressed: checks that do not count."""
+    account = AwsSageMakerAccount(plan.region)
+    try:
         job = packed_job(job_of(plan, options, package.script, arguments, account), package)
         request = checked_request(plan, job)
     except JobError as error:

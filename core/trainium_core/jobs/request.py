@@ -11,10 +11,12 @@ from typing import Any, cast
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.plan.settings.jobs import S3_FOLDER, SECRET_ARN
 from trainium_core.problems import nearest
-from trainium_core.setting_schema.forms import FilePath, Form, Pattern, UnreadableError, WholeNumber
+from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
 
 LONGEST_NAME = 40
+
+CLUSTER, SAGEMAKER = PLACES = ("cluster", "sagemaker")
 
 _MOST_MINUTES = 60 * 24 * 7
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -164,6 +166,12 @@ class JobRequest:
     )
     arguments: tuple[str, ...] = setting(
         "arguments", Texts("a list of texts"), meaning="Given to the script as they are.", default=()
+    )
+    on: str = setting(
+        "on",
+        Choice(PLACES),
+        meaning="Where it runs: on the nodes of the cluster, or as a training job of SageMaker.",
+        default=CLUSTER,
     )
     source: str | None = setting(
         "source",

@@ -162,6 +162,12 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
         "SM_OUTPUT_DATA_DIR": str(ROOT / "output" / "data"),
         "SM_HOSTS": json.dumps(nodes),
         "SM_CURRENT_HOST": nodes[rank],
+        # As on a cluster: the same script finds them by the same names.
+        "TRN_INPUT_DIR": str(ROOT / "input" / "data"),
+        "TRN_OUTPUT_DIR": str(ROOT / "model"),
+        "TRN_NODES": str(len(nodes)),
+        "TRN_NODE_RANK": str(rank),
+        "HEAD_NODE": nodes[0],
     }
     for channel in read_json("input/config/inputdataconfig.json"):
         named[f"SM_CHANNEL_{channel.upper()}"] = str(ROOT / "input" / "data" / channel)
