@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env security lab lab-bench pins
+.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env lowest-env security lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -19,7 +19,7 @@ test: setup ## Run every check, and every test that needs no root
 coverage: setup ## The same as test, with the lines listed that no test of the same process runs
 	@scripts/check.sh coverage
 
-security: setup checkov-env ## Let checkov read the templates, attack the embedded AWS; needs root, on Debian or Ubuntu
+security: setup checkov-env lowest-env ## checkov, the lowest allowed versions, attacks on the embedded AWS; needs root, on Debian or Ubuntu
 	@scripts/security.sh
 
 lab: setup torch-env ## Train with PyTorch, boot nodes for real and see what they report; needs root, on Debian or Ubuntu
@@ -45,6 +45,9 @@ bench-env: ## Prepare .venv-bench, the environment of ParallelCluster, which ben
 
 torch-env: ## Prepare .venv-torch, in which tests run the SageMaker container entry for real, on CPUs
 	@scripts/tool_env.sh torch
+
+lowest-env: ## Prepare .venv-lowest, the lowest versions of dependencies that pyproject.toml allows
+	@scripts/tool_env.sh lowest
 
 pins: ## Renew the transitive pins after a direct one has changed
 	@.venv/bin/python scripts/pins.py

@@ -18,6 +18,7 @@ CONSTRAINTS = {
     "requirements-checkov.txt": "pins/checkov.txt",
     "requirements-bench.txt": "pins/bench.txt",
     "requirements-torch.txt": "pins/torch.txt",
+    "requirements-lowest.txt": "pins/lowest.txt",
 }
 
 

@@ -44,7 +44,7 @@ def audit_command(
 
     Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
     """
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER, may_be_gone=True)
     try:
         found = _run_audit(plan, stacks_of_cluster(plan, stacks))
     except UnavailableError as error:

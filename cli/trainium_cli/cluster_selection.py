@@ -79,11 +79,17 @@ def _given() -> dict[str, str]:
 
 
 def read_cluster_plan(
-    cdk_json: Path | None, overrides: tuple[str, ...], *, as_json: bool, ignoring: Collection[str] = ()
+    cdk_json: Path | None,
+    overrides: tuple[str, ...],
+    *,
+    as_json: bool,
+    ignoring: Collection[str] = (),
+    may_be_gone: bool = False,
 ) -> Plan:
     """The plan of the cluster that the options, or cdk.json, are about; ends the command where that is not clear.
 
-    Without settings of a plan it is what the deployed stacks tell of it. ignoring: as for read_plan.
+    Without settings of a plan it is what the deployed stacks tell of it. ignoring: as for read_plan. may_be_gone: a
+    cluster that is named may have no stacks any more.
     """
     name, region = _given().get("cluster"), _given().get("region")
     try:
@@ -98,7 +104,8 @@ def read_cluster_plan(
         region = region or settings.get("region") or _configured_region(as_json=as_json)
         account = AwsClustersAccount(region)
         found = _stacks(region, account)
-        cluster = _the_one(located(found), found, name, region, as_json=as_json)
+        cluster = _gone(name, region, found) if may_be_gone else None
+        cluster = cluster or _the_one(located(found), found, name, region, as_json=as_json)
         return deployed_plan(account, cluster, region)
     except PlanError as error:
         refuse(error, as_json=as_json)
@@ -173,6 +180,17 @@ def _stacks(region: str, account: AwsClustersAccount) -> ClusterStacks:
         with waiting(f"Looking for clusters in {region} ..."):
             known[region] = account.cluster_stacks()
     return known[region]
+
+
+def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
+    """The cluster of a name that no stack has; says so, as the name may be a mistake."""
+    names = {stack.cluster for stack in found.stacks}
+    if name is None or found.not_read or name in names:
+        return None
+    others = f"; clusters that have some: {', '.join(sorted(names))}" if names else ""
+    message = f"No stack in {region} is of {name}{others}. --stack NAME looks also at what a deleted stack has left."
+    click.echo(message, err=True)
+    return LocatedCluster(name=name, stacks=())
 
 
 def _the_one(

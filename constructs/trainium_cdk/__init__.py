@@ -3,29 +3,28 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trainium_cdk.capacity import Capacity
-from trainium_cdk.cluster import TrainiumCluster
-from trainium_cdk.compile_cache import CompileCache, ICompileCache
-from trainium_cdk.elastic_file_system import ElasticFileSystem, ExistingElasticFileSystem
-from trainium_cdk.fleet import NeuronFleet
-from trainium_cdk.fleet_gate import FleetGate
-from trainium_cdk.fleet_interface import INeuronFleet
-from trainium_cdk.launch_template import NeuronLaunchTemplate
-from trainium_cdk.lustre_file_system import ExistingLustreFileSystem, LustreFileSystem
-from trainium_cdk.network import ClusterNetwork, ExistingNetwork
-from trainium_cdk.node_file_system import NodeFileSystem
-from trainium_cdk.node_keeper import NodeKeeper
-from trainium_cdk.node_records import NodeRecords
-from trainium_cdk.node_subnet import NeuronSubnet
-from trainium_cdk.props_error import PropsError
-from trainium_cdk.quota_gate import QuotaGate
-from trainium_cdk.security_group import EfaSecurityGroup
-from trainium_cdk.setup_script import SetupScript
-from trainium_cdk.sleep_switch import SleepSwitch
-
 if TYPE_CHECKING:
+    from trainium_cdk.capacity import Capacity
+    from trainium_cdk.cluster import TrainiumCluster
+    from trainium_cdk.compile_cache import CompileCache, ICompileCache
+    from trainium_cdk.elastic_file_system import ElasticFileSystem, ExistingElasticFileSystem
+    from trainium_cdk.fleet import NeuronFleet
+    from trainium_cdk.fleet_gate import FleetGate
+    from trainium_cdk.fleet_interface import INeuronFleet
     from trainium_cdk.hyperpod import HyperPod
+    from trainium_cdk.launch_template import NeuronLaunchTemplate
+    from trainium_cdk.lustre_file_system import ExistingLustreFileSystem, LustreFileSystem
+    from trainium_cdk.network import ClusterNetwork, ExistingNetwork
+    from trainium_cdk.node_file_system import NodeFileSystem
+    from trainium_cdk.node_keeper import NodeKeeper
+    from trainium_cdk.node_records import NodeRecords
+    from trainium_cdk.node_subnet import NeuronSubnet
+    from trainium_cdk.props_error import PropsError
+    from trainium_cdk.quota_gate import QuotaGate
     from trainium_cdk.sagemaker_training import SageMakerTraining
+    from trainium_cdk.security_group import EfaSecurityGroup
+    from trainium_cdk.setup_script import SetupScript
+    from trainium_cdk.sleep_switch import SleepSwitch
 
 __all__ = [
     "Capacity",
@@ -55,11 +54,43 @@ __all__ = [
     "TrainiumCluster",
 ]
 
-_LATER = {"HyperPod": "trainium_cdk.hyperpod", "SageMakerTraining": "trainium_cdk.sagemaker_training"}
-"""What is loaded when it is first used: an app with a cluster alone does without."""
+_MODULES = {
+    "Capacity": "capacity",
+    "ClusterNetwork": "network",
+    "CompileCache": "compile_cache",
+    "EfaSecurityGroup": "security_group",
+    "ElasticFileSystem": "elastic_file_system",
+    "ExistingElasticFileSystem": "elastic_file_system",
+    "ExistingLustreFileSystem": "lustre_file_system",
+    "ExistingNetwork": "network",
+    "FleetGate": "fleet_gate",
+    "HyperPod": "hyperpod",
+    "ICompileCache": "compile_cache",
+    "INeuronFleet": "fleet_interface",
+    "LustreFileSystem": "lustre_file_system",
+    "NeuronFleet": "fleet",
+    "NeuronLaunchTemplate": "launch_template",
+    "NeuronSubnet": "node_subnet",
+    "NodeFileSystem": "node_file_system",
+    "NodeKeeper": "node_keeper",
+    "NodeRecords": "node_records",
+    "PropsError": "props_error",
+    "QuotaGate": "quota_gate",
+    "SageMakerTraining": "sagemaker_training",
+    "SetupScript": "setup_script",
+    "SleepSwitch": "sleep_switch",
+    "TrainiumCluster": "cluster",
+}
+"""Where each name is: loaded at its first use, so that an app waits for no module of the CDK that it does not use."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -149,3 +149,10 @@ def test_what_was_found_is_shown_though_it_cannot_be_written(
     assert ended.exit_code == code
     assert "The report could not be written to .: No space left on device" in ended.stderr
     assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]
+
+
+def test_a_cluster_without_stacks_is_looked_for_by_its_name_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region: EMPTY)
+    ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stderr.startswith(f"No stack in us-west-2 is of {CLUSTER}. --stack NAME looks also")

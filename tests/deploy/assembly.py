@@ -1,6 +1,6 @@
 """Deploys the stack of a cloud assembly as the CDK CLI does, without the seconds that each start of the CLI takes.
 
-With the CLI itself: tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py, test_downstream_app.py and
+With the CLI itself: tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py, test_downstream_apps.py and
 wherever else `Account.cdk_deploy` is called.
 """
 
@@ -37,7 +37,12 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     template = json.loads((assembly / properties["templateFile"]).read_text())
     given = {parameter["ParameterKey"] for parameter in found[stack].get("Parameters", [])}
     kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in given & template.get("Parameters", {}).keys()]
-    aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **wanted)
+    try:
+        aws.client("cloudformation").update_stack(StackName=stack, Capabilities=CAPABILITIES, Parameters=kept, **wanted)
+    except ClientError as error:
+        if "No updates are to be performed" not in str(error):
+            raise
+        return found[stack]["StackStatus"]
     return _outcome(aws, stack)
 
 

@@ -32,6 +32,7 @@ def test_the_environments_are_pinned_in_files_of_their_own() -> None:
     assert [file.name for file in REQUIREMENTS] == [
         "requirements-bench.txt",
         "requirements-checkov.txt",
+        "requirements-lowest.txt",
         "requirements-node.txt",
         "requirements-torch.txt",
         "requirements.txt",
@@ -66,7 +67,9 @@ def test_the_lock_file_holds_the_versions_of_package_json() -> None:
     assert {tool: packages[f"node_modules/{tool}"]["version"] for tool in node_tools()} == node_tools()
 
 
-@pytest.mark.parametrize("name", ["requirements", "requirements-checkov", "requirements-bench", "requirements-torch"])
+@pytest.mark.parametrize(
+    "name", ["requirements", "requirements-checkov", "requirements-bench", "requirements-torch", "requirements-lowest"]
+)
 def test_a_package_is_pinned_in_one_place(name: str) -> None:
     text = (ROOT / f"{name}.txt").read_text()
     (constraints,) = re.findall(r"^-c (.*)$", text, re.MULTILINE)

@@ -1,11 +1,13 @@
 """The wheel as somebody else has it: in an environment of their own that knows nothing of this repository."""
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
@@ -13,10 +15,21 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.constructs.synth import ROOT
+from tests.constructs.synth import ROOT, Json
 from tests.shared import made_once
 
-DOWNSTREAM_APP = Path(__file__).parent / "downstream_app" / "app.py"
+DOWNSTREAM_APPS = Path(__file__).parent / "downstream_apps"
+
+_IN_TURN = """
+import functools, json, runpy, sys
+import aws_cdk
+App = aws_cdk.App
+for outdir, context in json.load(sys.stdin).items():
+    aws_cdk.App = functools.partial(App, outdir=outdir, context=context)
+    runpy.run_path(outdir + ".py", run_name="__main__")
+"""
+"""Runs apps in one process, since most of the time of a synthesis is the CDK's start. The CDK CLI gives folder and
+context by variables, which the CDK reads once in a process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +48,20 @@ class WheelEnvironment:
         """The environment of the caller, without paths that lead back to this repository."""
         return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
-    def run(self, *command: str | Path, folder: Path, **variables: str) -> str:
-        """What a command prints that runs in a folder elsewhere. Raises CalledProcessError when it fails."""
-        environment = self.variables | variables
+    def run(self, *command: str | Path, folder: Path, given: str | None = None) -> str:
+        """What a command prints that runs in a folder elsewhere. Raises CalledProcessError when it fails.
+
+        given: its standard input. Default: nothing.
+        """
         result = subprocess.run(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True, text=True, timeout=120
+            command,
+            cwd=folder,
+            env=self.variables,
+            input=given,
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+            timeout=240,
         )
         return result.stdout
 
@@ -77,6 +99,12 @@ def _install_wheel(folder: Path, extras: Sequence[str], also: Sequence[str]) -> 
     borrow(site_packages, Path(sysconfig.get_path("purelib")), extras, also)
 
 
+def unpack_wheel(wheel: Path, site_packages: Path) -> None:
+    """Put a wheel where a Python finds it that has no pip. Its commands are not made."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site_packages)
+
+
 def borrow(site_packages: Path, lender: Path, extras: Sequence[str] = (), also: Sequence[str] = ()) -> None:
     """Link what the wheel in `site_packages` requests, directly and in turn, from the site-packages of another."""
     lent = {canonicalize_name(one.name): one for one in distributions(path=[str(lender)])}
@@ -103,12 +131,12 @@ def _applies(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
-def synthesize_downstream_app(environment: WheelEnvironment) -> Path:
-    """Synthesise downstream_app/ with the wheel alone, once in a run of pytest. Returns the cloud assembly."""
+def synthesize_apps(environment: WheelEnvironment, folder: Path, apps: Mapping[str, tuple[str, Json]]) -> None:
+    """Synthesise apps with the wheel alone, each into a cloud assembly of its name in a folder.
 
-    def make(folder: Path) -> None:
-        app = folder / "app.py"
-        app.write_text(DOWNSTREAM_APP.read_text())
-        environment.run(environment.python, app, folder=folder, CDK_VALIDATION="false")
-
-    return made_once("downstream app", make) / "cdk.out"
+    apps: the code of each and its context.
+    """
+    for name, (code, _) in apps.items():
+        (folder / f"{name}.py").write_text(code)
+    contexts = json.dumps({name: context for name, (_, context) in apps.items()})
+    environment.run(environment.python, "-c", _IN_TURN, folder=folder, given=contexts)

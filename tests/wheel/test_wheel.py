@@ -1,6 +1,5 @@
 """The wheel: complete, and of use without this repository."""
 
-import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import trainium_local
-from tests.constructs.synth import ROOT, Template
-from tests.wheel.environment import WheelEnvironment, build_wheel, synthesize_downstream_app
+from tests.constructs.synth import ROOT
+from tests.wheel.environment import WheelEnvironment, build_wheel
 
 PACKAGES = {
     "trainium_runtime": "runtime",
@@ -28,11 +27,6 @@ NEEDED_BY_LOCAL = {"moto", "cfnlint", "yaml"}
 @pytest.fixture(scope="module")
 def content(wheel_environment: WheelEnvironment) -> set[str]:
     return set(zipfile.ZipFile(wheel_environment.wheel).namelist())
-
-
-@pytest.fixture(scope="module")
-def downstream(wheel_environment: WheelEnvironment) -> Template:
-    return Template(synthesize_downstream_app(wheel_environment) / "Training.template.json")
 
 
 def test_the_wheel_holds_its_packages_and_nothing_else(content: set[str]) -> None:
@@ -118,27 +112,3 @@ def test_every_module_finds_what_it_imports_in_what_its_extra_requests(
         line.split() for line in command_line.run(command_line.python, "-c", code, folder=tmp_path).splitlines()
     )
     assert {name: one for name, one in missing.items() if one not in NEEDED_BY_LOCAL} == {}
-
-
-def test_a_fleet_goes_into_a_vpc_of_somebody_elses(downstream: Template) -> None:
-    (subnet,) = downstream.properties("AWS::AutoScaling::AutoScalingGroup")["VPCZoneIdentifier"]
-    (vpc,) = downstream.resources("AWS::EC2::VPC")
-    assert downstream.resources()[subnet["Ref"]]["Properties"]["VpcId"] == {"Ref": vpc}
-
-
-def test_the_fleet_of_a_downstream_app_has_efa(downstream: Template) -> None:
-    data = downstream.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
-    assert [interface["InterfaceType"] for interface in data["NetworkInterfaces"]] == ["efa"] * 8
-    assert downstream.properties("AWS::EC2::SecurityGroupEgress")["IpProtocol"] == "-1"
-
-
-def test_a_downstream_app_can_grant_the_nodes_more(downstream: Template) -> None:
-    (dataset,) = [name for name in downstream.resources("AWS::S3::Bucket") if name.startswith("Dataset")]
-    policies = downstream.resources("AWS::IAM::Policy")
-    (of_nodes,) = [policy for name, policy in policies.items() if name.startswith("FleetRole")]
-    assert dataset in json.dumps(of_nodes)
-
-
-def test_nodes_wait_for_what_a_downstream_app_grants(downstream: Template) -> None:
-    (policy,) = [name for name in downstream.resources("AWS::IAM::Policy") if name.startswith("FleetRole")]
-    assert policy in downstream.before(downstream.logical_id("AWS::AutoScaling::AutoScalingGroup"))

@@ -1,0 +1,211 @@
+"""Apps of platform teams, made with the wheel alone: deployed, operated by `trn`, changed and destroyed.
+
+Roles have the permissions that the constructs give them, and no others.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.inventory import Inventory
+from tests.constructs.synth import REGION, ROOT, Json, Template
+from tests.deploy import assembly
+from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_template, differences
+from tests.deploy.command import run_trn
+from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
+from tests.wheel.environment import DOWNSTREAM_APPS, install_wheel, synthesize_apps
+from trainium_local.server import Settings
+
+RECOMMENDED_FLAGS = ROOT / "node_modules/aws-cdk/lib/init-templates/.recommended-feature-flags.json"
+README = "readme"
+FEW, MANY = 1, 2
+
+CLUSTERS: Mapping[str, list[str]] = {
+    "cache_and_quota": [],
+    "cdk_init": ["initstack-fleet-6c6bfda3"],
+    "imported": ["imported"],
+    "two_zones": ["train-usw2-az1", "train-usw2-az4"],
+    "web_app": ["web-train"],
+}
+"""Names of the clusters that each app makes."""
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[..., Account]) -> Account:
+    return start_account(Settings(iam="enforced", quotas={ON_DEMAND_TRN: QUOTA_VCPUS}))
+
+
+@pytest.fixture(scope="module")
+def platform(account: Account) -> Mapping[str, str]:
+    """What the app `imported` finds in the account."""
+    parameters = {**BOOTSTRAP_PARAMETERS, "Qualifier": "platform"}
+    given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+    toolkit: dict[str, Any] = {"TemplateBody": bootstrap_template(), "Parameters": given}
+    assert assembly.create(account.aws, "PlatformToolkit", **toolkit) == "CREATE_COMPLETE"
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [everything]})
+    account.aws.client("iam").create_policy(PolicyName="platform-boundary", PolicyDocument=document)
+    where = {"LocationConstraint": REGION}
+    account.aws.client("s3").create_bucket(Bucket="platform-cache", CreateBucketConfiguration=where)
+    ec2 = account.aws.client("ec2")
+    (subnet,) = ec2.describe_subnets(Filters=[{"Name": "availability-zone", "Values": [f"{REGION}d"]}])["Subnets"]
+    of_vpc = [{"Name": "vpc-id", "Values": [subnet["VpcId"]]}]
+    (routes, *_) = ec2.describe_route_tables(Filters=of_vpc)["RouteTables"]
+    return {
+        "vpc": subnet["VpcId"],
+        "subnet": subnet["SubnetId"],
+        "routes": routes["RouteTableId"],
+        "bucket": "platform-cache",
+        "boundary": "platform-boundary",
+    }
+
+
+def readme_sample() -> str:
+    _, section = (ROOT / "README.md").read_text().split("\n## In an app of your own\n")
+    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
+    return code
+
+
+@pytest.fixture(scope="module")
+def assemblies(platform: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cloud assemblies of every app with few and with many nodes, and of the README's sample."""
+    flags: Json = json.loads(RECOMMENDED_FLAGS.read_text())
+    folder = tmp_path_factory.mktemp("apps")
+    apps = {
+        f"{app}-{nodes}": (
+            (DOWNSTREAM_APPS / f"{app}.py").read_text(),
+            {"nodes": nodes, "platform": platform, **(flags if app == "cdk_init" else {})},
+        )
+        for app in CLUSTERS
+        for nodes in (FEW, MANY)
+    }
+    synthesize_apps(install_wheel(also=["cdk-nag"]), folder, {**apps, README: (readme_sample(), {})})
+    return folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """A stack of an app: where its cloud assembly is, its id there, and its name."""
+
+    folder: Path
+    id: str
+    name: str
+
+
+def stacks(folder: Path) -> Iterator[Stack]:
+    """The stacks of a cloud assembly and of its Stages, each after those that it depends on."""
+    artifacts: Mapping[str, Any] = json.loads((folder / "manifest.json").read_text())["artifacts"]
+    for one in artifacts.values():
+        if one["type"] == "cdk:cloud-assembly":
+            yield from stacks(folder / one["properties"]["directoryName"])
+    ahead = [key for key, one in artifacts.items() if one["type"] == "aws:cloudformation:stack"]
+    while ahead:
+        key = next(key for key in ahead if not set(artifacts[key].get("dependencies", [])) & set(ahead))
+        ahead.remove(key)
+        yield Stack(folder=folder, id=key, name=artifacts[key]["properties"].get("stackName", key))
+
+
+def deploy(account: Account, folder: Path) -> list[Stack]:
+    found = list(stacks(folder))
+    for stack in found:
+        status = assembly.deploy(account.aws, stack.folder, stack.id)
+        assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
+    return found
+
+
+def trn(account: Account, *arguments: str, code: int = 0) -> str:
+    ran = run_trn(account, *arguments, "--region", REGION)
+    assert ran.code == code, f"trn {' '.join(arguments)}: {ran.printed}"
+    return ran.printed
+
+
+def sizes(account: Account) -> Mapping[str, int]:
+    """How many nodes each cluster has that `trn` lists."""
+    return {one["name"]: len(one["nodes"]) for one in json.loads(trn(account, "list", "--json"))["clusters"]}
+
+
+def look_sleep_and_wake(account: Account, cluster: str) -> None:
+    assert "ready: 1 of 1 nodes proven" in trn(account, "nodes", "--cluster", cluster)
+    trn(account, "sleep", "--cluster", cluster, "--yes", "--grace", "0")
+    assert sizes(account)[cluster] == 0
+    assert "is awake: 1 of 1 nodes proven" in trn(account, "wake", "--cluster", cluster, "--yes")
+
+
+def left_behind(account: Account, before: Inventory) -> list[str]:
+    """What came and went since, but for what the CDK keeps of each deployment in the platform's own bucket."""
+    return [one for one in differences(before, account.inventory()) if "cdk-platform-assets-" not in one]
+
+
+def test_every_app_is_tried_here() -> None:
+    assert {file.stem for file in DOWNSTREAM_APPS.glob("*.py")} == CLUSTERS.keys()
+
+
+@pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"web_app"}))
+def test_an_app_is_deployed_operated_changed_and_destroyed(account: Account, assemblies: Path, app: str) -> None:
+    before = account.inventory()
+    made = deploy(account, assemblies / f"{app}-{FEW}")
+    assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)
+    for cluster in CLUSTERS[app]:
+        look_sleep_and_wake(account, cluster)
+    deploy(account, assemblies / f"{app}-{MANY}")
+    assert sizes(account) == dict.fromkeys(CLUSTERS[app], MANY)
+    for cluster in CLUSTERS[app]:
+        trn(account, "destroy", "--cluster", cluster, "--whole-stacks", "--yes", "--grace", "0")
+        trn(account, "audit", "--cluster", cluster)
+    left = {one["StackName"] for one in account.aws.client("cloudformation").describe_stacks()["Stacks"]}
+    for stack in reversed([stack for stack in made if stack.name in left]):
+        account.destroy(stack.name)
+    assert left_behind(account, before) == []
+
+
+def test_a_fleet_beside_a_web_app_is_operated_and_destroyed_without_the_app(account: Account, assemblies: Path) -> None:
+    """By the CDK CLI, whose app it is; `trn` is told neither stack nor cluster."""
+    before = account.inventory()
+    few, many = (Template(assemblies / f"web_app-{nodes}" / "Web.template.json") for nodes in (FEW, MANY))
+    account.cdk_deploy(few, "Web")
+    look_sleep_and_wake(account, "web-train")
+    account.cdk_deploy(many, "Web")
+    cluster = account.cluster("Web")
+    (found,) = json.loads(trn(account, "list", "--json"))["clusters"]
+    assert (found["state"], len(found["nodes"]), [one["name"] for one in found["stacks"]]) == ("running", MANY, ["Web"])
+    assert {node["VpcId"] for node in cluster.instances} == set(cluster.ids("AWS::EC2::VPC"))
+    (group,) = cluster.ids("AWS::AutoScaling::AutoScalingGroup")
+    audited = {one["name"] for one in json.loads(trn(account, "audit", "--json", code=1))["resources"]}
+    assert group in audited
+    assert not set(cluster.ids("AWS::EC2::VPC")) & audited
+
+    assert "Web stays: it also has" in trn(account, "destroy", "--yes", "--grace", "0", code=1)
+    left = account.cluster("Web")
+    assert (left.instances, len(left.resources)) == ([], len(cluster.resources))
+    account.cdk_destroy(many, "Web")
+    s3 = account.aws.client("s3")
+    (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(cluster.ids("AWS::S3::Bucket"))
+    s3.delete_bucket(Bucket=cache)
+    assert left_behind(account, before) == []
+
+
+def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(account: Account, assemblies: Path) -> None:
+    before = account.inventory()
+    deploy(account, assemblies / README)
+    deployed = account.cluster("Training")
+    assert len(deployed.instances) == 4
+    account.destroy("Training")
+    s3 = account.aws.client("s3")
+    (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(deployed.ids("AWS::S3::Bucket"))
+    s3.delete_bucket(Bucket=cache)
+    assert left_behind(account, before) == []
+
+
+def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Path) -> None:
+    template = Template(assemblies / f"imported-{FEW}" / "Imported.template.json")
+    roles = [one["Properties"] for one in template.resources("AWS::IAM::Role").values()]
+    specifications = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["TagSpecifications"]
+    tag = {"Key": "cost-center", "Value": "42"}
+    assert roles
+    assert all("platform-boundary" in json.dumps(role["PermissionsBoundary"]) for role in roles)
+    assert all(tag in one["Tags"] for one in [*roles, *specifications])

@@ -1,0 +1,109 @@
+"""The wheel works with the lowest versions that it allows, and with each allowed Python that this machine has.
+
+The newest versions are those of requirements.txt, with which all other tests run. `make lowest-env` makes the
+environment of the lowest; `make security` runs this file.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from tests.layout.repository import ROOT
+from tests.layout.test_pins import pins
+from tests.shared import made_once
+from tests.wheel.environment import (
+    DOWNSTREAM_APPS,
+    WheelEnvironment,
+    borrow,
+    built_wheel,
+    install_wheel,
+    synthesize_apps,
+    unpack_wheel,
+)
+
+LOWEST = ROOT / ".venv-lowest"
+APPS = ("cache_and_quota", "cdk_init", "web_app")
+"""Those that need no cdk-nag, which requests a newer `constructs`."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NEWEST_PYTHON = (3, 14)
+"""Of the releases that are out (2026-11-22)."""
+
+
+def allowed_pythons() -> list[str]:
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    return [f"3.{minor}" for minor in range(NEWEST_PYTHON[1] + 1) if f"3.{minor}" in allowed]
+
+
+def interpreter(version: str) -> Path:
+    """The Python of a version in pyenv, or on PATH."""
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [*of_pyenv.glob(f"{version}.*/bin/python")]
+    on_path = shutil.which(f"python{version}")
+    for candidate in (*found, *([Path(on_path)] if on_path else [])):
+        printed = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False).stdout
+        if printed.startswith(f"Python {version}."):
+            return candidate
+    pytest.skip(f"this machine has no Python {version}")
+
+
+def lowest_environment(version: str) -> WheelEnvironment:
+    """The wheel in a new environment of a Python, with the lowest versions of what it requests, from LOWEST."""
+    python = interpreter(version)
+
+    def make(folder: Path) -> None:
+        subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+        (site_packages,) = (folder / "venv").glob("lib/python*/site-packages")
+        unpack_wheel(built_wheel(), site_packages)
+        (lender,) = LOWEST.glob("lib/python*/site-packages")
+        borrow(site_packages, lender, ["cli"])
+
+    folder = made_once(f"lowest environment {version}", make)
+    return WheelEnvironment(wheel=built_wheel(), python=folder / "venv" / "bin" / "python")
+
+
+def minimum(line: str) -> tuple[str, str]:
+    requirement = Requirement(line)
+    (lowest,) = [one.version for one in requirement.specifier if one.operator == ">="]
+    return canonicalize_name(requirement.name), lowest
+
+
+def test_the_lowest_versions_are_those_that_are_declared() -> None:
+    declared = dict(minimum(line) for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"]])
+    installed = pins(Path("requirements-lowest.txt"))
+    assert {name: re.sub(r"(\.0)+$", "", version) for name, version in installed.items()} == {
+        name: re.sub(r"(\.0)+$", "", version) for name, version in declared.items()
+    }
+
+
+@pytest.mark.parametrize("version", allowed_pythons())
+def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
+    apps = {app: ((DOWNSTREAM_APPS / f"{app}.py").read_text(), {"nodes": 1}) for app in APPS}
+    synthesize_apps(lowest_environment(version), tmp_path, apps)
+    templates = [json.loads(file.read_text()) for file in tmp_path.rglob("*.template.json")]
+    assert sum(template["Resources"] != {} for template in templates) == len(APPS)
+
+
+@pytest.mark.parametrize("version", allowed_pythons())
+def test_the_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
+    environment = lowest_environment(version)
+    command = "from trainium_cli.start import main; main()"
+    assert "trn2.48xlarge" in environment.run(environment.python, "-c", command, "types", "--json", folder=tmp_path)
+
+
+def test_the_apps_pass_a_strict_type_check_against_the_wheel(tmp_path: Path) -> None:
+    environment = install_wheel(also=["cdk-nag"])
+    for app in DOWNSTREAM_APPS.glob("*.py"):
+        shutil.copy(app, tmp_path)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
+    command = [ROOT / ".venv" / "bin" / "pyright", "--pythonpath", str(environment.python)]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280)
+    assert checked.returncode == 0, checked.stdout
