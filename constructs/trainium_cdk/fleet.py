@@ -1,13 +1,11 @@
 """The nodes of a cluster, as an app asks for them."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
-from aws_cdk import Annotations, Duration, Names, Size, Stack, Stage, Token
+from aws_cdk import Annotations, Duration, Size, Stack, Stage, Token
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -19,9 +17,11 @@ from trainium_cdk.cdk_types import Key, Role
 from trainium_cdk.compile_cache import CompileCache, ICompileCache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
+from trainium_cdk.fleet_names import generated_cluster_name
 from trainium_cdk.fleet_plan import KNOWN_LATER, end_setting, gibibytes, hours, minutes, node_settings, plan_of
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_subnet import NeuronSubnet
@@ -33,7 +33,6 @@ from trainium_cdk.sleep_switch import SleepSwitch, stack_sleep_switch
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.engines.ec2.warnings import cluster_warnings
 
-_LONGEST_NAME = 32  # of a cluster
 _WARNED_OF = ("ami", "budget_usd", "capacity", "fsx_lustre", "notify_email", "root_volume_gib")
 """Settings whose warnings are about the nodes, and not about a network that is the plan's or about who ends a pilot."""
 
@@ -171,12 +170,12 @@ class NeuronFleet(PlannedFleet):
             self,
             instance_type=instance_type,
             nodes=nodes,
-            cluster_name=_generated_name(self) if cluster_name is None else cluster_name,
+            cluster_name=generated_cluster_name(self) if cluster_name is None else cluster_name,
             capacity=capacity,
             catalog=catalog,
         )
-        image = _image(self, machine_image)
-        placement_group_name = _placement_group_name(self, placement_group)
+        image = node_image(self, machine_image)
+        placement_group_name = placement_group_name_of(self, placement_group)
         for file_system in file_systems:
             check_type(self, "file_systems", file_system, NodeFileSystem, what="a list of file systems of this package")
         kinds = [kind for one in file_systems for kind in one.settings]
@@ -274,33 +273,6 @@ class NeuronFleet(PlannedFleet):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Image:
-    """id_in_plan: None for the plan's own. name: how the app names it, for whoever asks whether it is another one."""
-
-    id_in_plan: str | None = None
-    image_id: str | None = None
-    name: str | None = None
-
-
-def _image(fleet: Construct, image: ec2.IMachineImage | None) -> _Image:
-    if image is None:
-        return _Image()
-    check_object(fleet, "machine_image", image, has="get_image", what="an ec2.IMachineImage")
-    image_id = image.get_image(fleet).image_id
-    if Token.is_unresolved(image_id):
-        name = json.dumps(Stack.of(fleet).resolve(image_id), sort_keys=True)
-        return _Image(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
-    return _Image(id_in_plan=image_id, image_id=image_id, name=image_id)
-
-
-def _placement_group_name(fleet: Construct, group: ec2.IPlacementGroup | None) -> str | None:
-    if group is None:
-        return None
-    check_object(fleet, "placement_group", group, has="placement_group_name", what="an ec2.IPlacementGroup")
-    return group.placement_group_name
-
-
 def _cache(fleet: Construct, cache: ICompileCache | None) -> ICompileCache:
     if cache is None:
         return CompileCache(fleet, "CompileCache")
@@ -357,8 +329,3 @@ def _refuse_group_of_another_vpc(fleet: Construct, group: ec2.ISecurityGroup, vp
             allowed=f"groups of {vpc.node.path}, the vpc",
             fix="make the group with that vpc",
         )
-
-
-def _generated_name(fleet: Construct) -> str:
-    name = Names.unique_resource_name(fleet, max_length=_LONGEST_NAME - 2, separator="-").lower()
-    return re.sub("-+", "-", name if name[:1].isalpha() else f"n-{name}").strip("-")

@@ -1,11 +1,14 @@
-"""That no two fleets have one cluster name where they would be deployed beside each other."""
+"""Names of clusters: one that is made of a path, and that no two fleets which are deployed together share one."""
 
+import re
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Stack, Stage, Token
+from aws_cdk import Names, Stack, Stage, Token
 from constructs import Construct, IConstruct
 
 from trainium_cdk.props_error import refuse
+
+_LONGEST = 32
 
 _fleets: WeakKeyDictionary[IConstruct, dict[tuple[str, str, str], str]] = WeakKeyDictionary()
 """Of each app: the path of the fleet by where it is deployed, and its cluster name."""
@@ -28,3 +31,9 @@ def claim_cluster_name(construct: Construct, cluster_name: str) -> None:
             allowed=f"another name than that of {other}: `trn` and the nodes' permissions tell clusters apart by it",
             fix="give each fleet a cluster_name of its own",
         )
+
+
+def generated_cluster_name(construct: Construct) -> str:
+    """A cluster name made of a construct's path."""
+    name = Names.unique_resource_name(construct, max_length=_LONGEST - 2, separator="-").lower()
+    return re.sub("-+", "-", name if name[:1].isalpha() else f"n-{name}").strip("-")

@@ -2,18 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jsii
-from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Stack, TagManager, TagType
+from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Size, Stack, TagManager, TagType
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.capacity import Capacity
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.fleet_names import generated_cluster_name
+from trainium_cdk.fleet_plan import KNOWN_LATER, gibibytes, node_settings, plan_of
+from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_volumes import block_device_mappings
 from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import may_carry_efa
+from trainium_core.catalog.catalog import Catalog
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
 from trainium_runtime.naming import CLUSTER_TAG
@@ -22,22 +28,11 @@ Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
 
 
 @jsii.implements(ITaggable)
-class NeuronLaunchTemplate(Construct):
-    """A launch template for the nodes of a plan. `template` is the CDK object, `image_id` what it boots.
+class PlannedLaunchTemplate(Construct):
+    """The launch template of a plan. NeuronLaunchTemplate says what its attributes are.
 
     An L1 resource: the L2 knows neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
     and network interfaces too.
-
-    Example:
-
-        template = NeuronLaunchTemplate(
-            stack,
-            "Template",
-            plan=Plan(instance_type="trn1.32xlarge", region="us-west-2"),
-            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
-            instance_profile=iam.InstanceProfile(stack, "Profile"),
-            user_data="#!/bin/bash",
-        )
     """
 
     def __init__(
@@ -54,17 +49,36 @@ class NeuronLaunchTemplate(Construct):
         volume_key: Key | None = None,
         block_devices: Sequence[ec2.BlockDevice] = (),
     ) -> None:
-        """
-        plan: what the nodes are.
-        security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
-        instance_profile: the nodes' role.
-        user_data: plain text.
-        placement_group_name: Default: none.
-        image_id: what the nodes boot. Default: the image of the plan.
-        volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
-        block_devices: volumes besides the root volume. Default: none.
-        """
+        """image_id: Default: the image of the plan."""
         super().__init__(scope, construct_id)
+        self._make(
+            plan,
+            security_groups=security_groups,
+            instance_profile=instance_profile,
+            user_data=user_data,
+            placement_group_name=placement_group_name,
+            image_id=image_id,
+            volume_key=volume_key,
+            block_devices=block_devices,
+        )
+
+    @property
+    def tags(self) -> TagManager:
+        """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
+        return self._tags
+
+    def _make(
+        self,
+        plan: Plan,
+        *,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        instance_profile: iam.IInstanceProfile,
+        user_data: str,
+        placement_group_name: str | None,
+        image_id: str | None,
+        volume_key: Key | None,
+        block_devices: Sequence[ec2.BlockDevice],
+    ) -> None:
         if plan.uses_efa and not any(map(may_carry_efa, security_groups)):
             paths = ", ".join(one.node.path for one in security_groups) or None
             raise refuse(
@@ -115,10 +129,114 @@ class NeuronLaunchTemplate(Construct):
             ],
         )
 
-    @property
-    def tags(self) -> TagManager:
-        """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
-        return self._tags
+
+class NeuronLaunchTemplate(PlannedLaunchTemplate):
+    """A launch template for Trainium nodes of your own, with a network interface for each network card.
+
+    Tags of the app are on instances, volumes and network interfaces too. `template` is the CDK object, `image_id` what
+    it boots.
+
+    Example:
+
+        template = NeuronLaunchTemplate(
+            stack,
+            "Template",
+            instance_type=ec2.InstanceType("trn1.32xlarge"),
+            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
+            instance_profile=iam.InstanceProfile(stack, "Profile"),
+            user_data=ec2.UserData.for_linux(),
+        )
+    """
+
+    template: ec2.CfnLaunchTemplate
+    image_id: str
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        instance_type: ec2.InstanceType,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        instance_profile: iam.IInstanceProfile,
+        user_data: ec2.UserData | None = None,
+        cluster_name: str | None = None,
+        capacity: Capacity | None = None,
+        placement_group: ec2.IPlacementGroup | None = None,
+        secondary_interface_type: Literal["efa", "efa-only"] | None = None,
+        machine_image: ec2.IMachineImage | None = None,
+        root_device_name: str | None = None,
+        root_volume_size: Size | None = None,
+        root_volume_throughput: int | None = None,
+        root_volume_initialization_rate: int | None = None,
+        block_devices: Sequence[ec2.BlockDevice] = (),
+        volume_key: Key | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        """
+        instance_type: type of every node, one that the region of the stack offers.
+        security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
+        instance_profile: the nodes' role.
+        user_data: what the nodes run at their first boot. Default: nothing.
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on what is launched.
+            Default: made of the construct's path.
+        capacity: how the instances are bought. Default: Capacity.on_demand().
+        placement_group: a cluster placement group, which EFA needs for its speed. Default: none.
+        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
+        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the deployment.
+        root_device_name: of the image. Default: /dev/sda1.
+        root_volume_size: of the gp3 root volume. Default: 512 GiB.
+        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
+        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
+            Default: what EBS gives.
+        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
+        volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
+        catalog: instance types with your own. Default: the built-in catalogue.
+
+        Raises PropsError with everything that is wrong, by the names of these parameters.
+        """
+        Construct.__init__(self, scope, construct_id)
+        settings = node_settings(
+            self,
+            instance_type=instance_type,
+            cluster_name=generated_cluster_name(self) if cluster_name is None else cluster_name,
+            capacity=capacity,
+            catalog=catalog,
+        )
+        image = node_image(self, machine_image)
+        group = placement_group_name_of(self, placement_group)
+        if user_data is not None:
+            check_type(self, "user_data", user_data, ec2.UserData, what="an ec2.UserData, such as UserData.for_linux()")
+        if volume_key is not None:
+            check_object(self, "volume_key", volume_key, has="key_arn", what="a kms.IKey")
+        for one in security_groups:
+            check_object(self, "security_groups", one, has="security_group_id", what="a list of ec2.ISecurityGroup")
+        plan = plan_of(
+            self,
+            {
+                **settings,
+                "vpc_id": f"vpc-{KNOWN_LATER}",
+                "subnet_id": f"subnet-{KNOWN_LATER}",
+                "ami": image.id_in_plan,
+                "placement_group": None if group is None else "known to CloudFormation",
+                "secondary_interface_type": secondary_interface_type,
+                "root_device_name": root_device_name,
+                "root_volume_gib": gibibytes(self, "root_volume_size", root_volume_size),
+                "root_volume_throughput": root_volume_throughput,
+                "root_volume_initialization": root_volume_initialization_rate,
+            },
+            {"capacity": capacity, "root_volume_size": root_volume_size},
+        )
+        self._make(
+            plan,
+            security_groups=security_groups,
+            instance_profile=instance_profile,
+            user_data="" if user_data is None else user_data.render(),
+            placement_group_name=group,
+            image_id=image.image_id,
+            volume_key=volume_key,
+            block_devices=block_devices,
+        )
 
 
 @jsii.implements(IStableAnyProducer)

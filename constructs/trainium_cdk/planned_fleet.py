@@ -25,7 +25,7 @@ from trainium_cdk.fleet_names import claim_cluster_name
 from trainium_cdk.fleet_outputs import add_fleet_outputs
 from trainium_cdk.job_access import allow_jobs
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.launch_template import NeuronLaunchTemplate
+from trainium_cdk.launch_template import PlannedLaunchTemplate
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_environment import encoded_environment
 from trainium_cdk.node_file_system import NodeFileSystem
@@ -195,7 +195,7 @@ class PlannedFleet(FleetBase):
         placement_group = self._placement_group_name(plan, parts)
         if parts.volume_key is not None:
             allow_auto_scaling(self, parts.volume_key)
-        made = NeuronLaunchTemplate(
+        made = PlannedLaunchTemplate(
             self,
             "LaunchTemplate",
             plan=plan,

@@ -4,6 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
+import pytest
 from aws_cdk import Environment, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
@@ -12,12 +13,18 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
+from moto import mock_aws
+from moto.events.models import EventPattern
 
 from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new_app, references, synthesize
+from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
+from trainium_runtime.handlers.node_keeper import Keeper
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
+from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
+from trainium_runtime.node_store import NodeStore
 
-LAUNCH_TEMPLATE, GROUP = "AWS::EC2::LaunchTemplate", "AWS::AutoScaling::AutoScalingGroup"
+LAUNCH_TEMPLATE, SCALING_GROUP = "AWS::EC2::LaunchTemplate", "AWS::AutoScaling::AutoScalingGroup"
 OTHER_ACCOUNT = "444455556666"
 
 
@@ -91,7 +98,7 @@ def test_what_is_granted_to_a_fleet_is_granted_to_its_role_with_the_key() -> Non
 
 def test_nodes_come_after_what_is_granted_to_them() -> None:
     (policy,) = [name for name in app().resources("AWS::IAM::Policy") if name.startswith("NodeRole")]
-    assert policy in app().before(app().logical_id(GROUP))
+    assert policy in app().before(app().logical_id(SCALING_GROUP))
 
 
 def test_a_role_of_another_account_reads_the_cache_by_the_policy_of_the_bucket() -> None:
@@ -133,7 +140,7 @@ def test_ports_are_opened_in_the_nodes_own_group() -> None:
 
 def test_nodes_are_registered_with_the_target_group() -> None:
     target_group = app().logical_id("AWS::ElasticLoadBalancingV2::TargetGroup")
-    assert app().properties(GROUP)["TargetGroupARNs"] == [{"Ref": target_group}]
+    assert app().properties(SCALING_GROUP)["TargetGroupARNs"] == [{"Ref": target_group}]
     assert app().properties("AWS::ElasticLoadBalancingV2::TargetGroup")["TargetType"] == "instance"
 
 
@@ -155,6 +162,41 @@ def test_the_tag_of_a_failed_node_of_this_cluster_is_sent_to_the_target() -> Non
     }
     (target,) = rule["Properties"]["Targets"]
     assert references(target["Arn"]) == {app().logical_id("AWS::SNS::Topic")}
+
+
+def tag_change(instance: str) -> Json:
+    """The event of an instance whose tags changed (EventBridge User Guide, Tag Change on Resource)."""
+    (found,) = client("ec2").describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"]
+    tags = {tag["Key"]: tag["Value"] for tag in found["Tags"]}
+    return {
+        "source": "aws.tag",
+        "detail-type": "Tag Change on Resource",
+        "resources": [f"arn:aws:ec2:{REGION}:123456789012:instance/{instance}"],
+        "detail": {
+            "changed-tag-keys": [NODE_STATE_TAG, NODE_REASON_TAG],
+            "service": "ec2",
+            "resource-type": "instance",
+            "version": 1,
+            "tags": tags,
+        },
+    }
+
+
+@mock_aws
+def test_the_rule_matches_the_tags_that_the_keeper_puts_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    nodes = Fleet(nodes=2, region=REGION)
+    proven, failed = nodes.instances
+    client("ec2").create_tags(Resources=nodes.instances, Tags=[{"Key": CLUSTER_TAG, "Value": "web-train"}])
+    nodes.prove(proven, connected=False)
+    nodes.fail(failed, "no driver")
+    store = NodeStore(client("s3"), BUCKET, PREFIX)
+    keeper = Keeper(group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2"))
+    keeper.reconcile({}, now=NOON)
+    (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
+    pattern = EventPattern.load(json.dumps(rule["Properties"]["EventPattern"]))
+    assert [pattern.matches_event(tag_change(one)) for one in (proven, failed)] == [False, True]
 
 
 def test_outputs_have_names_of_the_fleets_own() -> None:

@@ -1,15 +1,17 @@
-"""NeuronLaunchTemplate, for every plan the catalogue allows: AWS refuses the wrong ones only at launch."""
+"""Launch templates, for every plan the catalogue allows: AWS refuses the wrong ones only at launch."""
 
 from typing import Any
 
 import pytest
+from aws_cdk import Size
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from hypothesis import given, settings
 
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, a_plan, new_stack, synthesize
-from trainium_cdk import NeuronLaunchTemplate
+from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
+from trainium_cdk.launch_template import PlannedLaunchTemplate
 from trainium_core import Plan
 
 USER_DATA = "#!/bin/bash\necho node\n"
@@ -19,7 +21,7 @@ def launch_template(plan: Plan, **arguments: Any) -> Json:
     """The properties of the launch template alone, with two security groups that exist already."""
     stack = new_stack()
     ids = ("sg-0000000000000000a", "sg-0000000000000000b")
-    NeuronLaunchTemplate(
+    PlannedLaunchTemplate(
         stack,
         "Template",
         plan=plan,
@@ -105,7 +107,7 @@ def test_the_template_itself_is_tagged() -> None:
 def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
     stack = new_stack()
-    NeuronLaunchTemplate(
+    PlannedLaunchTemplate(
         stack,
         "Template",
         plan=a_plan(ami=name),
@@ -151,3 +153,50 @@ def test_a_placement_group_is_named_only_when_given() -> None:
 
 def test_user_data_is_handed_over_in_base64() -> None:
     assert data_of()["UserData"] == {"Fn::Base64": USER_DATA}
+
+
+def test_parameters_of_an_app_come_to_what_the_same_plan_does() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
+    groups = [EfaSecurityGroup(stack, "Group", vpc=vpc)]
+    profile = iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node")
+    user_data = ec2.UserData.for_linux()
+    user_data.add_commands("echo node")
+    NeuronLaunchTemplate(
+        stack,
+        "Given",
+        instance_type=ec2.InstanceType("trn1.32xlarge"),
+        capacity=Capacity.reservation(RESERVATION),
+        security_groups=groups,
+        instance_profile=profile,
+        user_data=user_data,
+        cluster_name="own",
+        placement_group=ec2.PlacementGroup.from_placement_group_name(stack, "Close", "close"),
+        secondary_interface_type="efa-only",
+        machine_image=ec2.MachineImage.generic_linux({"us-west-2": "ami-0123456789abcdef0"}),
+        root_device_name="/dev/xvda",
+        root_volume_size=Size.gibibytes(700),
+        root_volume_throughput=125,
+        root_volume_initialization_rate=300,
+    )
+    PlannedLaunchTemplate(
+        stack,
+        "Planned",
+        plan=a_plan(
+            capacity="reservation",
+            reservation_id=RESERVATION,
+            cluster_name="own",
+            secondary_interface_type="efa-only",
+            ami="ami-0123456789abcdef0",
+            root_device_name="/dev/xvda",
+            root_volume_gib=700,
+            root_volume_throughput=125,
+            root_volume_initialization=300,
+        ),
+        security_groups=groups,
+        instance_profile=profile,
+        user_data="#!/bin/bash\necho node",
+        placement_group_name="close",
+    )
+    given, planned = synthesize(stack).resources("AWS::EC2::LaunchTemplate").values()
+    assert given["Properties"] == planned["Properties"]

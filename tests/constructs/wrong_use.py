@@ -26,7 +26,6 @@ from trainium_cdk import (
     QuotaGate,
     SetupScript,
 )
-from trainium_core import Plan
 
 BUCKET = "my-cache"
 TRN1, TRN1_SMALL = "trn1.32xlarge", "trn1.2xlarge"
@@ -308,15 +307,25 @@ OTHERS: Mapping[str, tuple[Callable[[], None], str, str]] = {
     "launch template without its EFA group": (
         lambda: made(
             NeuronLaunchTemplate,
-            plan=Plan(instance_type=TRN1, region=REGION),
+            instance_type=ec2.InstanceType(TRN1),
             security_groups=[ec2.SecurityGroup(place().stack, f"Plain{next(_numbers)}", vpc=place().vpc)],
             instance_profile=iam.InstanceProfile.from_instance_profile_name(
                 place().stack, f"Profile{next(_numbers)}", "nodes"
             ),
-            user_data="",
         ),
         "security_groups",
         "add an EfaSecurityGroup",
+    ),
+    "launch template with user data as text": (
+        lambda: made(
+            NeuronLaunchTemplate,
+            instance_type=ec2.InstanceType(TRN1),
+            security_groups=[],
+            instance_profile=None,
+            user_data="#!/bin/bash",
+        ),
+        "user_data",
+        "an ec2.UserData",
     ),
     "quota of no instance": (
         lambda: made(QuotaGate, instance_type=ec2.InstanceType(TRN1), nodes=0),

@@ -12,9 +12,9 @@ from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from botocore.validate import ParamValidator
 
 from tests.constructs.plans import OFFERED, reserved
-from tests.constructs.synth import Json, Template, a_plan, cluster_template, new_app
+from tests.constructs.synth import Json, Template, cluster_template, new_app
 from tests.stacks.variants import VARIANTS
-from trainium_cdk import EfaSecurityGroup, NeuronLaunchTemplate
+from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
 
 PLAUSIBLE = {
     "ImageId": "ami-0123456789abcdef0",
@@ -79,16 +79,15 @@ def launch_templates() -> Path:
     app = new_app()
     for offered in OFFERED:
         instance_type, region, capacity = offered
-        plan = a_plan(instance_type=instance_type, region=region, nodes=1, capacity=capacity, **reserved(capacity))
         stack = Stack(app, "-".join(offered).replace(".", "-"), env=Environment(region=region))
         vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
         NeuronLaunchTemplate(
             stack,
             "Template",
-            plan=plan,
+            instance_type=ec2.InstanceType(instance_type),
+            capacity=Capacity(capacity, reserved(capacity).get("reservation_id")),
             security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
             instance_profile=iam.InstanceProfile(stack, "Profile"),
-            user_data="#!/bin/bash",
         )
     return Path(app.synth().directory)
 

@@ -1,0 +1,40 @@
+"""What nodes boot, and the placement group that they are in, as parameters give them."""
+
+import json
+from dataclasses import dataclass
+
+from aws_cdk import Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.arguments import check_object
+from trainium_cdk.fleet_plan import KNOWN_LATER
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeImage:
+    """id_in_plan: None for the plan's own. name: how the app names it, to compare with another one."""
+
+    id_in_plan: str | None = None
+    image_id: str | None = None
+    name: str | None = None
+
+
+def node_image(construct: Construct, image: ec2.IMachineImage | None) -> NodeImage:
+    """What a parameter `machine_image` means. Raises PropsError for what is none."""
+    if image is None:
+        return NodeImage()
+    check_object(construct, "machine_image", image, has="get_image", what="an ec2.IMachineImage")
+    image_id = image.get_image(construct).image_id
+    if Token.is_unresolved(image_id):
+        name = json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
+        return NodeImage(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
+    return NodeImage(id_in_plan=image_id, image_id=image_id, name=image_id)
+
+
+def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | None) -> str | None:
+    """What a parameter `placement_group` means. Raises PropsError for what is none."""
+    if group is None:
+        return None
+    check_object(construct, "placement_group", group, has="placement_group_name", what="an ec2.IPlacementGroup")
+    return group.placement_group_name
