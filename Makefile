@@ -25,7 +25,7 @@ security: setup checkov-env lowest-env ## checkov, the lowest allowed versions, 
 lab: setup torch-env ## Train with PyTorch, boot nodes for real and see what they report; needs root, on Debian or Ubuntu
 	@scripts/lab.sh lab
 
-lab-bench: setup ## Measure how long a node takes from power-on to proven; needs root as well
+lab-bench: setup torch-env ## Measure how long a node takes to prove itself, and an empty job; needs root as well
 	@scripts/lab.sh lab-bench
 
 lint: setup ## Run the checks without the tests: ruff, pyright, shellcheck

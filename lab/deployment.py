@@ -10,6 +10,7 @@ from lab.laboratory import REGION, Laboratory
 from lab.machine import may_raise_limits
 from lab.paths import REPOSITORY, RUN
 from lab.plans import LIMITS
+from lab.waiting import wait_for
 from trainium_core.naming import STACK_NAME
 from trainium_local.environment import ACCOUNT_ID
 
@@ -33,9 +34,13 @@ def bootstrap() -> Run:
 
 def deploy(**settings: str) -> Run:
     """Deploy the cluster of cdk.json with these settings changed."""
+    return _cdk("deploy", STACK_NAME, "--require-approval", "never", *context_options(**settings))
+
+
+def context_options(**settings: str) -> list[str]:
+    """The words that change these settings of cdk.json, for the CDK CLI and for `trn`."""
     suppressed = {} if may_raise_limits() else {"suppress_checks": ",".join(LIMITS)}
-    context = [word for name, value in (suppressed | settings).items() for word in ("-c", f"trn:{name}={value}")]
-    return _cdk("deploy", STACK_NAME, "--require-approval", "never", *context)
+    return [word for name, value in (suppressed | settings).items() for word in ("-c", f"trn:{name}={value}")]
 
 
 def destroy() -> Run:
@@ -60,6 +65,13 @@ def members(lab: Laboratory) -> set[str]:
     """Ids of the instances that Auto Scaling has now."""
     groups: Any = lab.client("autoscaling")
     return {one["InstanceId"] for one in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
+
+
+def replace_instance(lab: Laboratory, instance_id: str) -> None:
+    """As when EC2's status check says that an instance is impaired. Returns when it has left its group."""
+    groups: Any = lab.client("autoscaling")
+    groups.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
+    wait_for("its replacement", lambda: instance_id not in members(lab))
 
 
 def tag_value(lab: Laboratory, instance_id: str, key: str) -> str | None:

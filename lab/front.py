@@ -4,6 +4,7 @@ Every request is noted. A node can be refused S3, refused for its clock, or find
 """
 
 import http.client
+import re
 import ssl
 import threading
 import time
@@ -41,12 +42,19 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What S3 responds to a node's requests with these HTTP methods: an error of the S3 API."""
+    """What S3 responds to a node's requests: an error of the S3 API.
+
+    methods: of HTTP. path: a regular expression; requests whose path does not match are answered as usual.
+    """
 
     status: int
     code: str
     message: str
     methods: frozenset[str] = frozenset({"GET", "PUT"})
+    path: str = ""
+
+    def meets(self, method: str, host: str, path: str) -> bool:
+        return method in self.methods and ".s3." in f".{host}" and bool(re.search(self.path, path))
 
     @property
     def document(self) -> bytes:
@@ -154,7 +162,7 @@ def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
                 return 200 if file.is_file() else 404, {"Content-Length": str(len(content))}, content
             ahead = state.clocks_behind.get(client, timedelta())
             fault = state.s3_faults.get(client) or (CLOCK_SKEWED if self._is_skewed(ahead) else None)
-            if fault and self.command in fault.methods and ".s3." in f".{host}":
+            if fault and fault.meets(self.command, host, self.path):
                 status, headers, content = fault.status, {"Content-Type": "application/xml"}, fault.document
                 headers["Content-Length"] = str(len(content))
             else:

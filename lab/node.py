@@ -82,6 +82,11 @@ class Node:
         self._supervisor = threading.Thread(target=self._restart_on_reboot, daemon=True)
         self._supervisor.start()
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it has power."""
+        return bool(self._nspawn) and not self._stopping
+
     def power_off(self) -> None:
         """Press the power button, and wait; a node that does not end is cut off."""
         self._end(POWER_BUTTON)

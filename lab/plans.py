@@ -14,7 +14,7 @@ BARE = {
 }
 """Settings of nodes that install their Neuron software themselves."""
 
-MAX_NODES = 3
+MAX_NODES = 4
 """Nodes of the largest cluster that a test of the lab deploys."""
 
 LIMITS = ("memlock", "nofile")

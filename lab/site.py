@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from lab.hardware import Hardware, hardware_of
 from lab.instance import Instance
 from lab.laboratory import REGION, Laboratory
 from lab.node import Node
+from lab.plans import lab_plan
 from lab.waiting import TimedOutError, wait_for
 from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
@@ -36,6 +37,12 @@ SHORT_TIMEOUTS = {
 
 _FAILED = re.compile(r"trn-node FAILED: (.*)")
 _numbers = count(1)
+
+
+def lose_a_device(node: Node) -> None:
+    """A node of a trn1.32xlarge without its device 7, from its next start on."""
+    node.fit(replace(hardware_of(lab_plan()), missing_devices=(7,)))
+    node.set_environment(SHORT_TIMEOUTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,16 @@ class TimedOutError(Exception):
     """Something did not become true in time."""
 
 
-def wait_for(description: str, condition: Callable[[], Value | None], *, seconds: float = 120) -> Value:
-    """The first value of the condition that is neither None nor False. Raises TimedOutError with the description."""
+def wait_for(
+    description: str, condition: Callable[[], Value | None], *, seconds: float = 120, pause: float = 0.1
+) -> Value:
+    """The first value of the condition that is neither None nor False. Raises TimedOutError with the description.
+
+    pause: seconds between two looks.
+    """
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimedOutError(f"{description}: not within {seconds:.0f} s")
-        time.sleep(0.1)
+        time.sleep(pause)
     return value

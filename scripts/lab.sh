@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself.
+# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself, and an empty job.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=scripts/steps.sh
@@ -28,6 +28,10 @@ case $what in
       fail "$name: a test with real PyTorch failed, see above"
     python -m lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
     ;;
-  lab-bench) python -m lab lab.bench || fail "$name: the measurement failed, see above" ;;
+  lab-bench)
+    for bench in lab.bench lab.job_bench; do
+      python -m lab "$bench" || fail "$name: the measurement failed, see above"
+    done
+    ;;
 esac
 finish "$name: $(<.lab/run/shown)"

@@ -4,31 +4,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.deployment import Run, bootstrap, deploy, destroy, failures, members, output, tag_value
+from lab.cluster_jobs import ClusterJobs
+from lab.deployment import deploy, destroy, failures, members, output, tag_value
 from lab.front import WRITING_DENIED
-from lab.hardware import hardware_of
 from lab.hypervisor import Hypervisor
 from lab.laboratory import REGION, Laboratory
-from lab.layers import FRAMEWORK_ENVIRONMENT, PATH_ON_NODE
+from lab.layers import FRAMEWORK_ENVIRONMENT
 from lab.node import Node
-from lab.paths import REPOSITORY
-from lab.plans import MAX_NODES, lab_plan
-from lab.site import SHORT_TIMEOUTS
+from lab.plans import MAX_NODES
+from lab.site import SHORT_TIMEOUTS, lose_a_device
 from lab.waiting import wait_for
 
-NODES = 2
-SOUND = hardware_of(lab_plan())
-BROKEN = replace(SOUND, missing_devices=(7,))
+NODES = MAX_NODES
 LIMIT_BYTES = 16_384
-NOTICE_MINUTES = 2
-TORCH = (REPOSITORY / ".venv-torch").resolve()
 KNOWN = "$FI_PROVIDER $HEAD_NODE $TRN_NODE_RANK $TRN_NODES $AWS_REGION ${NEURON_RT_ROOT_COMM_ID:-unset}"
 SCRIPT = 'import os; os.write(1, "{RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode())\n'
 SERVICE = """\
@@ -46,54 +38,11 @@ def checks_of(node: Node) -> list[dict[str, Any]]:
     return json.loads(node.execute("trn-node", "status", "--json"))["record"]["checks"]
 
 
-def lose_efa_traffic(number: int, node: Node) -> None:
-    if number == 0:
-        node.fit(replace(SOUND, efa_traffic=False))
-
-
-def lose_a_device(node: Node) -> None:
-    node.fit(BROKEN)
-    node.set_environment(SHORT_TIMEOUTS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
-    run = bootstrap()
-    assert run.code == 0, run.errors
-    with Hypervisor(lab, SOUND) as running:
-        yield running
-
-
-def with_torchrun(_number: int, node: Node) -> None:
-    """Put PyTorch's own torchrun beside the stand-in of the framework."""
-    node.shared += torch_folders()
-    # That of trn-node needs NeuronCores, and keeps its stand-in.
-    stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
-    script = f'#!/bin/sh\n{stand_in}\nexec {TORCH}/bin/torchrun "$@"\n'
-    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
-    (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
-
-
-def torch_folders() -> list[Path]:
-    """What PyTorch on CPUs needs: its environment, and the Python that this was made with unless nodes have it."""
-    home = re.search("^home = (.*)/bin$", (TORCH / "pyvenv.cfg").read_text(), re.MULTILINE)
-    assert home
-    return [TORCH] if home[1] == "/usr" else [TORCH, Path(home[1])]
-
-
-@pytest.fixture(scope="module")
-def deployed(hypervisor: Hypervisor) -> Iterator[Run]:
-    """A cluster of sound nodes."""
-    hypervisor.prepare(with_torchrun)
-    yield deploy(nodes=str(NODES))
-    destroy()
-
-
 @pytest.fixture
-def nodes(hypervisor: Hypervisor, deployed: Run) -> Mapping[str, Node]:
+def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
     """Those of the cluster that is deployed, by instance id; the first is the head."""
-    assert deployed.code == 0, deployed.errors
-    return dict(sorted(hypervisor.nodes.items()))
+    cluster.await_proven()
+    return {node.instance.instance_id: node for node in cluster.nodes}
 
 
 @pytest.fixture
@@ -106,6 +55,10 @@ def _gone_at_the_end() -> Iterator[None]:
 def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
     assert len(nodes) == NODES
+
+
+def test_the_node_that_lacks_a_device_and_the_one_whose_packets_get_lost_were_replaced(cluster: ClusterJobs) -> None:
+    assert cluster.booted == NODES + 2
 
 
 def test_the_nodes_have_computed_together(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
@@ -143,20 +96,12 @@ def test_the_printed_line_runs_as_a_service_with_rank_0_on_the_first_node(
         outputs = list(side_by_side.map(train, nodes.values()))
     address = next(iter(nodes.values())).instance.address
     ranks = [sorted(int(line.split()[0]) for line in text.splitlines()) for text in outputs]
-    assert ranks == [list(range(32)), list(range(32, 64))]
+    assert ranks == [list(range(first, first + 32)) for first in range(0, NODES * 32, 32)]
     assert {line.split()[1] for text in outputs for line in text.splitlines()} == {address}
 
 
 def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
-
-
-def test_a_spot_interruption_drains_the_node(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
-    instance_id, node = list(nodes.items())[-1]
-    end = datetime.now(UTC) + timedelta(minutes=NOTICE_MINUTES)
-    lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    wait_for("the keeper's tag", lambda: tag_value(lab, instance_id, "trn:node") == "draining", seconds=60)
-    assert '"kind": "spot' in node.execute("cat", "/run/trn/notice.json")
 
 
 def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
@@ -170,25 +115,8 @@ def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
-def test_a_faulty_node_is_replaced_and_the_deployment_succeeds(hypervisor: Hypervisor) -> None:
-    destroy()
-    hypervisor.prepare(lambda number, node: lose_a_device(node) if number == 0 else None)
-    run = deploy(nodes="1")
-    assert run.code == 0, run.errors
-    assert hypervisor.started == 1 + 1
-
-
-@pytest.mark.usefixtures("_gone_at_the_end")
-def test_the_one_node_of_three_whose_packets_get_lost_is_replaced(lab: Laboratory, hypervisor: Hypervisor) -> None:
-    hypervisor.prepare(lose_efa_traffic)
-    run = deploy(nodes=str(MAX_NODES))
-    assert run.code == 0, run.errors
-    assert hypervisor.started == MAX_NODES + 1
-    assert output(lab, "Fleet") == f"{MAX_NODES} of {MAX_NODES} nodes proven"
-
-
-@pytest.mark.usefixtures("_gone_at_the_end")
 def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
+    destroy()
     hypervisor.prepare(lambda _number, node: lose_a_device(node))
     run = deploy(nodes="1", node_recovery="off")
     assert run.code == 1

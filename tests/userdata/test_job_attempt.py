@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,12 +160,20 @@ def test_a_node_whose_wrapper_is_gone_is_lost(nodes: JobNodes) -> None:
 
 
 def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes) -> None:
-    script = "import time\ndef waits_for_ever():\n    time.sleep(600)\nprint('ready', flush=True)\nwaits_for_ever()\n"
-    nodes.start(script, nodes=2, hang_seconds=1)
+    script = (
+        "import os, signal\n"
+        "def stands_still():\n"
+        "    open('ready', 'w')\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "stands_still()\n"
+    )
+    # However long Python takes to start, it is no hang.
+    starting = "while [ ! -e ready ]; do echo starting; sleep 0.1; done &"
+    nodes.start(script, nodes=2, hang_seconds=1, command=f"{starting} {sys.executable} train.py")
     assert nodes.wait() == [1, 1]
     assert nodes.end["result"] == "hung"
     for rank in (0, 1):
-        assert "in waits_for_ever" in nodes.log(rank)
+        assert "in stands_still" in nodes.log(rank)
 
 
 def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobNodes) -> None:

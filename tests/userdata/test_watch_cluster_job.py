@@ -294,9 +294,10 @@ def test_the_next_job_runs_in_a_folder_of_its_own_and_that_of_the_last_is_delete
     assert [path.name for path in first.parent.iterdir()] == ["next-1"]
 
 
-def test_a_job_goes_on_from_the_last_checkpoint_of_an_earlier_one(node: JobNode):
-    node.aws.records[f"{BUCKET}/jobs/earlier/checkpoints/step-5.json"] = "{}"
-    node.submit(resume_from="earlier")
+@pytest.mark.parametrize(("kept", "folder"), [(None, f"{BUCKET}/jobs"), ("s3://models/kept", "models/kept")])
+def test_a_job_goes_on_from_the_last_checkpoint_of_an_earlier_one(node: JobNode, kept: str | None, folder: str):
+    node.aws.records[f"{folder}/earlier/checkpoints/step-5.json"] = "{}"
+    node.submit(resume_from="earlier", checkpoints=kept)
     node.settle()
     start = node.object("attempts/1/start.json")
     assert (start["resume_from"], start["resume_job"]) == ("step-5", "earlier")

@@ -1,0 +1,37 @@
+"""examples/lm/train.py at a pace that a test can follow. Part of a job's source; runs on nodes of the lab.
+
+PAUSE_SECONDS: how long each step waits. Each process says when it took its first one, and until then that it is there:
+what hangs is to be told from a machine with other work.
+"""
+
+import os
+import runpy
+import threading
+import time
+from typing import Any
+
+stepped = threading.Event()
+
+
+def say_that_it_begins() -> None:
+    while not stepped.wait(2):
+        print("begins", flush=True)
+
+
+threading.Thread(target=say_that_it_begins, daemon=True).start()
+
+import torch  # noqa: E402  # pyright: ignore[reportMissingImports]
+
+
+class Paced(torch.optim.AdamW):  # pyright: ignore[reportUntypedBaseClass]
+    def step(self, *arguments: Any, **named: Any) -> Any:
+        done = super().step(*arguments, **named)
+        if not stepped.is_set():
+            stepped.set()
+            print(f"rank {os.environ['RANK']}: first step at {time.time():.2f}", flush=True)
+        time.sleep(float(os.environ["PAUSE_SECONDS"]))
+        return done
+
+
+torch.optim.AdamW = Paced
+runpy.run_path("train.py", run_name="__main__")

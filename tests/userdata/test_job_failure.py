@@ -1,0 +1,102 @@
+"""Why a job failed, from the output of its processes."""
+
+import pytest
+
+from trn_job.failure import BEGIN, OF_TORCHRUN, Finder
+
+TORCHRUN = """\
+[rank 1] Traceback (most recent call last):
+[rank 1]   File "train.py", line 3, in <module>
+[rank 1]     raise ValueError("bad batch")
+[rank 1] ValueError: bad batch
+[rank 0] Traceback (most recent call last):
+[rank 0]   File "train.py", line 9, in <module>
+[rank 0] RuntimeError: Connection closed by peer [127.0.0.1]:33446
+E1122 19:05:01 torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: 1) local_rank: 1
+Traceback (most recent call last):
+  File "bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_19:05:01
+  host      : node
+  rank      : 1 (local_rank: 1)
+  exitcode  : {code} (pid: 8)
+  error_file: <N/A>
+============================================================
+"""
+
+
+def fed(text: str) -> Finder:
+    finder = Finder()
+    for line in text.splitlines():
+        rank, _, rest = line.partition("] ")
+        is_ranks = rank.startswith("[rank ")
+        finder.feed(int(rank[6:]) if is_ranks else None, rest if is_ranks else line)
+    return finder
+
+
+def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
+    failure = fed(TORCHRUN.format(code=1)).failure(1)
+    assert (failure.rank, failure.exit_code, failure.sentence) == (1, 1, "ValueError: bad batch")
+    assert failure.traceback
+    assert failure.traceback.splitlines()[1] == '  File "train.py", line 3, in <module>'
+    assert not failure.may_be_anothers
+
+
+def test_the_ranks_of_torch_distributed_are_understood() -> None:
+    text = TORCHRUN.replace("[rank 1] ", "[rank 1] [rank1]: ").replace("[rank 0] ", "[rank0]: ")
+    failure = fed(text.format(code=1)).failure(1)
+    assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
+    assert failure.traceback
+    assert "[rank" not in failure.traceback
+
+
+def test_of_a_rank_that_was_killed_no_earlier_traceback_counts() -> None:
+    failure = fed(TORCHRUN.format(code=-9)).failure(1)
+    assert (failure.rank, failure.exit_code, failure.traceback) == (1, -9, None)
+    assert failure.sentence == "ended by signal 9 (SIGKILL): out of memory?"
+
+
+def test_without_a_summary_the_first_of_the_fatal_tracebacks_counts() -> None:
+    failure = fed(TORCHRUN.partition("E1122")[0]).failure(1)
+    assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
+
+
+def test_torchruns_own_traceback_does_not_count() -> None:
+    text = f"{BEGIN}\n  File torchrun\n{OF_TORCHRUN[1]}: Process 8 got signal: 15\n"
+    failure = fed(text).failure(-15)
+    assert (failure.sentence, failure.traceback) == ("ended by signal 15 (SIGTERM)", None)
+
+
+def test_a_traceback_that_was_caught_before_does_not_count() -> None:
+    caught = "Traceback (most recent call last):\n  File\nKeyError: 'retried'\nTRN step=1\n"
+    failure = fed(caught + caught.replace("KeyError: 'retried'", "ValueError: fatal")).failure(1)
+    assert failure.sentence == "ValueError: fatal"
+
+
+def test_a_chain_of_exceptions_is_one_traceback() -> None:
+    first = "Traceback (most recent call last):\n  File\nKeyError: 1\n"
+    words = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    failure = fed(first + words + first.replace("KeyError: 1", "ValueError: 2")).failure(1)
+    assert failure.traceback
+    assert ("KeyError: 1" in failure.traceback, failure.sentence) == (True, "ValueError: 2")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "RuntimeError: Connection closed by peer [10.0.0.1]:3",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+    ],
+)
+def test_a_lost_connection_may_be_anothers_fault(sentence: str) -> None:
+    assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_anothers
+
+
+def test_without_a_traceback_the_last_line_is_reported() -> None:
+    assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; its last line: make: no rule"
