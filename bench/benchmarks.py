@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.library import imports, share_of_a_fleet
 from bench.node_requests import requests_of_nodes
 from bench.preflight import preflight_over_regions
 from bench.result import Result
@@ -89,7 +90,9 @@ def deployment(aws: PrivateAws) -> Iterator[Result]:
 ALL = (
     size_of_the_template,
     start_of_the_command,
+    imports,
     synthesis,
+    share_of_a_fleet,
     preflight_over_regions,
     deployment,
     many_stacks,

@@ -60,5 +60,6 @@ def take_the_place_of_aws(made: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "AwsSageMakerAccount", lambda _: made.account)
     for module in (sagemaker_run_command, sagemaker_logs_command, sagemaker_stop_command):
         monkeypatch.setattr(module, "AwsTrainingJobControl", lambda _: made.jobs)
+    monkeypatch.setattr(sagemaker_describe_command, "AwsPrices", lambda _: None)
     for module in (sagemaker_list_command, sagemaker_describe_command):
         monkeypatch.setattr(module, "AwsTrainingJobs", lambda _: made.jobs)

@@ -57,6 +57,13 @@ def test_a_job_is_described_with_the_reason_of_its_failure(aws: Aws) -> None:
     assert json.loads(aws.run("describe", NAME, "--json").stdout)["reason"] == FAILED.reason
 
 
+def test_the_record_is_one_json_object_a_line(aws: Aws) -> None:
+    aws.jobs.states = (FAILED,)
+    lines = [json.loads(line) for line in aws.run("describe", NAME, "--record").stdout.splitlines()]
+    assert [line["event"] for line in lines] == ["submitted", "end"]
+    assert lines[-1]["reason"] == FAILED.reason
+
+
 @pytest.mark.parametrize("command", ["describe", "logs", "stop"])
 @pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (NO_ANSWER, ExitCode.COULD_NOT_TELL)])
 def test_a_missing_job_is_distinguished_from_an_unanswered_call(

@@ -104,6 +104,8 @@ def test_a_failed_job_reports_why() -> None:
     assert (found.is_over, found.is_completed) == (True, False)
     assert (found.reason, found.message) == ("AlgorithmError: RuntimeError: no data", "Training job failed")
     assert (found.billable_seconds, found.warm_pool) == (90, "Available")
+    assert [(stage.name, stage.started) for stage in found.stages] == [("Starting", NOON), ("Failed", NOON)]
+    assert (found.on_spot, found.is_paid_for) == (False, False)
 
 
 def test_jobs_are_listed_by_name_and_the_newest_first() -> None:

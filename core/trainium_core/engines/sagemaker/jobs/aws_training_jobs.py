@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, JobSummary, LogLine, LogPage
+from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, JobSummary, LogLine, LogPage, Stage
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
@@ -106,13 +106,13 @@ def _line(stream: str, event: Mapping[str, Any]) -> LogLine:
 
 
 def _state(entry: Mapping[str, Any]) -> JobState:
-    transitions: Sequence[Mapping[str, str]] = entry.get("SecondaryStatusTransitions") or [{}]
+    transitions: Sequence[Mapping[str, Any]] = entry.get("SecondaryStatusTransitions") or ()
     resources = entry.get("ResourceConfig", {})
     return JobState(
         name=entry["TrainingJobName"],
         status=entry["TrainingJobStatus"],
         stage=entry["SecondaryStatus"],
-        message=transitions[-1].get("StatusMessage", ""),
+        message=transitions[-1].get("StatusMessage", "") if transitions else "",
         reason=entry.get("FailureReason", ""),
         instance_type=resources.get("InstanceType", ""),
         instances=resources.get("InstanceCount", 0),
@@ -123,4 +123,10 @@ def _state(entry: Mapping[str, Any]) -> JobState:
         model_url=entry.get("ModelArtifacts", {}).get("S3ModelArtifacts"),
         checkpoint_url=entry.get("CheckpointConfig", {}).get("S3Uri"),
         warm_pool=entry.get("WarmPoolStatus", {}).get("Status"),
+        stages=tuple(
+            Stage(name=one["Status"], started=one["StartTime"].astimezone(UTC), ended=_in_utc(one.get("EndTime")))
+            for one in transitions
+        ),
+        on_spot=entry.get("EnableManagedSpotTraining", False),
+        is_paid_for="TrainingPlanArn" in resources,
     )

@@ -9,10 +9,20 @@ _OVER = ("Completed", "Failed", "Stopped")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A stage of a job, in AWS's word, such as Downloading. ended: None while it lasts."""
+
+    name: str
+    started: datetime
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobState:
     """Where a job stands. `status`, `stage` and `message` are AWS's words; `reason` why it failed, if it did.
 
     `billable_seconds` counts one instance; it is None until AWS returns it. `model_url`: what the job has made.
+    `stages`: in the order of time, as far as AWS keeps them. `is_paid_for`: by a training plan.
     """
 
     name: str
@@ -29,6 +39,9 @@ class JobState:
     model_url: str | None = None
     checkpoint_url: str | None = None
     warm_pool: str | None = None
+    stages: Sequence[Stage] = ()
+    on_spot: bool = False
+    is_paid_for: bool = False
 
     @property
     def is_over(self) -> bool:

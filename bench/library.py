@@ -1,0 +1,43 @@
+"""What the constructs cost an app that uses them: importing them, and a fleet's share of synthesis."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.result import Result
+from bench.timing import Command, medians
+from demo.private_aws import PrivateAws
+
+IMPORT_RUNS = 9
+SYNTH_RUNS = 5
+CDK = "import aws_cdk, constructs"
+WEB_APP = Path(__file__).with_name("web_app.py")
+
+
+def imports(aws: PrivateAws) -> Iterator[Result]:
+    """`import trainium_cdk` in an app that has imported the CDK; what it exports is loaded when it is first used."""
+    with_ours, without = (
+        Command(words=(sys.executable, "-c", code), folder=aws.folder) for code in (f"{CDK}, trainium_cdk", CDK)
+    )
+    took, least = medians(with_ours, without, runs=IMPORT_RUNS)
+    yield Result(
+        name="seconds that importing trainium_cdk adds to importing aws_cdk",
+        value=took - least,
+        aim=0.15,
+        found=f"{took:.2f} s / {least:.2f} s",
+        method=f"medians of {IMPORT_RUNS} processes each, in turn, after one that is not counted",
+    )
+
+
+def share_of_a_fleet(aws: PrivateAws) -> Iterator[Result]:
+    """A web app with a load balancer and a fleet against the same app without."""
+    without = Command(words=(sys.executable, str(WEB_APP)), folder=aws.folder)
+    with_fleet = Command(words=("env", "FLEET=1", *without.words), folder=aws.folder)
+    took, least = medians(with_fleet, without, runs=SYNTH_RUNS)
+    yield Result(
+        name="synthesis of a web app with a fleet / without",
+        value=took / least,
+        aim=1.25,
+        found=f"{took:.2f} s / {least:.2f} s",
+        method=f"medians of {SYNTH_RUNS} runs of the app each, in turn, after one that is not counted",
+    )
