@@ -313,6 +313,16 @@ def test_a_file_that_is_not_the_one_that_was_saved_is_never_resumed_from(tmp_pat
         checkpoints.download(launch(), store, tmp_path / "resume")
 
 
+@pytest.mark.parametrize("saved_as", ["..", "../elsewhere", "/etc/cron.d", ""])
+def test_a_checkpoint_that_says_another_folder_is_not_written_there(tmp_path: Path, saved_as: str) -> None:
+    store: Any = MemoryStore()
+    save(tmp_path / "c", "step-1")
+    uploader(store, tmp_path / "c").upload()
+    store.objects["job/checkpoints/step-1.json"]["saved_as"] = saved_as
+    with pytest.raises(CheckpointError, match="which is no name of a file"):
+        checkpoints.download(launch(), store, tmp_path / "resume")
+
+
 def test_a_checkpoint_without_manifest_does_not_exist(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     with pytest.raises(CheckpointError, match="there is no complete checkpoint step-1 of job job"):

@@ -135,7 +135,10 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
             f"checkpoint {name} of job {job} was saved by {manifest['world_size']} processes, and this job has "
             f"{launch.world_size}: run it with as many, or convert the checkpoint"
         )
-    target = folder / manifest["saved_as"]
+    saved_as = manifest["saved_as"]
+    if saved_as in ("", "..") or "/" in saved_as:
+        raise CheckpointError(f"checkpoint {name} of job {job} was saved as {saved_as!r}, which is no name of a file")
+    target = folder / saved_as
     parts = manifest.get("parts", [])
     for key, entry in manifest["files"].items():
         part = next((each for each in parts if key.startswith(each)), "")
