@@ -63,6 +63,13 @@ def test_json_stays_json() -> None:
     assert json.loads(Masking()(text))["n"] == 1
 
 
+@pytest.mark.parametrize("value", [None, True, [], {}, ["arn:aws:ssm:us-west-2:1:parameter/x"], {"HF": "s3://b/k"}])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_is_no_text_stays_as_json_has_it(value: object, indent: int | None) -> None:
+    settings = {"job_secrets": value, "nodes": 2}
+    assert json.loads(Masking()(json.dumps(settings, indent=indent))) == settings
+
+
 def test_accounts_are_distinguished() -> None:
     masking = Masking()
     assert masking("123456789012 210987654321") == "<account 1> <account 2>"

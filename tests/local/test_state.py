@@ -183,18 +183,18 @@ def test_nothing_is_saved_while_a_stack_is_in_progress(pair: tuple[EmbeddedAws, 
         stacks.delete(name)
 
 
-class _Said:
+class _FakeConnection:
     """Stands for the connection to a server that has one state to give."""
 
     endpoint = "http://127.0.0.1:1"
 
-    def ask(self, *_: Any, **__: Any) -> bytes:
+    def send(self, *_: Any, **__: Any) -> bytes:
         return b"http://127.0.0.1:7\nstate"
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    local_state.save(tmp_path / "file", tmp_path, _Said())  # type: ignore[arg-type]
+    local_state.save(tmp_path / "file", tmp_path, _FakeConnection())  # type: ignore[arg-type]
     return tmp_path / "file"
 
 

@@ -1,16 +1,25 @@
-"""What every module of `trn_node` and `trn_job` keeps to, since it runs on whatever Python an image has."""
+"""What every Python module on a node keeps to, since it runs on whatever Python an image has."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from trainium_core.compile_cache import place
 from trainium_userdata import node
 
-MODULES = sorted(Path(node.__file__).parent.glob("trn_*/*.py"))
-PYTHON = {"trn_node": (3, 9), "trn_job": (3, 8)}
-MAY_IMPORT = {"trn_node": set[str](), "trn_job": {"trn_node"}}
+MODULES = [*sorted(Path(node.__file__).parent.glob("trn_*/*.py")), Path(place.__file__)]
+OF_CORE = "trainium_core.compile_cache.place"
+"""The one module of another package that nodes have."""
+PYTHON = {"trn_node": (3, 9), "trn_job": (3, 8), "trn_cache": (3, 8), "compile_cache": (3, 8)}
+MAY_IMPORT = {
+    "trn_node": set[str](),
+    "trn_job": {"trn_node", "trn_cache", "trainium_core"},
+    "trn_cache": {"trn_node", "trainium_core"},
+    "compile_cache": set[str](),
+}
 
 
 def name_of(module: Path) -> str:
@@ -31,6 +40,12 @@ def test_modules_import_the_standard_library_and_each_other(module: Path):
         for alias in node.names
     }
     assert imported <= sys.stdlib_module_names | MAY_IMPORT[module.parent.name]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_of_core_modules_import_what_nodes_have_alone(module: Path):
+    lines = re.findall(r"^\s*(?:from|import) (trainium_core\S*)", module.read_text(), re.MULTILINE)
+    assert {*lines} <= {OF_CORE}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

@@ -18,6 +18,8 @@ _NOT_SECRET = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
 """Variables of every shell whose values are folders."""
 
 _BEFORE_VALUE = rf"([\w.-]*(?:{_NAMED_SECRET})[\w.-]*\\?[\"']?\s*[:=]\s*)"
+_NO_TEXT = r"(?:null|true|false)\b|[\[{][\s\]}\"]"
+"""What JSON has in the place of a text: masked, it would be JSON no more."""
 _BASE64 = "[A-Za-z0-9/+]"
 _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", MASK),
@@ -28,7 +30,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     # A value after a name: in JSON, in a shell, in a header, in a URL, as an option of a command.
     (rf"(?i){_BEFORE_VALUE}([\"'])(?:\\.|(?!\2)[^\\\n])*\2", rf"\1\2{MASK}\2"),
     (rf"(?i){_BEFORE_VALUE}(\\[\"'])(?:(?!\2)[^\n])*\2", rf"\1\2{MASK}\2"),
-    (rf"(?i){_BEFORE_VALUE}[^\s\"',;&\\]+", rf"\1{MASK}"),
+    (rf"(?i){_BEFORE_VALUE}(?!{_NO_TEXT})[^\s\"',;&\\]+", rf"\1{MASK}"),
     (rf"(?i)(--?[\w-]*(?:{_NAMED_SECRET})[\w-]*\s+)[^\s-]\S*", rf"\1{MASK}"),
     # Tokens of GitHub, GitLab, Hugging Face, OpenAI and Anthropic, Slack, Weights & Biases; JSON Web Tokens.
     (r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|wandb_)[\w-]{10,}", MASK),
