@@ -89,7 +89,10 @@ class ClusterJobs:
         """Start a training, and give its id. paced: as of `training`. keys: of the job file.
 
         hang_seconds: less than a minute, which is the least that `trn run` takes: this part of it is done here then.
+        A job to be resumed is waited for: after the end of its last attempt it takes a moment until it is over.
         """
+        if "resume" in keys:
+            self.end_of(keys["resume"])
         command, environment = training(paced=paced)
         file = job_file(name, command, self.source, environment=environment, checkpoint_seconds=1, **keys)
         if hang_seconds is None:
