@@ -18,7 +18,7 @@ BELOW: dict[str, set[str]] = {
     "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
     "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
-    "bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "demo"},
+    "bench": {"trainium_runtime", "trainium_core", "trainium_cdk", "trainium_local", "trainium_cli", "demo"},
     "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
     "security": {"trainium_local"},
 }
@@ -43,6 +43,7 @@ LIBRARIES: dict[str, set[str]] = {
     "demo": AWS_API,
     "bench": AWS_API,
     "bench/smallest_app.py": CDK,
+    "bench/web_app.py": CDK,
     "lab": AWS_API,
     "lab/stand_ins": set(),
     "security": AWS_API | EMULATOR,
