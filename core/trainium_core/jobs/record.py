@@ -70,7 +70,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             "event": "phase",
             "attempt": None,
             "phase": "queued",
-            **costs(_between(submitted, state.attempts[0].started)),
+            **costs(seconds_between(submitted, state.attempts[0].started)),
         }
     restarts = {restart.attempt: restart for restart in restarts_of(state)}
     for attempt in state.attempts:
@@ -82,7 +82,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
         yield {
             "event": "attempt",
             "attempt": number,
-            "at": _text(attempt.started),
+            "at": text_of(attempt.started),
             "instance_ids": attempt.instance_ids,
             "resume_from": attempt.resume_from,
         }
@@ -102,10 +102,10 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             if node.progress:
                 yield {"event": "progress", "attempt": number, "node": node.node, "progress": node.progress}
         if attempt.outcome is not None:
-            lasted = _between(attempt.started, attempt.outcome.at)
+            lasted = seconds_between(attempt.started, attempt.outcome.at)
             yield {"event": "attempt-end", "attempt": number, **_end(attempt.outcome), **costs(lasted)}
     if state.outcome is not None:
-        lasted = _between(submitted, state.outcome.at)
+        lasted = seconds_between(submitted, state.outcome.at)
         yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted)}
 
 
@@ -114,10 +114,10 @@ def restarts_of(state: JobState) -> Iterator[Restart]:
     for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
         ended = before.outcome.at if before.outcome else None
         compute = _preparation(before)
-        worked = _between(before.started, ended)
+        worked = seconds_between(before.started, ended)
         lost = None
         if worked is not None:
-            saved = _between(attempt.checkpoint_at, ended)
+            saved = seconds_between(attempt.checkpoint_at, ended)
             lost = max(0.0, min(worked - (compute or 0), worked if saved is None else saved))
         first_step = attempt.nodes[0].phases.get("first_step", 0) if attempt.nodes else 0
         begun = _preparation(attempt)
@@ -125,7 +125,7 @@ def restarts_of(state: JobState) -> Iterator[Restart]:
             attempt=attempt.number,
             checkpoint=attempt.resume_from,
             lost=lost,
-            waited=_between(ended, attempt.started),
+            waited=seconds_between(ended, attempt.started),
             begun=None if begun is None else begun + first_step,
         )
 
@@ -145,7 +145,7 @@ def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
 
 def _end(outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "at": _text(outcome.at),
+        "at": text_of(outcome.at),
         "result": outcome.result,
         "reason": outcome.reason,
         "node": outcome.node,
@@ -154,10 +154,10 @@ def _end(outcome: Outcome) -> Mapping[str, Any]:
     }
 
 
-def _between(first: datetime | None, last: datetime | None) -> float | None:
+def seconds_between(first: datetime | None, last: datetime | None) -> float | None:
     """Seconds, never less than none: the clocks are of different machines."""
     return None if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
-def _text(at: datetime | None) -> str | None:
+def text_of(at: datetime | None) -> str | None:
     return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,11 +1,11 @@
 """The record of a training job, in the form of that of a cluster's job: trainium_core.jobs.record."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState
+from trainium_core.jobs.record import seconds_between, text_of
 
 PHASES = {
     "Starting": "queued",
@@ -37,7 +37,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     yield {
         "event": "submitted",
         "job": state.name,
-        "at": _text(state.created),
+        "at": text_of(state.created),
         "nodes": state.instances,
         "usd_per_hour": None if usd_per_hour is None else float(usd_per_hour),
     }
@@ -50,7 +50,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 "event": "phase",
                 "attempt": attempt,
                 **phase,
-                "seconds": _between(stage.started, stage.ended),
+                "seconds": seconds_between(stage.started, stage.ended),
                 "usd": None,
             }
     if state.is_over:
@@ -58,10 +58,10 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
         yield {
             "event": "end",
             "attempts": attempt,
-            "at": _text(state.ended),
+            "at": text_of(state.ended),
             "result": "time-limit" if exceeded else RESULTS[state.status],
             "reason": state.reason or None,
-            "seconds": _between(state.created, state.ended),
+            "seconds": seconds_between(state.created, state.ended),
             "billed_seconds": state.billable_seconds,
             "usd": _usd(state, usd_per_hour),
         }
@@ -71,11 +71,3 @@ def _usd(state: JobState, usd_per_hour: Decimal | None) -> float | None:
     if usd_per_hour is None or state.billable_seconds is None:
         return None
     return float(round(usd_per_hour * state.billable_seconds / _HOUR, 4))
-
-
-def _between(first: datetime | None, last: datetime | None) -> float | None:
-    return None if first is None or last is None else (last - first).total_seconds()
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"
