@@ -54,6 +54,12 @@ class ExitCodes:
         return tuple(dict.fromkeys(codes))
 
 
+def _table(raw: Any, allowed: str) -> Mapping[object, object]:
+    if not isinstance(raw, Mapping):
+        raise UnreadableError(f"give {allowed}")
+    return cast(Mapping[object, object], raw)
+
+
 @dataclass(frozen=True)
 class Variables:
     """Environment variables by their names; those that the nodes set themselves are refused."""
@@ -62,9 +68,7 @@ class Variables:
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        if not isinstance(raw, Mapping):
-            raise UnreadableError(f"give {self.allowed}")
-        given = cast(Mapping[object, object], raw)
+        given = _table(raw, self.allowed)
         for name, value in given.items():
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
                 raise UnreadableError(f"{name!r} is no name of an environment variable")
@@ -105,9 +109,7 @@ class Inputs:
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> dict[str, str]:
-        if not isinstance(raw, Mapping):
-            raise UnreadableError(f"give {self.allowed}")
-        given = cast(Mapping[object, object], raw)
+        given = _table(raw, self.allowed)
         for name, place in given.items():
             if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
                 raise UnreadableError(f"{name!r} is no name of an input: letters, digits, - and _")

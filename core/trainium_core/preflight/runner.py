@@ -91,9 +91,9 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
 
 def no_access(findings: Sequence[Finding]) -> str | None:
     """Why nothing could be asked at all, and what helps; None where something was answered."""
-    to_run = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
-    remedied = [finding for finding in to_run if finding.fix in REMEDIES]
-    if remedied and all(finding.outcome == "unknown" for finding in to_run):
+    answered = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
+    remedied = [finding for finding in answered if finding.fix in REMEDIES]
+    if remedied and all(finding.outcome == "unknown" for finding in answered):
         return f"{remedied[0].found}: {remedied[0].fix}"
     return None
 
