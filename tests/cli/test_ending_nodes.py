@@ -86,7 +86,7 @@ def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
 
 
-def test_what_nodes_that_stay_do_not_take_on_is_told(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_running_nodes_do_not_take_on_are_reported(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
     assert ask(FakeChangeSets(found=(change,)), cdk) is None
     assert "raise trn:node_generation" in capsys.readouterr().out

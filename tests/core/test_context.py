@@ -169,7 +169,7 @@ def test_mistaken_keys_and_mistaken_values_are_reported_together() -> None:
     assert [problem.key for problem in problems({"TRN:nodes": 4, "trn:capacity": "free"})] == ["nodes", "capacity"]
 
 
-def test_a_file_that_is_no_json_is_told_with_line_and_column(folder: Path) -> None:
+def test_invalid_json_is_reported_with_line_and_column(folder: Path) -> None:
     (folder / "cdk.json").write_text('{\n  "context": {\n    "trn:nodes" 2\n  }\n}')
     with pytest.raises(PlanError) as refused:
         plan_from_file(None, [])

@@ -42,7 +42,7 @@ def test_calls_are_on_what_the_plan_would_make_in_its_region() -> None:
     assert {calls.context["aws:RequestedRegion"] for calls in account.simulated} == {"us-west-2"}
 
 
-def test_a_condition_is_met_with_each_of_its_values() -> None:
+def test_a_statement_condition_is_met_by_each_of_its_values() -> None:
     account = FakeAccount()
     check(account)
     passed = [calls.context["iam:PassedToService"] for calls in account.simulated if "iam:PassRole" in calls.actions]
@@ -60,7 +60,7 @@ def test_a_condition_is_met_with_each_of_its_values() -> None:
     ],
     ids=["denied", "by the organization", "by the boundary", "for want of a key"],
 )
-def test_a_denial_is_told_with_what_stops_it(denial: Denial, outcome: str, says: str) -> None:
+def test_a_denial_names_the_kind_of_policy_that_denies(denial: Denial, outcome: str, says: str) -> None:
     result = check(denying(denial))
     assert result.outcome == outcome
     assert says in result.found

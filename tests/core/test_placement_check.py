@@ -25,7 +25,7 @@ def test_a_plan_that_names_none_is_not_checked() -> None:
     assert "placement" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
 
 
-def test_a_cluster_group_that_is_available_passes() -> None:
+def test_a_placement_group_that_is_available_passes() -> None:
     assert own(group()).outcome == "pass"
 
 

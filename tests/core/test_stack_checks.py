@@ -98,7 +98,7 @@ def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
     assert found("stack", account).outcome == "pass"
 
 
-def test_whose_stack_it_is_must_be_known() -> None:
+def test_a_stack_whose_owner_is_unknown_is_refused() -> None:
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
     assert found("stack", account).outcome == "unknown"
 
@@ -161,7 +161,7 @@ def test_a_cluster_that_an_older_version_deployed_under_the_common_name_is_not_d
     assert "team-a-TrnClusterStack" in finding.found
 
 
-def test_another_clusters_stack_of_the_common_name_is_in_nobodys_way() -> None:
+def test_a_stack_of_the_common_name_of_another_cluster_does_not_block_a_deployment() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="trn-pilot")}
     )

@@ -50,7 +50,7 @@ def test_the_alias_of_aws_is_no_key_of_your_own(account: AwsAccount, ec2: Any) -
 
 
 @pytest.mark.parametrize(("manager", "own"), [("AWS", None), ("CUSTOMER", KEY)])
-def test_who_manages_a_key_decides_whose_it_is(
+def test_the_manager_of_a_key_decides_its_owner(
     account: AwsAccount, ec2: Any, kms: Any, manager: str, own: str | None
 ) -> None:
     ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": KEY})

@@ -116,7 +116,7 @@ def life(account: Account) -> tuple[Audit, Audit, Audit]:
     return before, during, after
 
 
-def test_the_account_of_nobodys_cluster_has_nothing_left_of_it(life: tuple[Audit, Audit, Audit]) -> None:
+def test_an_account_without_the_cluster_has_nothing_left_of_it(life: tuple[Audit, Audit, Audit]) -> None:
     before, _, _ = life
     assert before.not_read == ()
     assert (before.verdict, before.of("left"), before.of("kept")) == ("nothing left", (), ())

@@ -110,7 +110,7 @@ def test_every_entry_of_who_looks_is_run() -> None:
 
 
 @pytest.mark.parametrize("entry", LOOKING)
-def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(looking: Account, entry: str) -> None:
+def test_the_reader_policy_allows_every_documented_call_and_only_those_are_made(looking: Account, entry: str) -> None:
     ended = run_as(looking, *LOOKING[entry], *OPTIONS)
     assert "not authorized" not in ended.printed
     assert "denied" not in ended.printed.lower(), ended.printed
@@ -119,14 +119,14 @@ def test_whoever_looks_is_refused_no_call_and_makes_none_that_is_not_told(lookin
     assert ended.called <= documented("look", entry)
 
 
-def test_whoever_only_looks_does_not_destroy(looking: Account) -> None:
+def test_the_reader_policy_does_not_allow_destroy(looking: Account) -> None:
     ended = run_as(looking, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
     assert outputs(looking.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
-def test_whoever_deploys_extends_and_asks_for_quotas(account: Account) -> None:
+def test_the_deployer_policy_allows_extend_and_quota_requests(account: Account) -> None:
     deploying = as_user(account, "deploy")
     app = cluster_template(**PLAN, warning_hours=12).file.parent
     context = {f"trn:{key}": value for key, value in {**CHOSEN, **PLAN, "warning_hours": 12}.items()}
@@ -145,7 +145,7 @@ def test_whoever_deploys_extends_and_asks_for_quotas(account: Account) -> None:
     assert asked.called <= {*documented("deploy", "quota request"), *documented("look", "preflight")}
 
 
-def test_whoever_operates_runs_jobs_puts_the_cluster_to_sleep_wakes_and_destroys_it(operating: Account) -> None:
+def test_the_operator_policy_allows_run_sleep_wake_and_destroy(operating: Account) -> None:
     (operating.folder / "hello.py").write_text("import time\ntime.sleep(600)\n")
     # Stand-in nodes have this machine's file system.
     copied = operating.folder / "copied.py"

@@ -138,7 +138,7 @@ def test_nothing_but_tests_imports_tests() -> None:
         ("app.py", "import botocore.session"),
     ],
 )
-def test_the_guard_bites(file: str, source: str) -> None:
+def test_a_forbidden_import_is_reported(file: str, source: str) -> None:
     assert forbidden(Path(file), source)
 
 

@@ -257,7 +257,7 @@ def stalled(embedded_aws: EmbeddedAws) -> Iterator[ExitStack]:
         yield clients
 
 
-def test_clients_that_stall_hold_nobody_up(embedded_aws: EmbeddedAws, stalled: ExitStack) -> None:  # noqa: ARG001
+def test_stalled_clients_do_not_delay_others(embedded_aws: EmbeddedAws, stalled: ExitStack) -> None:  # noqa: ARG001
     assert [send(embedded_aws, signed(embedded_aws.connection))[0] for _ in range(5)] == [200] * 5
     stacks = embedded_aws.client("cloudformation")
     resource = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}

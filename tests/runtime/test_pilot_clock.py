@@ -204,7 +204,7 @@ known_things = st.fixed_dictionaries(
     in_block=st.booleans(),
     known=known_things,
 )
-def test_whatever_is_known(
+def test_the_verdict_holds_for_every_combination_of_answers(
     after: float, hours: int | None, destroys: bool, budget: int | None, in_block: bool, known: dict[str, Any]
 ) -> None:
     of = terms(hours, destroys=destroys, budget_usd=budget, in_capacity_block=in_block)

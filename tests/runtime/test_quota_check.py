@@ -148,7 +148,7 @@ def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None
     assert answer.found.endswith("whether an increase is requested already: no answer about requests")
 
 
-def test_with_room_nobody_asks_about_requests() -> None:
+def test_with_enough_quota_no_open_requests_are_read() -> None:
     assert checked(FakeQuotas(unavailable={"requests"})).outcome == "pass"
 
 

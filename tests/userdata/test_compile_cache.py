@@ -85,7 +85,7 @@ def test_a_second_cluster_starts_with_what_the_first_one_compiled(
     assert (used["hits"], used["misses"], used["fetched"]) == (len(MODULES), 0, len(MODULES))
 
 
-def test_only_what_nobody_has_stored_is_stored(new_node: Callable[..., CacheNode], s3: Entries) -> None:
+def test_only_entries_that_are_not_stored_yet_are_stored(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     leader, other = new_node(), new_node(urgent=False)
     for node in (leader, other):
         node.begin()
@@ -98,7 +98,7 @@ def test_only_what_nobody_has_stored_is_stored(new_node: Callable[..., CacheNode
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_killed_compiler_delays_nobody(new_node: Callable[..., CacheNode], stack: str) -> None:
+def test_a_killed_compiler_does_not_delay_the_others(new_node: Callable[..., CacheNode], stack: str) -> None:
     node = new_node(place(stack))
     node.begin()
     assert node.workers(1, MODULES[:3], CRASH=MODULES[1]) == [-9, MODULES[0]]
@@ -218,7 +218,7 @@ def test_a_clock_that_is_wrong_by_an_hour_changes_nothing(new_node: Callable[...
     assert second.result("a") == fake_compiler.result_of("a")
 
 
-def test_what_is_not_marked_as_finished_counts_once_nobody_writes_it(new_node: Callable[..., CacheNode]) -> None:
+def test_an_entry_without_its_done_mark_counts_once_its_files_stop_changing(new_node: Callable[..., CacheNode]) -> None:
     times = [0, 9, 11]
     node = new_node(place("jax"), clock=lambda: times[0])
     node.begin()

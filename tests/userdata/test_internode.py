@@ -66,7 +66,7 @@ def test_nodes_whose_sums_are_right_together_are_tested_no_further():
 
 
 @given(st.integers(3, 12), st.data(), st.sampled_from([NO_RESULT, WRONG]))
-def test_one_odd_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
+def test_the_one_faulty_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
     nodes = names(count)
     faulty = data.draw(st.sampled_from(nodes))
     found = play(nodes, odd(faulty, state))
@@ -118,7 +118,7 @@ def test_wrong_sums_of_a_node_by_itself_fail_it_alone():
     assert found.faults == {"i-2": "wrong sums over its own cores: 3 is not 4"}
 
 
-def test_a_test_that_works_on_no_node_by_itself_blames_nobody():
+def test_a_test_that_fails_on_every_node_alone_fails_no_node():
     found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
     assert found == Judgement("not tested: it works on no node by itself (no module)")
 

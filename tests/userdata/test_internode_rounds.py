@@ -65,7 +65,7 @@ def sound(_mine: str, _group: Sequence[str], step: int) -> Outcome:
     return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
 
 
-def test_all_nodes_take_the_same_judgement_home():
+def test_all_nodes_come_to_the_same_verdict():
     found = hold(sound)
     assert {judgement.found for judgement in found} == {"correct over 3 nodes, 80.0 GB/s at 256 MiB"}
 

@@ -153,7 +153,7 @@ def test_what_s3_does_not_take_is_sent_later() -> None:
     assert sent == [b"first\n[rank 1] second\n"]
 
 
-def test_a_log_that_nobody_takes_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_s3_does_not_take_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_BYTES", 20)
     parts: list[bytes] = []
     log = logs.Log(lambda _number, text: parts.append(text))

@@ -266,7 +266,7 @@ def test_what_waits_for_a_node_that_is_not_proven_does_not_start(node_for: NodeM
     assert (run.exit_code, "systemd-notify --ready" in run.calls) == (1, False)
 
 
-def test_a_copy_of_a_node_keeps_nobody_waiting(node_for: NodeMaker):
+def test_a_copy_of_a_node_does_not_delay_the_verification(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.calls("systemd-notify")
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")

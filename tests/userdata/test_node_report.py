@@ -116,7 +116,7 @@ def test_a_node_without_places_reports_the_console(node: VerifiedNode):
     assert f"trn-node FAILED: {shown}\n" in node.read("dev/console")
 
 
-def test_a_disk_that_is_full_keeps_nobody_from_sending(node: VerifiedNode):
+def test_a_full_disk_does_not_keep_the_record_from_being_sent(node: VerifiedNode):
     node.write("var/lib/trn", "in the way, as no folder can be made")
     outcome = node.run("verify")
     assert outcome.record

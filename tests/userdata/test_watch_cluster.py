@@ -158,7 +158,7 @@ def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: 
     assert "does not answer; and others" in node.record.reason
 
 
-def test_a_peer_that_comes_up_within_the_minute_fails_nobody(node: WatchNode, unreachable: set[str]):
+def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.roster(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS / 2)
@@ -188,7 +188,7 @@ def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNod
     assert peers_check(node.sent) == ("2 of 2", f"1 of 2; {OTHER_PEER} (127.0.0.4) does not answer (suppressed)", True)
 
 
-def test_peers_that_fall_silent_later_disturb_nobody(node: WatchNode, unreachable: set[str]):
+def test_peers_that_stop_answering_later_do_not_fail_the_node(node: WatchNode, unreachable: set[str]):
     node.roster(NODES)
     node.pass_time()
     unreachable.update({"127.0.0.2", "127.0.0.4"})

@@ -97,7 +97,7 @@ def test_a_suppressed_test_over_all_nodes_is_left_out(node: WatchNode, internode
     assert not internode.tasks
 
 
-def test_a_single_node_computes_with_nobody(node: WatchNode, internode: InternodeStandIn):
+def test_a_single_node_takes_part_in_no_internode_test(node: WatchNode, internode: InternodeStandIn):
     node.roster([(INSTANCE_ID, "127.0.0.3")])
     node.pass_time()
     assert node.sent

@@ -72,7 +72,7 @@ def test_a_process_that_uses_no_device_is_left_alone(start: Starter):
     assert said(other) == ""
 
 
-def test_a_process_that_has_ended_disturbs_nobody(start: Starter):
+def test_a_process_that_has_ended_is_ignored(start: Starter):
     job, ended = start(HANDLES), start(HANDLES)
     ended.communicate("")
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"

@@ -135,7 +135,7 @@ def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_run(run: Run, inbo
     assert len(inbox()) == 1
 
 
-def test_nodes_stop_also_when_nobody_can_be_reported(run: Run) -> None:
+def test_nodes_stop_also_when_the_topic_cannot_be_published_to(run: Run) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
         run(100, ENDS="100h", clients={"sns": silent})
@@ -295,7 +295,7 @@ def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
     assert inbox() == []
 
 
-def test_the_stack_is_deleted_also_when_nobody_can_be_reported(run: Run, stack: Stack) -> None:
+def test_the_stack_is_deleted_also_when_the_topic_cannot_be_published_to(run: Run, stack: Stack) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     with pytest.raises(ExceptionGroup):
