@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format bench checkov-env bench-env torch-env lowest-env security lab lab-bench pins
+.PHONY: help setup demo test coverage lint format bench checkov-env bench-env docs docs-env torch-env lowest-env security lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,12 @@ format: setup ## Let ruff fix and format the Python files
 
 bench: setup bench-env ## Measure synth, start-up, template size and deployment
 	@.venv/bin/python -m bench
+
+docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a link that leads nowhere, is an error
+	@scripts/docs.sh
+
+docs-env: ## Prepare .venv-docs, the environment of the site generator
+	@scripts/tool_env.sh docs
 
 checkov-env: ## Prepare .venv-checkov, the environment of checkov alone
 	@scripts/tool_env.sh checkov

@@ -27,7 +27,7 @@ SHOWN = (
     "Shown: AWS's own CDK CLI takes this plan from an account without anything to a cluster whose every node is waited "
     "for, and back, leaving nothing.\n"
     "Not shown: that AWS has the capacity, that your permissions and quotas suffice, that an image boots, that Neuron "
-    "and EFA work. Nothing ran on the instances. docs/embedded-aws.md has the whole list."
+    "and EFA work. Nothing ran on the instances. docs/project/embedded-aws.md has the whole list."
 )
 
 

@@ -1,1 +1,1 @@
-"""The node lab: boots nodes for real, from the user data that the embedded AWS hands out. See docs/node-lab.md."""
+"""The node lab: boots nodes for real, from the user data that the embedded AWS hands out: docs/project/node-lab.md."""

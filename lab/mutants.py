@@ -1,6 +1,7 @@
 """python -m lab.mutants: break each step of a node's verification in turn. Its unit tests must notice every time.
 
-The mutants are in mutants.toml. Each is made in a copy of the repository; the table of all goes into docs/node-lab.md.
+The mutants are in mutants.toml. Each is made in a copy of the repository; the table of all goes into
+docs/project/node-lab.md.
 """
 
 import os
@@ -20,7 +21,7 @@ from lab.paths import REPOSITORY
 MUTANTS = Path(__file__).parent / "mutants.toml"
 SOURCES = Path("userdata/trainium_userdata")
 TESTS = Path("tests/userdata")
-PAGE = REPOSITORY / "docs" / "node-lab.md"
+PAGE = REPOSITORY / "docs" / "project" / "node-lab.md"
 BEGIN, END = "<!-- mutants -->", "<!-- end of mutants -->"
 COPIED = ("core", "userdata", "tests", "pyproject.toml")
 SECONDS = 600

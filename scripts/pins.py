@@ -17,6 +17,7 @@ CONSTRAINTS = {
     "requirements.txt": "pins/dev.txt",
     "requirements-checkov.txt": "pins/checkov.txt",
     "requirements-bench.txt": "pins/bench.txt",
+    "requirements-docs.txt": "pins/docs.txt",
     "requirements-torch.txt": "pins/torch.txt",
     "requirements-lowest.txt": "pins/lowest.txt",
 }

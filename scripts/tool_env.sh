@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make checkov-env, bench-env, torch-env, lowest-env: .venv-NAME from requirements-NAME.txt, for tools whose pins fight with ours.
+# make checkov-env, bench-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements-NAME.txt, for tools whose pins fight with ours.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=scripts/steps.sh
@@ -7,6 +7,6 @@ source scripts/steps.sh
 # shellcheck source=scripts/python_env.sh
 source scripts/python_env.sh
 
-tool=${1:?name the environment: checkov, bench, torch or lowest}
+tool=${1:?name the environment: checkov, bench, docs, torch or lowest}
 install_requirements "make $tool-env" ".venv-$tool" "requirements-$tool.txt" "about a minute" "pins/$tool.txt"
 finish "make $tool-env: .venv-$tool ready"

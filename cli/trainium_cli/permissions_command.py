@@ -31,7 +31,7 @@ def permissions(
     """Show the IAM policies that people and CloudFormation need.
 
     Without ROLE those of all. Asks nothing of AWS. Permissions are narrowed to what is named after the plan's stacks,
-    as far as CloudFormation names it so; docs/permissions.md says what was tried with them.
+    as far as CloudFormation names it so; docs/reference/permissions.md says what was tried with them.
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")

@@ -269,7 +269,7 @@ class PlannedFleet(FleetBase):
             Annotations.of(self).add_warning_v2(
                 "trn:role",
                 "the policies of the given role are not changed here: it must be allowed what nodes do, which the role "
-                "of a fleet without `role` shows (docs/constructs.md)",
+                "of a fleet without `role` shows (docs/reference/constructs.md)",
             )
         without_resources = "Session Manager's actions know no resources (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)

@@ -4,7 +4,7 @@
     torchrun --nproc_per_node=2 train.py             two, on this machine
     trn run train.py --source examples/lm            one per logical NeuronCore, on every node of the cluster
 
-docs/example-lm.md explains the lines that somebody who comes from CUDA would not know.
+docs/guides/example-lm.md explains the lines that somebody who comes from CUDA would not know.
 """
 
 import argparse

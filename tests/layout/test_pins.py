@@ -32,6 +32,7 @@ def test_the_environments_are_pinned_in_files_of_their_own() -> None:
     assert [file.name for file in REQUIREMENTS] == [
         "requirements-bench.txt",
         "requirements-checkov.txt",
+        "requirements-docs.txt",
         "requirements-lowest.txt",
         "requirements-node.txt",
         "requirements-torch.txt",
@@ -68,7 +69,15 @@ def test_the_lock_file_holds_the_versions_of_package_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements", "requirements-checkov", "requirements-bench", "requirements-torch", "requirements-lowest"]
+    "name",
+    [
+        "requirements",
+        "requirements-checkov",
+        "requirements-bench",
+        "requirements-docs",
+        "requirements-torch",
+        "requirements-lowest",
+    ],
 )
 def test_a_package_is_pinned_in_one_place(name: str) -> None:
     text = (ROOT / f"{name}.txt").read_text()

@@ -1,1 +1,1 @@
-"""IAM policies, enforced: the setting `iam`. What is evaluated and what not: docs/embedded-aws.md."""
+"""IAM policies, enforced: the setting `iam`. What is evaluated and what not: docs/project/embedded-aws.md."""
