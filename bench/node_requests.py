@@ -136,7 +136,7 @@ class SimulatedUnit:
     def __init__(self, folder: Path, s3: CountingS3, clock: Clock) -> None:
         self._folder, self._s3, self._clock = folder, s3, clock
         self._begun: tuple[str, int, bool] = ("", 0, True)
-        self.active = False
+        self.active = self.is_ending = False
 
     def begun(self) -> tuple[str, int, bool]:
         return self._begun
@@ -153,8 +153,8 @@ class SimulatedUnit:
         for repeating in part.beside():
             self._clock.repeat(partial(self._work, repeating.work, repeating.seconds), 0)
         part._prepare()  # pyright: ignore[reportPrivateUsage]
-        with part._phase("running"):  # pyright: ignore[reportPrivateUsage]
-            pass
+        # At its start it is reported by the thread that does nothing else.
+        part._report()  # pyright: ignore[reportPrivateUsage]
 
     def _work(self, work: Callable[[], object], seconds: Callable[[], float]) -> float | None:
         if not self.active:
@@ -221,7 +221,7 @@ class Cluster:
     def _step(self, watch: Watch, root: Path, files: dict[str, str]) -> float:
         os.environ["ROOT"], self._files = str(root), files
         watch.step()
-        return TICK
+        return watch.seconds
 
 
 def _files_of(name: str, address: str) -> dict[str, str]:

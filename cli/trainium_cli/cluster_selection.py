@@ -21,14 +21,22 @@ from trainium_core.engines.ec2 import EC2
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file, settings_given
 from trainium_core.problems import SETTING_PREFIX, PlanError
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = "trainium_cli.cluster"
 _FOUND = "trainium_cli.cluster.found"
+_CLIENTS = "trainium_cli.clients"
 _SELECTING = ("cluster_name", "region")
 """Settings that name a cluster, and say nothing of what it is."""
+
+
+def command_clients() -> Clients:
+    """Shared by whatever a run of a command asks: making a client can take longer than what it is asked."""
+    ctx = click.get_current_context(silent=True)
+    return ctx.meta.setdefault(_CLIENTS, Clients()) if ctx else Clients()
 
 
 def cluster_options(command: Command) -> Command:
@@ -102,7 +110,7 @@ def read_cluster_plan(
             name = name or plan.cluster_name
         name = name or settings.get("cluster_name")
         region = region or settings.get("region") or _configured_region(as_json=as_json)
-        account = AwsClustersAccount(region)
+        account = AwsClustersAccount(region, clients=command_clients())
         found = _stacks(region, account)
         cluster = _gone(name, region, found) if may_be_gone else None
         cluster = cluster or _the_one(located(found), found, name, region, as_json=as_json)
@@ -138,7 +146,7 @@ def stacks_of_cluster(plan: Plan, given: Collection[str] = ()) -> tuple[str, ...
 def not_located(plan: Plan) -> Sequence[str]:
     """What of the region may have something of the cluster, and could not be read."""
     try:
-        return _stacks(plan.region, AwsClustersAccount(plan.region)).not_read
+        return _stacks(plan.region, AwsClustersAccount(plan.region, clients=command_clients())).not_read
     except UnavailableError as error:
         return [str(error)]
 
@@ -146,7 +154,7 @@ def not_located(plan: Plan) -> Sequence[str]:
 def other_clusters(plan: Plan) -> Sequence[str]:
     """The names of the other clusters of the region, as far as they can be seen."""
     try:
-        found = located(_stacks(plan.region, AwsClustersAccount(plan.region)))
+        found = located(_stacks(plan.region, AwsClustersAccount(plan.region, clients=command_clients())))
     except UnavailableError:
         return ()
     return [cluster.name for cluster in found if cluster.name != plan.cluster_name]
@@ -166,7 +174,7 @@ def configured_region() -> str:
 def _of_cluster(plan: Plan) -> Sequence[ClusterStack]:
     """Without an answer none: the command itself then asks by the usual names, and tells what it is not allowed."""
     try:
-        found = _stacks(plan.region, AwsClustersAccount(plan.region))
+        found = _stacks(plan.region, AwsClustersAccount(plan.region, clients=command_clients()))
     except UnavailableError:
         return ()
     return [stack for stack in found.stacks if stack.cluster == plan.cluster_name]

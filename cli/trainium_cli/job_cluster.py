@@ -6,7 +6,13 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
+from trainium_cli.cluster_selection import (
+    command_clients,
+    others_sentence,
+    read_cluster_plan,
+    stack_of_cluster,
+    stack_option,
+)
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.terminal import print_json
@@ -44,14 +50,15 @@ def read_cluster(
 
 def cluster_jobs(plan: Plan, stack: str) -> AwsJobs | None:
     """The jobs of a stack; None when there is no such stack. Raises UnavailableError."""
-    account = AwsFleets(plan.region)
+    clients = command_clients()
+    account = AwsFleets(plan.region, clients=clients)
     deployed = account.deployed_stack(stack)
     if deployed is None:
         return None
     bucket = account.fleet_places(stack, deployed).records_bucket
     if bucket is None:
         raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records is not there")
-    return AwsJobs(plan.region, bucket)
+    return AwsJobs(plan.region, bucket, clients=clients)
 
 
 def no_stack(plan: Plan, stack: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.cluster_selection import command_clients
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, end, no_stack
 from trainium_cli.job_files import download
@@ -54,7 +55,7 @@ def submit_and_follow(
     as_json: bool,
 ) -> JobState | None:
     """Start a job and show it until it is over; None when it goes on. Ends the command where it is not started."""
-    hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+    hourly = estimate(plan, aws=AwsPrices(plan.region, clients=command_clients())).running_hour
 
     def show() -> None:
         if not as_json:
@@ -120,7 +121,7 @@ def _say_what_is_left_out(path: Path) -> None:
 def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
     """Ends the command where the cluster is not ready. Raises UnavailableError."""
     jobs = cluster_jobs(plan, stack)
-    deployed = AwsNodes(plan.region).nodes(stack)
+    deployed = AwsNodes(plan.region, clients=command_clients()).nodes(stack)
     if jobs is None or deployed is None:
         end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
     report = nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)

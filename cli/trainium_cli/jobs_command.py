@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.cluster_selection import stack_of_cluster
+from trainium_cli.cluster_selection import command_clients, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.job_report import attempt_lines, job_record, jobs_table, phases_table, state_as_json, state_rows
@@ -56,7 +56,7 @@ def jobs(
         return
     state = known_job(known, job, as_json=as_json, every_node=True)
     with waiting("Asking AWS for prices ..."):
-        hourly = estimate(plan, aws=AwsPrices(plan.region)).running_hour
+        hourly = estimate(plan, aws=AwsPrices(plan.region, clients=command_clients())).running_hour
     if record:
         for line in job_record(state, hourly):
             click.echo(json.dumps(line))

@@ -37,7 +37,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
         made = Cluster(jobs, writes)
 
         class Nodes:
-            def __init__(self, _region: str) -> None: ...
+            def __init__(self, _region: str, **_: object) -> None: ...
 
             def nodes(self, _stack: str) -> DeployedNodes | None:
                 return made.nodes
@@ -48,7 +48,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
         def pause(_seconds: float) -> None:
             made.while_paused()
 
-        def no_prices(_region: str) -> None:
+        def no_prices(_region: str, **_: object) -> None:
             return None
 
         monkeypatch.setattr(job_submission, "AwsPrices", no_prices)

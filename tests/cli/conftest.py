@@ -36,7 +36,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
     """What commands in this process find by tag: nothing, unless a test says otherwise."""
     fake = FakeLocating()
 
-    def fake_of(_region: str) -> FakeLocating:
+    def fake_of(_region: str, **_: object) -> FakeLocating:
         return fake
 
     monkeypatch.setattr(cluster_selection, "AwsClustersAccount", fake_of)

@@ -23,6 +23,7 @@ JOB = Job(
     nodes=2,
     processes_per_node=2,
     command="torchrun train.py",
+    retries=1,
 )
 
 

@@ -1,15 +1,25 @@
 """The jobs in S3: one at a time, and where each stands by what its nodes wrote."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.core.job_bucket import BUCKET, JOB, NODES, NOON, NodesOfAJob, job_bucket
-from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.jobs.follow import UNANSWERED, JobFollower, LogLine
-from trainium_core.jobs.progress import JobState, moment
+from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
+from trainium_core.jobs.aws_jobs import AwsJobs, LogChunk
+from trainium_core.jobs.follow import (
+    ENDING_SECONDS,
+    POLL_SECONDS,
+    SOON_POLLS,
+    SOON_SECONDS,
+    UNANSWERED,
+    JobFollower,
+    LogLine,
+)
+from trainium_core.jobs.progress import JobState, attempt_of, moment
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -93,6 +103,7 @@ def test_a_row_of_resumed_jobs_without_a_checkpoint_has_none(jobs: AwsJobs, node
 def test_when_a_checkpoint_was_saved_that_an_attempt_goes_on_from_is_known(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
     nodes.start()
+    nodes.end_attempt("node-lost")
     nodes.start(2, resume_from="step-7", resume_job=JOB.id)
     state = jobs.state(JOB.id, every_node=True)
     assert state
@@ -121,6 +132,8 @@ def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nod
     seen.append(status(jobs))
     nodes.start(2, resume_from="step-10")
     seen.append(status(jobs))
+    nodes.end_attempt("succeeded", 2)
+    seen.append(status(jobs))
     nodes.end("succeeded")
     seen.append(status(jobs))
     assert seen == [
@@ -129,6 +142,7 @@ def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nod
         "running",
         "node-lost, waiting for the nodes",
         "starting",
+        "ending",
         "succeeded",
     ]
 
@@ -143,6 +157,17 @@ def test_every_node_is_read_when_that_is_wanted(jobs: AwsJobs, nodes: NodesOfAJo
     assert attempt.instance_ids == NODES
     assert [node.phases["setup"] for node in attempt.nodes] == [1.5, 2.5]
     assert attempt.nodes[0].progress == {"step": "7"}
+
+
+@pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
+def test_a_job_waits_for_the_nodes_after_an_attempt_that_is_tried_again_and_ends_after_any_other(
+    result: str, exit_code: int | None, changes: Mapping[str, Any], retried: bool
+) -> None:
+    settings = {**RETRY_SETTINGS, **changes}
+    job = replace(JOB, **{**settings, "retry_on_exit_codes": tuple(settings["retry_on_exit_codes"])})
+    attempt = attempt_of(1, {}, {"result": result, "exit_code": exit_code}, nodes=(), reporting=0)
+    state = JobState(job=job, attempts=(attempt,), outcome=None)
+    assert state.status == (f"{result}, waiting for the nodes" if retried else "ending")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
@@ -226,3 +251,27 @@ def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
     with pytest.raises(UnavailableError):
         list(follower.events())
     assert len(pauses) == UNANSWERED - 1
+
+
+class JobThatRunsLong:
+    """Its last attempt ends at its hundredth state, and it itself with the one after."""
+
+    def __init__(self) -> None:
+        self.states = 0
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState:  # noqa: ARG002
+        self.states += 1
+        success = {"result": "succeeded"}
+        attempt = attempt_of(1, {}, success if self.states >= 100 else None, nodes=(), reporting=0)
+        outcome = attempt.outcome if self.states > 100 else None
+        return JobState(job=JOB, attempts=(attempt,), outcome=outcome)
+
+    def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:  # noqa: ARG002
+        return iter(())
+
+
+def test_following_reads_often_after_a_change_and_while_the_job_ends() -> None:
+    pauses: list[float] = []
+    list(JobFollower(JOB.id, JobThatRunsLong(), pause=pauses.append).events())
+    soon = [SOON_SECONDS] * SOON_POLLS
+    assert pauses == [*soon, *[POLL_SECONDS] * (99 - SOON_POLLS), ENDING_SECONDS]

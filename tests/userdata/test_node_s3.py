@@ -1,5 +1,6 @@
 """How a node asks its metadata service and S3: retries, signatures, clocks."""
 
+import ssl
 from collections.abc import Mapping
 from datetime import timedelta
 from email.message import Message
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from trainium_userdata.node.trn_node import objects, web
+from trainium_userdata.node.trn_node import imds, objects, web
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.s3 import S3, S3Error
@@ -48,6 +49,30 @@ def test_a_service_that_stays_down_is_reported(aws: AwsStandIn):
 def test_a_service_that_is_not_there_is_reported():
     with pytest.raises(OSError, match=r"127\.0\.0\.1:1/"):
         Imds("http://127.0.0.1:1").get("instance-id")
+
+
+def test_credentials_are_asked_for_again_after_a_minute_and_not_before(
+    aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch
+):
+    service = Imds(retries=0)
+    found = service.credentials()
+    aws.failures = 2
+    assert service.credentials() == found
+    monkeypatch.setattr(imds, "CREDENTIALS_SECONDS", 0)
+    with pytest.raises(OSError, match="503"):
+        service.credentials()
+
+
+def test_the_certificates_of_authorities_are_read_once(monkeypatch: pytest.MonkeyPatch):
+    made: list[ssl.SSLContext] = []
+    create = ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(create()) or made[-1])
+    web._opener.cache_clear()
+    for _ in range(2):
+        with pytest.raises(OSError, match="Connection refused"):
+            web.send("GET", "https://127.0.0.1:1/", {})
+    web._opener.cache_clear()
+    assert len(made) == 1
 
 
 def test_what_was_put_can_be_got():
@@ -143,12 +168,12 @@ def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
         asked.append(url)
         return web.Response(200, Message(), b"")
 
-    imds = Imds()
-    keys = imds.credentials()
-    monkeypatch.setattr(imds, "credentials", lambda: keys)
+    service = Imds()
+    keys = service.credentials()
+    monkeypatch.setattr(service, "credentials", lambda: keys)
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     monkeypatch.setattr(web, "send", send)
-    S3(imds).put(f"s3://{bucket}/key", b"{}")
+    S3(service).put(f"s3://{bucket}/key", b"{}")
     assert asked == [address]
 
 

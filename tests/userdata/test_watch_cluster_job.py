@@ -1,11 +1,13 @@
 """What the watch does for the cluster's job."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.retry_cases import RETRY_CASES
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_job_node import EARLIER, FIRST, JOB, LATER, SECOND, JobNode
 from tests.userdata.watch_node import BUCKET, NOON
@@ -40,6 +42,33 @@ def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_roster(node: JobN
     start = node.object("attempts/1/start.json")
     assert (start["attempt"], start["roster"], start["resume_from"]) == (1, "v1", None)
     assert start["nodes"] == [{"instance_id": name, "address": address} for name, address in FIRST]
+
+
+@pytest.mark.parametrize(
+    ("first", "nodes", "seconds"), [(True, 600, 1), (False, 2, 1), (False, 600, 3), (False, 2000, 5)]
+)
+def test_a_job_is_looked_for_as_often_as_the_number_of_nodes_allows(
+    first: bool, nodes: int, seconds: float, node: JobNode, unreachable: set[str]
+):
+    assert not unreachable
+    others = [(f"i-{number:017x}", f"10.0.{number // 200}.{number % 200}") for number in range(nodes - 1)]
+    mine = (INSTANCE_ID, "127.0.0.2")
+    node.roster([mine, *others] if first else [*others, mine])
+    node.settle()
+    assert node.watch.seconds == seconds
+
+
+def test_the_watch_notices_at_once_that_the_job_has_ended_here(node: JobNode):
+    node.submit(nodes=1)
+    node.settle()
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as program:
+        node.unit("active", process=program.pid)
+        node.settle()
+        program.communicate()
+    node.ends("succeeded", exit_code=0)
+    node.watch.wait()
+    node.watch.step()
+    assert node.object("end.json")["result"] == "succeeded"
 
 
 def test_a_job_of_fewer_nodes_has_the_first_of_them(node: JobNode):
@@ -205,22 +234,7 @@ def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
     assert node.object("attempts/2/start.json")
 
 
-@pytest.mark.parametrize(
-    ("result", "exit_code", "changes", "retried"),
-    [
-        ("node-lost", None, {}, True),
-        ("node-lost", None, {"retries": 0}, False),
-        ("failed", 3, {}, True),
-        ("failed", 1, {}, False),
-        ("failed", -9, {"retry_on_exit_codes": [137]}, True),
-        ("hung", None, {}, True),
-        ("hung", None, {"retry_on_hang": False}, False),
-        ("stopped", None, {}, False),
-        ("interrupted", None, {}, False),
-        ("time-limit", None, {}, False),
-        ("succeeded", 0, {}, False),
-    ],
-)
+@pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
 def test_what_is_tried_again(result: str, exit_code: int | None, changes: dict[str, Any], retried: bool, node: JobNode):
     node.submit(**changes)
     node.settle()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.retry_cases import RETRY_SETTINGS
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import BUCKET, NOON, WatchNode
 from trainium_userdata.node.trn_node import files, limits, notices
@@ -22,9 +23,7 @@ SPEC = {
     "nodes": 2,
     "processes_per_node": 1,
     "command": "true",
-    "retries": 1,
-    "retry_on_exit_codes": [3],
-    "retry_on_hang": True,
+    **RETRY_SETTINGS,
     "time_limit_seconds": None,
     "resume_from": None,
 }
@@ -36,8 +35,8 @@ class JobNode(WatchNode):
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, aws, monkeypatch)
         monkeypatch.setattr(limits, "login_user", lambda: "daemon")
-        self.program("systemd-run", f'echo "$*" >>{root}/started; echo active >{root}/state')
-        self.program("systemctl", f"read -r state <{root}/state && echo $state")
+        self.program("systemd-run", f'echo "$*" >>{root}/started; echo ActiveState=active >{root}/state')
+        self.program("systemctl", f'echo "$(<{root}/state)"')
         self.unit("inactive")
 
     def program(self, name: str, body: str) -> None:
@@ -46,8 +45,8 @@ class JobNode(WatchNode):
         file.write_text(f"#!/bin/bash\n{body}\n")
         file.chmod(0o755)
 
-    def unit(self, state: str) -> None:
-        (self.root / "state").write_text(f"{state}\n")
+    def unit(self, state: str, process: int = 0) -> None:
+        (self.root / "state").write_text(f"MainPID={process}\nActiveState={state}\n")
 
     @property
     def starts(self) -> list[str]:

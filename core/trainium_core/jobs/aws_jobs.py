@@ -48,6 +48,9 @@ class AwsJobs(AwsService):
     def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self.bucket = bucket
+        # What nobody changes any more.
+        self._submitted: dict[str, Job] = {}
+        self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
 
     def current(self) -> CurrentJob | None:
@@ -92,13 +95,15 @@ class AwsJobs(AwsService):
 
     def job(self, job_id: str) -> Job | None:
         """As it was submitted; None when there is no such job."""
-        found = self._get(f"{JOBS_PREFIX}/{job_id}/job.json")
-        if found is None:
-            return None
-        try:
-            return Job.from_json(found[0])
-        except ValueError as error:
-            raise UnavailableError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+        if job_id not in self._submitted:
+            found = self._get(f"{JOBS_PREFIX}/{job_id}/job.json")
+            if found is None:
+                return None
+            try:
+                self._submitted[job_id] = Job.from_json(found[0])
+            except ValueError as error:
+                raise UnavailableError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+        return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         """Where a job stands; None when there is no such job. every_node: read them all, and not the first alone."""
@@ -184,13 +189,16 @@ class AwsJobs(AwsService):
             if attempt.outcome is not None and every_node:
                 self._ended[job_id, number] = attempt
             yield attempt
+            if attempt.outcome is None:
+                return
             number += 1
 
     def _attempt(self, job: Job, number: int, *, every_node: bool) -> Attempt | None:
         folder = f"{JOBS_PREFIX}/{job.id}/attempts/{number}"
-        start = self._json(f"{folder}/start.json")
+        start = self._starts.get((job.id, number)) or self._json(f"{folder}/start.json")
         if start is None:
             return None
+        self._starts[job.id, number] = start
         reporting = {
             int(match[1]): key for key in self._keys(f"{folder}/nodes/") if (match := re.search(r"/(\d+)\.json$", key))
         }

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from trainium_core.jobs.aws_jobs import LogChunk
-from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.progress import ENDING, JobState
 from trainium_core.polling import polled
 from trainium_runtime.errors import UnavailableError
 
-POLL_SECONDS = 3
+POLL_SECONDS, SOON_SECONDS, ENDING_SECONDS = 3, 1, 0.5
+"""Between polls: usually, soon after something has changed, and while the job ends."""
+SOON_POLLS = 60
 UNANSWERED = 20
 """How many times in a row S3 may not answer before following ends."""
 
@@ -65,6 +67,7 @@ class JobFollower:
         self._jobs, self._rank, self._only_attempt = jobs, rank, attempt
         self._pause = pause or time.sleep
         self._shown: JobState | None = None
+        self._unchanged = 0
         self._log = _Log(attempt=attempt or 1)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
@@ -79,10 +82,18 @@ class JobFollower:
                 yield from self._last_line()
                 yield state
                 return
+            self._unchanged += 1
             if self._shown is None or _shown_state(state) != _shown_state(self._shown):
+                self._unchanged = 0
                 yield state
             self._shown = state
-            self._pause(POLL_SECONDS)
+            self._pause(self._seconds(state))
+
+    def _seconds(self, state: JobState) -> float:
+        """Until the next poll."""
+        if state.status == ENDING:
+            return ENDING_SECONDS
+        return SOON_SECONDS if self._unchanged < SOON_POLLS else POLL_SECONDS
 
     def _states(self) -> Iterator[JobState]:
         return polled(

@@ -11,6 +11,8 @@ from trainium_runtime.stored_record import one_line
 
 SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
 HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
+ENDING = "ending"
+"""The status of a job whose last attempt is over, and it itself not yet."""
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT)
 
 _LONGEST_REASON = 600
@@ -95,11 +97,26 @@ class JobState:
             return "waiting for the nodes"
         last = self.attempts[-1]
         if last.outcome is not None:
-            return "ending" if last.outcome.is_success else f"{last.outcome.result}, waiting for the nodes"
+            return f"{last.outcome.result}, waiting for the nodes" if self._is_retried else ENDING
         states = {node.state for node in last.nodes}
         if last.reporting < self.job.nodes or states <= {"source", "inputs", "setup", "compile_cache"}:
             return "starting"
         return "running"
+
+    @property
+    def _is_retried(self) -> bool:
+        """Whether another attempt follows the last one, which has ended: what the nodes decide by the same rules."""
+        job, outcome = self.job, self.attempts[-1].outcome
+        if outcome is None or self.stopping or len(self.attempts) > job.retries:
+            return False
+        code = outcome.exit_code
+        # That of a process that a signal ended is negative here, and 128 and the signal's number in shells.
+        as_shells_say = 128 - code if code is not None and code < 0 else code
+        return (
+            outcome.result == NODE_LOST
+            or (outcome.result == HUNG and job.retry_on_hang)
+            or (outcome.result == FAILED and as_shells_say in job.retry_on_exit_codes)
+        )
 
 
 def outcome_of(raw: Mapping[str, Any]) -> Outcome:

@@ -57,6 +57,7 @@ class Attempt:
         self._command: Command | None = None
         self._terminated = False
         self._checkpoints: checkpoints.Checkpoints | None = None
+        self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
         self._started = time.monotonic()
 
@@ -96,7 +97,7 @@ class Attempt:
         seconds = timing.log_others if self._launch.rank else timing.log
         threads = [
             PeriodicThread("other nodes", self._poll, lambda: timing.poll),
-            PeriodicThread("record", self._report, lambda: timing.report),
+            self._reporting,
             PeriodicThread("log", self._log.send, lambda: seconds),
         ]
         if len(self._launch.nodes) > 1:
@@ -158,19 +159,14 @@ class Attempt:
 
     @contextlib.contextmanager
     def _phase(self, name: str) -> Generator[None, None, None]:
-        self._state = name
-        self._report_soon()
+        if name != self._state:
+            self._state = name
+            self._reporting.soon()
         start = time.monotonic()
         try:
             yield
         finally:
             self._phases[name] = time.monotonic() - start
-
-    def _report_soon(self) -> None:
-        try:
-            self._report()
-        except OSError as error:
-            print(f"record: {error}", flush=True)
 
     def _prepare(self) -> None:
         """Source, checkpoint and setup. Raises _OverError when the attempt has ended meanwhile."""
@@ -263,9 +259,9 @@ class Attempt:
             self._state = "failed"
             self._declare_failure(self._finder.failure(self._exit_code))
         else:
-            self._state = "succeeded"
             self._upload_checkpoints()
-            self._report_soon()
+            self._state = "succeeded"
+            self._reporting.soon()
             self._wait_for_others()
 
     def _check_time(self) -> None:
@@ -283,14 +279,15 @@ class Attempt:
 
     def _wait_for_others(self) -> None:
         """Node 0 says that the job succeeded when every node has; the others wait for it."""
-        pending = list(range(1, len(self._launch.nodes))) if self._launch.rank == 0 else [-1]
+        timing = self._launch.timing
+        pending = [-1] if self._launch.rank else list(range(1, len(self._launch.nodes)))
         while not self._end.over.is_set():
             if self._terminated:
                 self._declare_termination()
             pending = [rank for rank in pending if not self._has_succeeded(rank)]
             if not pending:
                 self._end.declare("succeeded", "", exit_code=0)
-            self._end.over.wait(self._launch.timing.poll)
+            self._end.over.wait(timing.poll if self._launch.rank else timing.others)
 
     def _has_succeeded(self, rank: int) -> bool:
         if rank < 0 or self._end.over.is_set():

@@ -10,7 +10,8 @@ from trn_node.job_files import attempt_folder
 
 
 class Timing(NamedTuple):
-    """Seconds. `poll`: between reads of what the other nodes wrote. `grace`: from SIGTERM to SIGKILL.
+    """Seconds. `poll`: between reads of what the other nodes wrote. `others`: of node 0 whose command has succeeded,
+    between reads of whether theirs have. `grace`: from SIGTERM to SIGKILL.
 
     `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
     of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a
@@ -19,6 +20,7 @@ class Timing(NamedTuple):
     """
 
     poll: float = 2.5
+    others: float = 0.5
     grace: float = 10
     peers: float = 15
     peers_again: float = 3

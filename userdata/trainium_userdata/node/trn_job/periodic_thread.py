@@ -7,12 +7,16 @@ from collections.abc import Callable
 
 
 class PeriodicThread(threading.Thread):
-    """Calls `work` at once and then every so many seconds, until `stop`. What it raises is printed, once for a row."""
+    """Calls `work` at once and then every so many seconds, or `soon`, until `stop`.
+
+    What it raises is printed, once for a row.
+    """
 
     def __init__(self, name: str, work: Callable[[], object], seconds: Callable[[], float]) -> None:
         super().__init__(name=name, daemon=True)
         self.work, self.seconds = work, seconds
-        self._stopped = threading.Event()
+        self._due = threading.Event()
+        self._is_stopped = False
         self._error = ""
 
     def run(self) -> None:
@@ -25,11 +29,18 @@ class PeriodicThread(threading.Thread):
             if message != self._error:
                 print(f"{self.name}: {message or 'works again'}", flush=True)
             self._error = message
-            if self._stopped.wait(self.seconds()):
+            self._due.wait(self.seconds())
+            self._due.clear()
+            if self._is_stopped:
                 return
+
+    def soon(self) -> None:
+        """Do not wait for the next time."""
+        self._due.set()
 
     def stop(self) -> None:
         """Wait for work that is being done, and do no more."""
-        self._stopped.set()
+        self._is_stopped = True
+        self._due.set()
         if self.is_alive():
             self.join()

@@ -18,6 +18,13 @@ FORMATS = (1, 2)
 CLOSE_SECONDS = 60
 """How long a job whose last attempt has ended waits for the first node to end it; then another one does."""
 
+SHORTEST_SECONDS, LONGEST_SECONDS = 1, 5
+"""Between polls: who submits a job waits for it."""
+POLLS_PER_SECOND = 200
+"""Of all nodes: S3 takes 5,500 reads per second, and when a job begins each node has a dozen of them."""
+ENDING_SECONDS = 0.2
+"""Between polls while systemd clears away what the job left on this node."""
+
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 """Of a job: it becomes part of paths."""
 
@@ -29,6 +36,8 @@ class ClusterJob:
         self._s3, self._log, self._now, self._notice = s3, log, now, notice
         self._unit = JobUnit()
         self._etag = ""
+        self._is_first = self._active = False
+        self._nodes = 0
         self._reset({})
 
     def _reset(self, spec: dict[str, Any]) -> None:
@@ -41,25 +50,43 @@ class ClusterJob:
         self._end_seen = 0.0
         self._last_message = ""
 
+    @property
+    def seconds(self) -> float:
+        """Between polls. The first node, for which all others wait, polls often in a cluster of any size."""
+        if self._active:
+            return ENDING_SECONDS if self._unit.is_ending else LONGEST_SECONDS
+        if not self._nodes:
+            return LONGEST_SECONDS
+        shared = SHORTEST_SECONDS if self._is_first else self._nodes / POLLS_PER_SECOND
+        return min(max(shared, SHORTEST_SECONDS), LONGEST_SECONDS)
+
+    def wait(self, seconds: float) -> bool:
+        """Return after so many seconds, or when this node's part of the job ends; whether it did."""
+        return self._unit.wait(seconds)
+
     def poll(self, mine: dict[str, Any], cluster: Cluster) -> None:
         """mine: the record of this node. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
+        self._nodes = len(cluster.nodes)
+        self._is_first = next(iter(cluster.nodes), None) == mine["instance_id"]
         self._read_spec()
         if not self._spec or self._is_over:
+            self._active = False
             return
-        active = self._unit.is_active()
+        self._active = self._unit.is_active()
         # While it runs here, the unit itself reads the end.
-        if not active:
-            if self._read("end.json") is not None:
+        if not self._active:
+            self._follow()
+            if self._attempt and not self._end:
+                self._join(mine)
+            elif self._read("end.json") is not None:
                 self._is_over = True
                 self._log(f"job {self._job}: over")
                 return
-            self._follow()
-            self._join(mine)
         # A node that was lost may be replaced by another one, which only a newer roster names.
         cluster.expects_roster = bool(self._end) and not self._is_over
-        if cluster.nodes and next(iter(cluster.nodes)) == mine["instance_id"]:
-            self._lead(mine, cluster, active)
-        elif not active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
+        if self._is_first:
+            self._lead(mine, cluster)
+        elif not self._active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
             self._close(self._end)
 
     @property
@@ -79,15 +106,20 @@ class ClusterJob:
             self._log(f"job {self._job}: found")
 
     def _follow(self) -> None:
-        """Find the newest attempt, and how it ended."""
+        """Find the newest attempt, and how it ended. None follows one that has not."""
         while True:
+            if self._attempt and not self._end:
+                self._read_end()
+                if not self._end:
+                    return
             start = self._read(f"attempts/{self._attempt + 1}/start.json")
             if not start:
-                break
-            self._attempt, self._start, self._end = self._attempt + 1, start, None
-            self._first_at = self._first_at or timestamp(start["at"])
-        if self._attempt and not self._end:
-            self._read_end()
+                return
+            self._set_attempt(start)
+
+    def _set_attempt(self, start: dict[str, Any]) -> None:
+        self._attempt, self._start, self._end = self._attempt + 1, start, None
+        self._first_at = self._first_at or timestamp(start["at"])
 
     def _read_end(self) -> None:
         self._end = self._read(f"attempts/{self._attempt}/end.json")
@@ -110,6 +142,7 @@ class ClusterJob:
             self._log(f"job {self._job}: starts attempt {self._attempt} as node {rank}")
             try:
                 self._unit.start(self._job, self._attempt, self._launch(rank))
+                self._active = self._unit.is_active()
             except (OSError, ValueError, LookupError) as error:
                 self._declare("failed", f"{name} cannot start the job: {error}", mine, rank)
 
@@ -127,9 +160,9 @@ class ClusterJob:
             "compile_cache": job_cache.compile_cache(self._spec.get("stack")),
         }
 
-    def _lead(self, mine: dict[str, Any], cluster: Cluster, active: bool) -> None:
+    def _lead(self, mine: dict[str, Any], cluster: Cluster) -> None:
         """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
-        if active and self._attempt and not self._end:
+        if self._active and self._attempt and not self._end:
             self._read_end()
         if self._attempt and not self._end:
             lost = [node for node in self._start["nodes"] if cluster.nodes.get(node["instance_id"]) != node["address"]]
@@ -137,7 +170,7 @@ class ClusterJob:
                 names = ", ".join(node["instance_id"] for node in lost)
                 self._declare("node-lost", f"no longer in the cluster: {names}", mine, None)
             return
-        if active:
+        if self._active:
             return
         if self._end and not self._is_retried():
             self._close(self._end)
@@ -164,7 +197,7 @@ class ClusterJob:
             self._log_once(f"waits: {', '.join(sorted(silent))} does not answer")
             return
         earlier = self._spec.get("resume_from")
-        checkpoint, job = self._newest_checkpoint(self._job), self._job
+        checkpoint, job = self._newest_checkpoint(self._job) if self._attempt else None, self._job
         if earlier and not checkpoint:
             checkpoint, job = self._newest_checkpoint(earlier), earlier
             if not checkpoint:
@@ -180,12 +213,14 @@ class ClusterJob:
             "resume_job": job if checkpoint else None,
             "seconds_left": self._seconds_left(),
         }
-        self._s3.create(f"{self._folder}/attempts/{self._attempt + 1}/start.json", json.dumps(start).encode())
-        self._log(
-            f"job {self._job}: attempt {self._attempt + 1} on {wanted} nodes, from {checkpoint or 'the beginning'}"
-        )
+        url = f"{self._folder}/attempts/{self._attempt + 1}/start.json"
+        if not self._s3.create(url, json.dumps(start).encode()):
+            # By an earlier request without an answer, or an earlier first node.
+            self._follow()
+            return
+        self._set_attempt(start)
+        self._log(f"job {self._job}: attempt {self._attempt} on {wanted} nodes, from {checkpoint or 'the beginning'}")
         # Not at the next poll: who submits a job waits for it.
-        self._follow()
         self._join(mine)
 
     def _newest_checkpoint(self, job: str) -> str | None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import NamedTuple
 
 from . import web
 
 TOKEN_SECONDS = 21600
+
+CREDENTIALS_SECONDS = 60
+"""How long they are kept. New ones are there at least five minutes before the old ones expire (Amazon EC2 user guide,
+instance metadata: security credentials)."""
 
 
 class Credentials(NamedTuple):
@@ -25,6 +30,7 @@ class Imds:
         self._endpoint = found.rstrip("/")
         self.retries = retries
         self._token = ""
+        self._credentials: tuple[float, Credentials] | None = None
 
     def get(self, path: str) -> str | None:
         """The text at a path below /latest/meta-data; None when there is none. Raises OSError without a response."""
@@ -35,13 +41,18 @@ class Imds:
 
     def credentials(self) -> Credentials:
         """Those of the instance's role. Raises OSError when it has none."""
+        known = self._credentials
+        if known and time.monotonic() - known[0] < CREDENTIALS_SECONDS:
+            return known[1]
         folder = "iam/security-credentials/"
         role = (self.get(folder) or "").strip()
         try:
             found = json.loads(self.get(folder + role.splitlines()[0]) or "")
-            return Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
+            credentials = Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
         except (ValueError, LookupError, TypeError):
             raise OSError("the metadata service gives no credentials of an instance role") from None
+        self._credentials = time.monotonic(), credentials
+        return credentials
 
     def _get(self, path: str) -> web.Response:
         if not self._token:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
+import select
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +36,14 @@ PROPERTIES = (
 
 
 class JobUnit:
-    """What this node has begun, and whether it still runs."""
+    """What this node has begun, and whether it still runs.
+
+    is_ending: whether its program had ended when that was asked last, and the unit had not.
+    """
+
+    def __init__(self) -> None:
+        self.is_ending = False
+        self._descriptor: int | None = None
 
     def begun(self) -> tuple[str, int, bool]:
         """The job and attempt that were begun last, and whether in this boot."""
@@ -45,8 +55,27 @@ class JobUnit:
 
     def is_active(self) -> bool:
         """Also while it stores what is left."""
-        state = run("systemctl", "show", "--property=ActiveState", "--value", UNIT, seconds=SECONDS)
-        return state.out.strip() in ("active", "activating", "deactivating", "reloading")
+        shown = run("systemctl", "show", "--property=ActiveState,MainPID", UNIT, seconds=SECONDS).out
+        found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+        active = found.get("ActiveState") in ("active", "activating", "deactivating", "reloading")
+        process = int(found.get("MainPID") or 0)
+        self.is_ending = active and not process
+        if active and process and self._descriptor is None:
+            # It may have ended meanwhile.
+            with contextlib.suppress(OSError):
+                self._descriptor = os.pidfd_open(process)
+        return active
+
+    def wait(self, seconds: float) -> bool:
+        """Return after so many seconds, or when its program, which was seen to run, ends; whether it did."""
+        if self._descriptor is None:
+            time.sleep(seconds)
+            return False
+        ended = bool(select.select([self._descriptor], [], [], seconds)[0])
+        if ended:
+            os.close(self._descriptor)
+            self._descriptor = None
+        return ended
 
     def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
         """launch: the launch file, but for its folder. Raises OSError with a sentence."""

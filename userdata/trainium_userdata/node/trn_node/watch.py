@@ -29,7 +29,6 @@ SECONDS = {
     "counters": 60,
     **notices.SECONDS,
     "keys": 15,
-    "job": TICK,
     "record": TICK,
     "sending": 15,
 }
@@ -50,7 +49,7 @@ def log(text: str) -> None:
 
 
 class Watch:
-    """now: the time in seconds since 1970. `step` does whatever is due."""
+    """now: the time in seconds since 1970. `step` does whatever is due, `wait` lets time pass."""
 
     def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
@@ -77,7 +76,7 @@ class Watch:
 
     def step(self) -> None:
         """An error of one source does not keep the others from being read."""
-        for name, seconds in {"roster": self._cluster.seconds, **SECONDS}.items():
+        for name, seconds in {"roster": self._cluster.seconds, **SECONDS, "job": self._job.seconds}.items():
             # What is due later than that was planned before the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
@@ -90,6 +89,16 @@ class Watch:
             if message != self._errors.get(name, ""):
                 log(f"{name}: {message or 'works again'}")
             self._errors[name] = message
+
+    @property
+    def seconds(self) -> float:
+        """Until the next step."""
+        return min(TICK, self._job.seconds)
+
+    def wait(self) -> None:
+        """Until the next step, or until this node's part of the job ends."""
+        if self._job.wait(self.seconds):
+            self._due["job"] = 0
 
     def _poll(self, name: str) -> None:
         mine = record.read()
@@ -185,4 +194,4 @@ def main() -> None:
     watch = Watch(imds, Objects(imds, retries=1))
     while True:
         watch.step()
-        time.sleep(TICK)
+        watch.wait()

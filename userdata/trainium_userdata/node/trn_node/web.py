@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -31,8 +33,14 @@ class Body(Protocol):
     def seek(self, offset: int, /) -> int: ...
 
 
-# The metadata service and S3's gateway endpoint are reached without a proxy.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+@functools.cache
+def _opener(scheme: str) -> urllib.request.OpenerDirector:
+    """One for all requests: without a context of its own each would read the certificates of all authorities anew."""
+    # The metadata service and S3's gateway endpoint are reached without a proxy.
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if scheme == "https":
+        handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
+    return urllib.request.build_opener(*handlers)
 
 
 def send(
@@ -51,7 +59,7 @@ def send(
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
-        with _OPENER.open(request, timeout=SECONDS) as response:
+        with _opener(request.type).open(request, timeout=SECONDS) as response:
             if into is None:
                 return Response(response.status, response.headers, response.read())
             shutil.copyfileobj(response, into)
