@@ -67,11 +67,11 @@ def test_the_certificates_of_authorities_are_read_once(monkeypatch: pytest.Monke
     made: list[ssl.SSLContext] = []
     create = ssl.create_default_context
     monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(create()) or made[-1])
-    web._opener.cache_clear()
+    web.opener.cache_clear()
     for _ in range(2):
         with pytest.raises(OSError, match="Connection refused"):
             web.send("GET", "https://127.0.0.1:1/", {})
-    web._opener.cache_clear()
+    web.opener.cache_clear()
     assert len(made) == 1
 
 

@@ -34,13 +34,13 @@ class Body(Protocol):
 
 
 @functools.cache
-def _opener(scheme: str) -> urllib.request.OpenerDirector:
+def opener(scheme: str) -> urllib.request.OpenerDirector:
     """One for all requests: without a context of its own each would read the certificates of all authorities anew."""
     # The metadata service and S3's gateway endpoint are reached without a proxy.
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     if scheme == "https":
         handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-    return urllib.request.build_opener(*handlers)
+    return urllib.request.buildopener(*handlers)
 
 
 def send(
@@ -59,7 +59,7 @@ def send(
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
-        with _opener(request.type).open(request, timeout=SECONDS) as response:
+        with opener(request.type).open(request, timeout=SECONDS) as response:
             if into is None:
                 return Response(response.status, response.headers, response.read())
             shutil.copyfileobj(response, into)
