@@ -3,7 +3,7 @@
 The start of `trn` takes most of a second, nearly all of it for imports. All else is as in an interpreter of its own:
 folder, environment, arguments, streams, signals and exit code. Those who look at the start itself use `subprocess`.
 
-Run as a program, this file is the process that is forked.
+Run as a program, this module is the process that is forked, one for all workers of pytest-xdist.
 """
 
 import atexit
@@ -25,8 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, NoReturn
 
-READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
-"""Beginnings of variables that only a new interpreter heeds: for other values of them there is another zygote."""
+from tests import shared
+from tests.shared import READ_AT_START
 
 SECONDS = 180.0
 
@@ -61,9 +61,8 @@ def run(
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
         with theirs:
             files = (nothing, stdout, stderr if stderr_apart else stdout)
-            read_at_start = {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
-            zygote = _zygote(program, tuple(sorted(read_at_start.items())))
-            socket.send_fds(zygote, [b"."], [*(file.fileno() for file in files), theirs.fileno()])
+            with _connect(program, environment) as zygote:
+                socket.send_fds(zygote, [b"."], [*(file.fileno() for file in files), theirs.fileno()])
         request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
         with ours, ours.makefile("r") as shown:
             ours.settimeout(SECONDS)
@@ -84,19 +83,11 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode()
 
 
-@cache
-def _zygote(program: Program, read_at_start: tuple[tuple[str, str], ...]) -> socket.socket:
-    """The way to a zygote, which ends with this process."""
-    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+def _connect(program: Program, environment: Mapping[str, str]) -> socket.socket:
+    """The way to the zygote of a program and of what a new interpreter would heed of an environment."""
     others = {name: value for name, value in os.environ.items() if not name.startswith((*READ_AT_START, "AWS_"))}
-    with theirs:
-        subprocess.Popen(
-            [sys.executable, __file__, json.dumps(asdict(program))],
-            stdin=theirs.fileno(),
-            env=others | dict(read_at_start),
-            start_new_session=True,
-        )
-    return ours
+    heeded = {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+    return shared.connect(["-m", "tests.program_zygote", json.dumps(asdict(program))], others | heeded)
 
 
 def _warm_up(program: Program) -> None:
@@ -114,19 +105,18 @@ def _warm_up(program: Program) -> None:
             loader.load_service_model(service, "paginators-1")
 
 
-def _next_run(requests: socket.socket) -> list[int]:
+def _next_run() -> list[int]:
     """Wait for requests. Returns in a process forked for one of them, with the files that came with it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those processes
-    while True:
-        message, files, _, _ = socket.recv_fds(requests, 1, 4)
-        if not message:
-            sys.exit()
-        if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            requests.close()
-            return files
+    for request in shared.requests():
+        with request:
+            _, files, _, _ = socket.recv_fds(request, 1, 4)
+            if files and os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                return files
         for file in files:
             os.close(file)
+    sys.exit()
 
 
 def _become_program(streams: Sequence[int], status: socket.socket) -> dict[str, object]:
@@ -155,12 +145,12 @@ def _become_program(streams: Sequence[int], status: socket.socket) -> dict[str, 
 
 def main() -> None:
     given = json.loads(sys.argv[1])
-    del sys.path[0]  # the folder of this file
+    del sys.path[0]  # the folder that this module was found in
     program = Program(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     _warm_up(program)
     gc.collect()
     gc.freeze()
-    *streams, status = _next_run(socket.socket(fileno=sys.stdin.fileno()))
+    *streams, status = _next_run()
     request = _become_program(streams, socket.socket(fileno=status))
     os.chdir(str(request["folder"]))
     os.environ.clear()

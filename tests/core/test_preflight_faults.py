@@ -15,7 +15,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
 from tests.core.plans import RESERVATION, from_settings
-from tests.local.server_zygote import server_zygote
+from tests.local.server_zygote import start_server
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
@@ -118,7 +118,7 @@ def _no_pause_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An embedded AWS that is bootstrapped and ready for the plan."""
     folder: Path = tmp_path_factory.mktemp("trn-local")
-    connection = server_zygote().fork(folder, Settings(region=REGION))
+    connection = start_server(folder, Settings(region=REGION))
     with pytest.MonkeyPatch.context() as environment:
         for name, value in safe_environment(os.environ, connection).items():
             environment.setenv(name, value)

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.local.server_zygote import server_zygote
+from tests.local.server_zygote import start_server
 from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings
@@ -57,7 +57,7 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Se
 
     def start(settings: Settings) -> EmbeddedAws:
         folders.append(tmp_path_factory.mktemp("trn-local"))
-        connection = server_zygote().fork(folders[-1], settings)
+        connection = start_server(folders[-1], settings)
         return EmbeddedAws(connection=connection, log=folders[-1] / lifecycle.LOG_FILE)
 
     try:

@@ -1,5 +1,6 @@
 """Starts embedded AWSs for tests: it has imported what each of them imports, and forks one for each request.
 
+One process for all workers of pytest-xdist.
 A start takes seconds, nearly all of them for imports. `trn local start` itself is tried in
 tests/local/test_lifecycle.py, tests/cli/test_local.py and by the demo.
 """
@@ -8,16 +9,17 @@ import gc
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, NoReturn, cast
 
+from tests import shared
 from trainium_local import __main__ as program
 from trainium_local import lifecycle, server, services
 from trainium_local.environment import ACCOUNT_ID, Connection
@@ -68,37 +70,20 @@ WITH_MUCH_TO_LOAD = {
 REPLACED_AT_THE_START = ("cloudformation",)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServerZygote:
-    """The process to fork from. It ends with the process of the tests, whose pipe it reads.
-
-    `lifecycle.stop` ends a server.
-    """
-
-    process: "subprocess.Popen[str]"
-
-    def fork(self, folder: Path, settings: Settings) -> Connection:
-        """Start a server with its state and log in a folder, where `lifecycle` has them."""
-        log = folder / lifecycle.LOG_FILE
-        given = asdict(replace(settings, log=str(log)))
-        request = {"settings": given, "state": str(folder / lifecycle.STATE_FILE), "log": str(log)}
-        _pipe(self.process.stdin).write(json.dumps(request) + "\n")
-        pid = int(_pipe(self.process.stdout).readline())
-        deadline = time.monotonic() + START_SECONDS
-        while _runs(pid) and time.monotonic() < deadline:
-            if connection := lifecycle.connection(folder):
-                return connection
-            time.sleep(0.02)
-        raise RuntimeError(f"the embedded AWS did not start:\n{log.read_text()}")
-
-
-@cache
-def server_zygote() -> ServerZygote:
-    """The one of this process, started at the first use."""
-    command = [sys.executable, "-m", __name__]
-    return ServerZygote(
-        process=subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-    )
+def start_server(folder: Path, settings: Settings) -> Connection:
+    """Start a server with its state and log in a folder, where `lifecycle` has them; `lifecycle.stop` ends it."""
+    log = folder / lifecycle.LOG_FILE
+    given = asdict(replace(settings, log=str(log)))
+    request = {"settings": given, "state": str(folder / lifecycle.STATE_FILE), "log": str(log)}
+    with shared.connect(["-m", __name__]) as zygote:
+        zygote.sendall(json.dumps(request).encode())
+        pid = int(zygote.recv(100))
+    deadline = time.monotonic() + START_SECONDS
+    while _runs(pid) and time.monotonic() < deadline:
+        if connection := lifecycle.connection(folder):
+            return connection
+        time.sleep(0.02)
+    raise RuntimeError(f"the embedded AWS did not start:\n{log.read_text()}")
 
 
 def _runs(pid: int) -> bool:
@@ -107,11 +92,6 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def _pipe(pipe: IO[str] | None) -> IO[str]:
-    assert pipe is not None
-    return pipe
 
 
 def _load_what_is_read_at_first_use() -> None:
@@ -160,17 +140,24 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the servers
-    for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                _serve(json.loads(line))
-            except Exception:  # os._exit() would lose it
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(0)
-        print(pid, flush=True)
+    for connection in shared.requests():
+        with connection, suppress(OSError, ValueError):  # of a worker that has ended meanwhile
+            request = json.loads(connection.recv(1 << 16))
+            pid = os.fork()
+            if pid == 0:
+                connection.close()
+                _serve_and_exit(request)
+            connection.sendall(str(pid).encode())
+
+
+def _serve_and_exit(request: dict[str, Any]) -> NoReturn:
+    try:
+        _serve(request)
+    except Exception:  # os._exit() would lose it
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
