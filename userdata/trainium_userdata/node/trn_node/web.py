@@ -40,7 +40,7 @@ def opener(scheme: str) -> urllib.request.OpenerDirector:
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     if scheme == "https":
         handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-    return urllib.request.buildopener(*handlers)
+    return urllib.request.build_opener(*handlers)
 
 
 def send(
