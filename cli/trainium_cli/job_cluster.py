@@ -81,6 +81,17 @@ def known_job(jobs: AwsJobs, job_id: str | None, *, as_json: bool, every_node: b
     return state
 
 
+def newest_states(jobs: AwsJobs, most: int) -> list[JobState]:
+    """Of the last jobs, the newest first. Raises UnavailableError."""
+    newest = sorted(jobs.job_ids(), key=_submitted, reverse=True)[:most]
+    return [state for one in newest if (state := jobs.state(one)) is not None]
+
+
+def _submitted(job_id: str) -> str:
+    """The time that a job's id ends with."""
+    return job_id[-len("20261122-120000") :]
+
+
 def _no_job(job_id: str | None, known: Sequence[str]) -> str:
     if job_id is None:
         return "No job has been started on this cluster: `trn run` starts one."

@@ -7,7 +7,7 @@ import click
 
 from trainium_cli.cluster_selection import command_clients, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
+from trainium_cli.job_cluster import end, job_cluster_options, known_job, newest_states, read_cluster
 from trainium_cli.job_report import attempt_lines, job_record, jobs_table, phases_table, state_as_json, state_rows
 from trainium_cli.job_submission import fetch_outputs
 from trainium_cli.terminal import console, pairs, print_json
@@ -48,8 +48,7 @@ def jobs(
     if job is None:
         try:
             with waiting("Asking S3 ..."):
-                newest = sorted(known.job_ids(), key=_submitted, reverse=True)[:most]
-                states = [state for one in newest if (state := known.state(one)) is not None]
+                states = newest_states(known, most)
         except UnavailableError as error:
             end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
         _show_all(states, as_json=as_json)
@@ -72,11 +71,6 @@ def jobs(
             console().print(phases)
     if outputs is not None:
         fetch_outputs(plan, stack_of_cluster(plan, stack), job, outputs)
-
-
-def _submitted(job_id: str) -> str:
-    """The time that a job's id ends with."""
-    return job_id[-len("20261122-120000") :]
 
 
 def _show_all(states: list[JobState], *, as_json: bool) -> None:

@@ -87,6 +87,9 @@ COMMANDS = {
     ),
     "logs": LazyCommand(module="trainium_cli.logs_command", attribute="logs", summary="Show what a job has printed."),
     "stop": LazyCommand(module="trainium_cli.stop_command", attribute="stop", summary="End a job on all its nodes."),
+    "cache": LazyCommand(
+        module="trainium_cli.cache_command", attribute="cache", summary="Show and keep the compile cache."
+    ),
     "cp": LazyCommand(
         module="trainium_cli.cp_command", attribute="cp", summary="Copy files to nodes, from nodes, or from a job."
     ),

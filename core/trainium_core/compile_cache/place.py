@@ -84,9 +84,17 @@ def place_of(
 def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
     """The entry of an object's key below the cache's URL; None for what is no entry."""
     found = _KEY.fullmatch(key)
-    if not found:
-        return None
-    place = Place(
+    return EntryKey(_place(found), found["name"]) if found else None
+
+
+def parse_place(path: str) -> Optional[Place]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
+    """The place whose `path` that is; None for any other text."""
+    found = _PLACE.fullmatch(path)
+    return _place(found) if found else None
+
+
+def _place(found: re.Match[str]) -> Place:
+    return Place(
         found["release"],
         found["generation"],
         int(found["lnc"]),
@@ -94,4 +102,3 @@ def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evalu
         int(found["world"]),
         found["flags"] or "",
     )
-    return EntryKey(place, found["name"])

@@ -8,11 +8,15 @@ from functools import cache
 from typing import Any
 
 from trainium_core.catalog.catalog import DATA
+from trainium_core.naming import CACHE_PREFIX
 from trainium_core.permissions.reference import action
 from trainium_core.plan import Plan
 
 CLOUDFORMATION = "cloudformation"
 """The role that CloudFormation works with, which is no person's."""
+
+_CACHE_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
+"""What `trn cache` does with entries, also in a bucket of the user's own."""
 
 Document = Mapping[str, Any]
 Statement = dict[str, Any]
@@ -145,8 +149,10 @@ def _resources(role: str, name: str, place: Place) -> list[str]:
     if role == CLOUDFORMATION:
         own = _data()[CLOUDFORMATION]
         patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
-    if name == "s3:ListBucket" and place.cache_bucket:
-        patterns.append(f"arn:{{partition}}:s3:::{place.cache_bucket}")
+    if place.cache_bucket and role != CLOUDFORMATION:
+        on_objects = f"{place.cache_bucket}/{CACHE_PREFIX}/*"
+        own = {"s3:ListBucket": place.cache_bucket, **dict.fromkeys(_CACHE_OBJECT_ACTIONS, on_objects)}
+        patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
     if place.checkpoints and role != CLOUDFORMATION:
         own_bucket = place.checkpoints.partition("/")[0]
         own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{place.checkpoints}/*"}

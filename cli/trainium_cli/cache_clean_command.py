@@ -1,0 +1,83 @@
+"""`trn cache clean`: entries go by release or age, after asking."""
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from trainium_cli.cache_options import CacheOptions, cache_options, find_cache, read_contents
+from trainium_cli.cache_report import entries_and_size, entry_as_json, releases_table
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.job_cluster import end
+from trainium_cli.progress_reporter import ProgressReporter
+from trainium_cli.terminal import console, print_json
+from trainium_core.compile_cache.aws_cache import RequestLimitError
+from trainium_core.compile_cache.contents import releases, to_clean
+from trainium_core.compile_cache.maintenance import clean
+from trainium_runtime.errors import RequestRefusedError
+
+
+@click.command("clean")
+@cache_options
+@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Of this release. Repeatable.")
+@click.option("--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Stored more days ago than this.")
+@click.option(
+    "--keep-releases",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Of all releases but the N that were last written; 0: of all.",
+)
+@click.option("--yes", is_flag=True, help="Delete without asking first, for scripts.")
+def clean_command(
+    options: CacheOptions,
+    as_json: bool,
+    of_releases: tuple[str, ...],
+    older_than: int | None,
+    keep_releases: int | None,
+    yes: bool,
+) -> None:
+    """Delete entries by release or age. Shows first what goes, and asks.
+
+    With several of --release, --older-than and --keep-releases, what all of them choose. Jobs that run keep what they
+    have read; a node that meets a deleted entry compiles it. What is no entry stays.
+
+    Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: could not tell.
+    """
+    if as_json and not yes:
+        raise click.UsageError("with --json nobody is asked: give --yes as well")
+    if not of_releases and older_than is None and keep_releases is None:
+        raise click.UsageError("say what goes: --release, --older-than or --keep-releases")
+    found = find_cache(options, as_json=as_json)
+    held = read_contents(found.cache, as_json=as_json)
+    known = {use.release for use in releases(held.entries)}
+    missing = [release for release in of_releases if release not in known]
+    if missing:
+        there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
+        end(ExitCode.BAD_INPUT, f"{found.location.url} has no release {', '.join(missing)}; {there}", as_json=as_json)
+    chosen = to_clean(
+        held.entries,
+        now=datetime.now(UTC),
+        of_releases=of_releases,
+        older_than=None if older_than is None else timedelta(days=older_than),
+        keep_releases=keep_releases,
+    )
+    if not as_json:
+        if chosen:
+            console().print(releases_table(releases(chosen)))
+        click.echo(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} go.")
+    if chosen and not yes and not click.confirm("\nDelete this?"):
+        click.echo("Nothing was deleted.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    try:
+        with ProgressReporter() as reporter:
+            clean(
+                found.cache,
+                chosen,
+                on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
+            )
+    except (RequestRefusedError, RequestLimitError) as error:
+        end(ExitCode.NOT_READY, f"Not everything was deleted: {error}", as_json=as_json)
+    if as_json:
+        deleted = [entry_as_json(entry) for entry in chosen]
+        print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
+    elif chosen:
+        click.echo(f"Deleted {entries_and_size(chosen)}.")

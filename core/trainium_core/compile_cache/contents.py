@@ -1,0 +1,154 @@
+"""What a compile cache in S3 holds: entries, packed by nodes or written by PyTorch/XLA itself, and whose they are."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trainium_core.compile_cache.place import Place, parse_key, parse_place
+
+HALF_MADE_AFTER = timedelta(hours=2)
+"""Age from which nobody works any more at an entry that is not finished: compilations take up to 45 minutes."""
+
+FINISHED = "finished"
+_DONE = "model.done"
+_RESULT = "model.neff"
+_DIRECT = re.compile(r"(?:(?P<above>.+)/)?(?P<name>neuronxcc-(?P<compiler>[^/]+)/MODULE_[^/]+)/(?P<file>.+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedObject:
+    """key: below the cache's URL. size: in bytes. etag: as S3 lists it."""
+
+    key: str
+    size: int
+    modified: datetime
+    etag: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedEntry:
+    """An entry. name: that of its stack. place: None for one that PyTorch/XLA wrote into a cache without places.
+
+    objects: one of a packed entry; of one that PyTorch/XLA wrote itself each of its files. state: `finished`,
+    `failed`, `locked` or `half-made`. release: of the compiler.
+    """
+
+    name: str
+    place: Place | None
+    release: str
+    objects: tuple[CachedObject, ...]
+    is_packed: bool
+    state: str = FINISHED
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.objects)
+
+    @property
+    def modified(self) -> datetime:
+        return max(each.modified for each in self.objects)
+
+    @property
+    def path(self) -> str:
+        """Below the cache's URL."""
+        return self.objects[0].key if self.is_packed else self.objects[0].key.partition(self.name)[0] + self.name
+
+    @property
+    def keys_in_deletion_order(self) -> tuple[str, ...]:
+        """What says that an entry is finished goes first, so that nobody takes the rest for one."""
+        return tuple(sorted((each.key for each in self.objects), key=lambda key: not key.endswith(_DONE)))
+
+    def is_dead(self, now: datetime) -> bool:
+        """Whether it is not finished, and nobody works at it any more."""
+        return self.state != FINISHED and now - self.modified > HALF_MADE_AFTER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """entries: in the order of their keys. others: objects that are no part of an entry, which stay as they are."""
+
+    entries: tuple[CachedEntry, ...]
+    others: tuple[CachedObject, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseUse:
+    """What one release of the compiler takes. newest: when its last entry was stored."""
+
+    release: str
+    entries: int
+    size: int
+    newest: datetime
+
+
+def contents_of(objects: Iterable[CachedObject]) -> Contents:
+    packed: list[CachedEntry] = []
+    direct: dict[tuple[str, str], list[CachedObject]] = {}
+    others: list[CachedObject] = []
+    for each in objects:
+        if key := parse_key(each.key):
+            release = key.place.release
+            packed.append(CachedEntry(name=key.name, place=key.place, release=release, objects=(each,), is_packed=True))
+        elif found := _DIRECT.fullmatch(each.key):
+            direct.setdefault((found["above"] or "", found["name"]), []).append(each)
+        else:
+            others.append(each)
+    entries = [*packed, *(_direct(above, name, files) for (above, name), files in direct.items())]
+    return Contents(entries=tuple(sorted(entries, key=lambda entry: entry.path)), others=tuple(others))
+
+
+def releases(entries: Iterable[CachedEntry]) -> tuple[ReleaseUse, ...]:
+    """Each release, the one that was last written first."""
+    by_release: dict[str, list[CachedEntry]] = {}
+    for entry in entries:
+        by_release.setdefault(entry.release, []).append(entry)
+    found = [
+        ReleaseUse(
+            release=release,
+            entries=len(of_release),
+            size=sum(entry.size for entry in of_release),
+            newest=max(entry.modified for entry in of_release),
+        )
+        for release, of_release in by_release.items()
+    ]
+    return tuple(sorted(found, key=lambda use: (use.newest, use.release), reverse=True))
+
+
+def to_clean(
+    entries: Sequence[CachedEntry],
+    *,
+    now: datetime,
+    of_releases: Sequence[str] = (),
+    older_than: timedelta | None = None,
+    keep_releases: int | None = None,
+) -> tuple[CachedEntry, ...]:
+    """What all of the given conditions choose.
+
+    of_releases: of these alone. older_than: stored longer ago. keep_releases: of all but the so many releases that
+    were last written.
+    """
+    kept = {use.release for use in releases(entries)[:keep_releases]} if keep_releases is not None else set[str]()
+    return tuple(
+        entry
+        for entry in entries
+        if entry.release not in kept
+        and (not of_releases or entry.release in of_releases)
+        and (older_than is None or now - entry.modified > older_than)
+    )
+
+
+def _direct(above: str, name: str, files: list[CachedObject]) -> CachedEntry:
+    there = {each.key.rpartition("/")[2]: each.size for each in files}
+    if _DONE in there and there.get(_RESULT):
+        state = FINISHED
+    elif any(file.endswith(".lock") for file in there):
+        state = "locked"
+    elif any(file.endswith(".log") for file in there):
+        state = "failed"
+    else:
+        state = "half-made"
+    place = parse_place(above.rpartition("direct/")[2])
+    compiler = name.partition("/")[0].removeprefix("neuronxcc-").replace("+", "-")
+    release = place.release if place else f"neuronx-cc-{compiler}"
+    return CachedEntry(name=name, place=place, release=release, objects=tuple(files), is_packed=False, state=state)

@@ -1,0 +1,37 @@
+"""Where a compile cache is: a bucket, and the folder of the cache in it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from trainium_core.naming import CACHE_PREFIX
+from trainium_core.setting_schema.setting import BUCKET_NAME
+
+_URL = re.compile(rf"(?:s3://)?(?P<bucket>{BUCKET_NAME})(?:/(?P<folder>[^/].*?))?/*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheLocation:
+    """folder: key prefix without slashes around it."""
+
+    bucket: str
+    folder: str = CACHE_PREFIX
+
+    @property
+    def url(self) -> str:
+        """Such as s3://bucket/neuron-compile-cache."""
+        return f"s3://{self.bucket}/{self.folder}"
+
+
+def cache_location(text: str) -> CacheLocation:
+    """Of a bucket's name or an S3 URL. Raises ValueError for what is neither."""
+    found = _URL.fullmatch(text)
+    if not found:
+        raise ValueError(f"{text!r} is neither the name of a bucket nor a URL such as s3://bucket/{CACHE_PREFIX}")
+    return CacheLocation(bucket=found["bucket"], folder=found["folder"] or CACHE_PREFIX)
+
+
+def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, ...]:
+    """The caches that outputs of stacks name, each once."""
+    urls = (value for one in outputs for value in one.values() if re.fullmatch(rf"s3://[^/]+/{CACHE_PREFIX}/?", value))
+    return tuple(dict.fromkeys(map(cache_location, urls)))

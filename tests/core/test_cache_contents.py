@@ -1,0 +1,86 @@
+"""What a compile cache in S3 holds, and what of it a clean chooses."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from trainium_core.compile_cache.contents import FINISHED, CachedObject, contents_of, releases, to_clean
+from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+DIRECT = "neuronxcc-2.21.2+a1/MODULE_7+d41"
+
+
+def packed(release: str, hours_ago: float) -> CachedObject:
+    key = f"{release}/trn2-lnc2/native/world-64/ab/cd/0.neff.tar"
+    return CachedObject(key=key, size=4, modified=NOON - timedelta(hours=hours_ago))
+
+
+@pytest.mark.parametrize(
+    ("files", "state"),
+    [
+        (["model.hlo_module.pb", "model.neff", "model.done"], FINISHED),
+        (["model.hlo_module.pb", "model.hlo_module.pb.lock"], "locked"),
+        (["model.hlo_module.pb", "model.log"], "failed"),
+        (["model.hlo_module.pb", "model.neff"], "half-made"),
+        (["model.done"], "half-made"),
+    ],
+)
+@pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])
+def test_an_entry_of_pytorch_xla_itself_is_finished_with_its_mark_and_its_result(
+    above: str, files: list[str], state: str
+) -> None:
+    objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
+    (entry,) = contents_of(objects).entries
+    assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
+    assert not entry.is_dead(NOON + timedelta(hours=1))
+    assert entry.is_dead(NOON + timedelta(hours=3)) == (state != FINISHED)
+
+
+def test_what_is_no_entry_is_told_apart() -> None:
+    found = contents_of([packed("neuronx-cc-2.21", 1), CachedObject(key="notes.txt", size=3, modified=NOON)])
+    assert [each.key for each in found.others] == ["notes.txt"]
+    assert [use.release for use in releases(found.entries)] == ["neuronx-cc-2.21"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "chosen"),
+    [
+        ({"of_releases": ["neuronx-cc-2.20"]}, ["neuronx-cc-2.20"]),
+        ({"keep_releases": 1}, ["neuronx-cc-2.19", "neuronx-cc-2.20"]),
+        ({"keep_releases": 0, "older_than": timedelta(hours=40)}, ["neuronx-cc-2.19"]),
+        ({"older_than": timedelta(hours=2)}, ["neuronx-cc-2.19", "neuronx-cc-2.20"]),
+        ({"of_releases": ["neuronx-cc-2.20"], "keep_releases": 2}, []),
+    ],
+)
+def test_a_clean_chooses_what_all_its_conditions_do(conditions: dict[str, Any], chosen: list[str]) -> None:
+    objects = [packed("neuronx-cc-2.19", 48), packed("neuronx-cc-2.20", 24), packed("neuronx-cc-2.21", 1)]
+    found = to_clean(contents_of(objects).entries, now=NOON, **conditions)
+    assert [entry.release for entry in found] == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("team-cache", CacheLocation(bucket="team-cache")),
+        ("s3://team-cache/", CacheLocation(bucket="team-cache")),
+        ("s3://team-cache/some/folder/", CacheLocation(bucket="team-cache", folder="some/folder")),
+    ],
+)
+def test_a_cache_is_named_by_its_bucket_or_url(text: str, expected: CacheLocation) -> None:
+    assert cache_location(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "s3://", "No_Bucket", "s3://a//b", "https://team-cache"])
+def test_what_names_no_bucket_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="neither the name of a bucket"):
+        cache_location(text)
+
+
+def test_the_caches_of_stacks_are_found_in_their_outputs() -> None:
+    url = "s3://one/neuron-compile-cache"
+    found = locations_in(
+        [{"CompileCache": url, "Nodes": "trn nodes"}, {"CacheUrl": f"{url}/", "OutputUrl": "s3://b/output"}]
+    )
+    assert found == (CacheLocation(bucket="one"),)
