@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format bench checkov-env bench-env docs docs-env torch-env lowest-env security lab lab-bench pins
+.PHONY: help setup reference release demo test coverage lint format bench checkov-env bench-env docs docs-env torch-env lowest-env security lab lab-bench pins
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,12 @@ bench: setup bench-env ## Measure synth, start-up, template size and deployment
 
 docs: docs-env ## Build the site of docs/ into build/site; a warning, such as a link that leads nowhere, is an error
 	@scripts/docs.sh
+
+reference: setup ## Renew the parts of docs/ that follow from the code: settings, options, checks, errors, parameters, types
+	@.venv/bin/python -m scripts.reference
+
+release: setup ## Build wheel and sdist into dist/, and try the wheel in a bare environment without Node
+	@scripts/release.sh
 
 docs-env: ## Prepare .venv-docs, the environment of the site generator
 	@scripts/tool_env.sh docs

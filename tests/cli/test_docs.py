@@ -1,8 +1,9 @@
-"""The documentation names every command and no other."""
+"""The documentation names every command and no other; what it shows without an account is what is printed."""
 
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,14 +32,55 @@ def test_no_page_names_a_command_that_does_not_exist(page: Path) -> None:
 
 
 CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", CHECKLIST.read_text(), flags=re.MULTILINE | re.DOTALL)
-TYPED = sorted({line for kind, block in BLOCKS if not kind for line in block.splitlines() if line.startswith("trn ")})
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of each block of code."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def typed(page: Path) -> set[str]:
+    """What a page has one type as a `trn` command, without comments and arguments of what it runs."""
+    texts = [
+        block for kind, block in blocks(page) if kind in ("", "bash") and not re.search(r"^\$ ", block, re.MULTILINE)
+    ]
+    commands = re.findall(
+        r"(?:^|; |&& |local -- )(trn (?!local --)(?:(?! -- )[^;&|#>\n])*)", "\n".join(texts), re.MULTILINE
+    )
+    return {command.strip() for command in commands}
+
+
+TYPED = sorted({line for page in PAGES for line in typed(page)})
+BLOCKS = blocks(CHECKLIST)
 
 
 @pytest.mark.parametrize("line", TYPED)
-def test_what_the_checklist_has_one_type_is_a_command_with_options_that_exist(line: str) -> None:
+def test_what_a_page_has_one_type_is_a_command_with_options_that_exist(line: str) -> None:
     ended = run(*shlex.split(line)[1:], "--help")
     assert ended.exit_code == 0, ended.output
+
+
+SHOWN = [
+    (page, command, output)
+    for page in PAGES
+    for _, block in blocks(page)
+    for command, output in re.findall(r"^\$ (trn .*)\n((?:(?!\$ ).*\n?)*)", block, re.MULTILINE)
+    if re.match(r"trn (plan|estimate|init|explain|types|settings)\b", command)
+]
+
+
+def words(text: str) -> list[str]:
+    """What is said, whatever the width of the terminal."""
+    return re.sub(r"─+", "─", text).split()
+
+
+@pytest.mark.parametrize(("page", "command", "output"), SHOWN, ids=[f"{page.name}: {line}" for page, line, _ in SHOWN])
+def test_what_a_page_shows_is_what_is_printed(
+    page: Path, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(ROOT / "cdk.json", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert words(run(*shlex.split(command)[1:]).output) == words(output), f"{page}: {command}"
 
 
 def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change() -> None:
@@ -46,6 +88,6 @@ def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change()
     plan_from_context(settings, ROOT)
     for change in later:
         plan_from_context(settings | change, ROOT)
-    changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in TYPED]
+    changes = [dict(part.split("=", 1) for part in re.findall(r"-c (\S+)", line)) for line in typed(CHECKLIST)]
     for change in filter(None, changes):
         plan_from_context(settings | change, ROOT)
