@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import shared
+from tests.verdicts import Verdicts
 
 # Invariants are judged by their outcome: on a busy machine an example may take any time. What Hypothesis itself chooses
 # where CI is set stays: there every run tries the same examples.
@@ -36,6 +37,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _is_worker(config: pytest.Config) -> bool:
     """Whether this is a process that pytest-xdist has started."""
     return hasattr(config, "workerinput")
+
+
+@pytest.fixture(scope="session")
+def verdicts(pytestconfig: pytest.Config) -> Verdicts:
+    """In pytest's cache, which `pytest --cache-clear` empties."""
+    cache = pytestconfig.cache
+    assert cache is not None
+    return Verdicts(cache.mkdir("verdicts"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,20 +1,36 @@
 """cfn-lint on templates, with the region of each, so that it knows what the region offers."""
 
+from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from cfnlint.config import ConfigMixIn
-from cfnlint.rules import Match, Rules
+from cfnlint.rules import Rules
 from cfnlint.runner import Runner, run_template_by_file_path
+
+from tests.verdicts import Verdicts
 
 CDK_WRITES_NEEDLESS_DEPENDENCIES = "W3005"
 """`add_dependency` in the CDK names every resource of a construct, also those that a reference orders already."""
 
 
-def lint(template: Path, region: str) -> list[Match]:
+@dataclass(frozen=True)
+class Finding:
+    rule: str
+    message: str
+
+
+def lint(template: Path, region: str, verdicts: Verdicts) -> list[Finding]:
     """What `cfn-lint --regions REGION TEMPLATE` finds."""
-    config = ConfigMixIn(["--template", str(template)], regions=[region])
-    return list(run_template_by_file_path(str(template), config, _rules(), False))
+
+    def findings() -> list[tuple[str, str]]:
+        config = ConfigMixIn(["--template", str(template)], regions=[region])
+        matches = run_template_by_file_path(str(template), config, _rules(), False)
+        return [(match.rule.id, match.message) for match in matches]
+
+    found = verdicts.of(findings, f"cfn-lint {version('cfn-lint')}", region, template.read_text())
+    return [Finding(rule, message) for rule, message in found]
 
 
 @cache

@@ -8,13 +8,15 @@ from aws_cdk import Validations
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
+from hypothesis import given, settings
 
 from stacks.trn_cluster_stack import TrnClusterStack
-from tests.constructs.synth import a_plan, feature_flags, new_app, new_stack, synthesize
+from tests.constructs.plans import plans
+from tests.constructs.synth import a_plan, feature_flags, new_app, new_stack, plan_template, synthesize
+from tests.stacks.other_stacks import EVERY, settings_of, stack_of
 from tests.stacks.variants import VARIANTS
+from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
-
-every_variant = pytest.mark.parametrize("name", VARIANTS)
 
 
 def test_cloudformation_validate_is_on() -> None:
@@ -39,12 +41,21 @@ def findings(assembly: Path) -> list[str]:
     ]
 
 
-@every_variant
+@pytest.mark.parametrize("name", [*VARIANTS, *EVERY])
 def test_no_finding_of_cloudformation_validate_and_none_of_cdk_nag_without_a_reason(name: str) -> None:
     app = new_app(validated=True)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    assembly = synthesize(TrnClusterStack(app, STACK_NAME, plan=a_plan(**VARIANTS[name]))).file.parent
-    assert findings(assembly) == []
+    if name in VARIANTS:
+        stack = TrnClusterStack(app, STACK_NAME, plan=a_plan(**VARIANTS[name]))
+    else:
+        stack = stack_of(name)(app, "Stack", plan=a_plan(**settings_of(name)))
+    assert findings(synthesize(stack).file.parent) == []
+
+
+@given(plan=plans())
+@settings(max_examples=8)
+def test_cloudformation_validate_accepts_any_other_plan(plan: Plan) -> None:
+    plan_template(plan, validated=True)
 
 
 def test_cdk_nag_would_find_a_careless_bucket() -> None:

@@ -4,15 +4,13 @@ from collections import Counter
 
 import boto3
 import pytest
-from aws_cdk import Validations
-from cdk_nag import AwsSolutionsChecks
 
 from tests.constructs.synth import REGION, Json, a_plan, new_app, synthesize
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, HYPERPOD, TRAINING, other_template, settings_of, stack_of
 from tests.stacks.test_api_models import refused
-from tests.stacks.test_cdk_validation import findings
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
+from tests.verdicts import Verdicts
 from trainium_core.costs.stacks import stack_cost_items
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -28,19 +26,11 @@ every_stack = pytest.mark.parametrize("name", EVERY)
 
 
 @every_stack
-def test_no_finding_of_cfn_lint(name: str) -> None:
+def test_no_finding_of_cfn_lint(name: str, verdicts: Verdicts) -> None:
     region = settings_of(name).get("region", REGION)
-    found = Counter(match.rule.id for match in lint(other_template(name).file, region))
+    found = Counter(finding.rule for finding in lint(other_template(name).file, region, verdicts))
     found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
     assert found == {}
-
-
-@every_stack
-def test_no_finding_of_cloudformation_validate_and_none_of_cdk_nag_without_a_reason(name: str) -> None:
-    app = new_app(validated=True)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    template = synthesize(stack_of(name)(app, "Stack", plan=a_plan(**settings_of(name))))
-    assert findings(template.file.parent) == []
 
 
 @every_stack

