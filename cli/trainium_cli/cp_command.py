@@ -65,7 +65,7 @@ def cp(source: str, destination: str, overrides: tuple[str, ...], cdk_json: Path
     plan, jobs = read_cluster(cdk_json, overrides, stack, as_json=False)
     if theirs.is_job:
         job_id = known_job(jobs, theirs.where, as_json=False).job.id
-        _fetch(jobs, job_id, str(PurePosixPath(theirs.path)).strip("/."), Path(mine))
+        _fetch(jobs, job_id, "/".join(PurePosixPath(f"/{theirs.path}").parts[1:]), Path(mine))
         return
     stack = stack_of_cluster(plan, stack)
     rank = _rank(plan, stack, theirs)

@@ -120,15 +120,15 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
 
 
 def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
-    """How each attempt but a last successful one ended, and what each restart cost."""
+    """How each attempt but a last successful one ended, what each restart cost, and what its first node compiled."""
+    has_cache_row = any(cache_lines(state))
     for line in job_record(state, running_hour):
         if line["event"] == "restart" and line["seconds"] is not None:
             yield f"attempt {line['attempt']}: {_restart(line)}"
-        if line["event"] == "graphs":
-            compiled, cached = (line["graphs"].get(name, 0) for name in ("compiled", "cached"))
-            where = f"attempt {line['attempt']}: node {line['node']}"
-            yield f"{where}: {compiled} graphs compiled, {cached} from the cache"
         is_last = line.get("attempt") == len(state.attempts)
+        if line["event"] == "graphs" and line["node"] == 0 and not (is_last and has_cache_row):
+            compiled, cached = (line["graphs"].get(name, 0) for name in ("compiled", "cached"))
+            yield f"attempt {line['attempt']}: {compiled} graphs compiled, {cached} from the cache"
         if line["event"] == "attempt-end" and not (line["result"] == SUCCEEDED and is_last):
             yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
 

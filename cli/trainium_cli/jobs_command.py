@@ -38,6 +38,8 @@ def jobs(
 ) -> None:
     """List the jobs of the cluster, or show where the time of one went.
 
+    Training jobs of SageMaker, also those of `trn run --on sagemaker`, are listed by `trn sagemaker list`.
+
     Exit code 0: shown. 1: there is no such job, or no cluster. 3: could not tell.
     """
     if outputs and job is None:

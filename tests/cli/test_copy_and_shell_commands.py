@@ -20,10 +20,11 @@ from trainium_core.nodes.deployed_nodes import DeployedNodes
 def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.put("outputs/model/weights.bin", "weights")
-    for wanted, target in (("outputs", "all"), ("outputs/model/weights.bin", "one")):
+    cluster.writes.put("outputs/v1./note", "weights")
+    for wanted, target in (("outputs", "all"), ("outputs/model/weights.bin", "one"), ("./outputs/v1./", "dot")):
         ended = run("cp", *TWO, f"{JOB.id}:{wanted}", target)
         assert ended.exit_code == ExitCode.OK, ended.output
-    assert [Path(path).read_text() for path in ("all/model/weights.bin", "one")] == ["weights", "weights"]
+    assert {Path(path).read_text() for path in ("all/model/weights.bin", "one", "dot/note")} == {"weights"}
     missing = run("cp", *TWO, f"{JOB.id}:models", ".")
     assert missing.exit_code == ExitCode.NOT_READY
     assert f"There is no models in {JOB.id}; it has: job.json, outputs, source.tar.gz." in missing.stderr

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trn_job import checkpoints, inputs, logs
+from trn_job import checkpoints, command, inputs, logs
 from trn_job.checkpoints import CheckpointError, Checkpoints
 from trn_job.compiling import Compiling
 from trn_job.end import End
@@ -349,3 +351,17 @@ def test_otherwise_those_of_the_first_node_are_kept_alone(tmp_path: Path) -> Non
     mine = uploader(store, tmp_path / "c", 1, 2)
     mine.upload()
     assert (store.objects, mine.unwanted) == ({}, True)
+
+
+@given(
+    before=st.integers(0, 40),
+    secrets=st.lists(st.text("ab", min_size=4, max_size=12), min_size=1, max_size=3),
+    after=st.integers(40, 60),
+)
+def test_a_line_that_is_too_long_is_divided_outside_of_secrets(before: int, secrets: list[str], after: int) -> None:
+    line = b"." * before + "".join(secrets).encode() + b"." * after
+    texts = [secret.encode() for secret in secrets]
+    end = command.end_of_part(line, 40, texts)
+    assert 0 < end <= 40
+    for text in texts:
+        assert all(not at < end < at + len(text) for at in range(len(line)) if line.startswith(text, at))

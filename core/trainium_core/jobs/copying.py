@@ -71,4 +71,5 @@ def _request(copying: str, rank: int | None, inputs: dict[str, str]) -> JobReque
     only = "" if rank is None else f"[ $TRN_NODE_RANK = {rank} ] || exit 0; "
     # The nodes before it take part, and do nothing: a job runs on the first nodes of the roster.
     nodes = None if rank is None else rank + 1
-    return JobRequest(name=_NAME, command=f"{only}cd && {copying}", nodes=nodes, inputs=inputs, retries=0)
+    command = f"{only}cd && {copying}"
+    return JobRequest(name=_NAME, command=command, nodes=nodes, inputs=inputs, retries=0, compile_cache=False)

@@ -33,6 +33,7 @@ class Job:
     runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
     all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
+    compile_cache: whether the nodes use the cluster's.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Job:
     checkpoints: str | None = None
     waking_seconds: float | None = None
     checkpoint_seconds: int = 30
+    compile_cache: bool = True
     resume_from: str | None = None
     retries: int = 0
     retry_on_exit_codes: tuple[int, ...] = ()
@@ -108,6 +110,7 @@ def new_job(
         inputs={name: _input_url(name, place, request.uploads) for name, place in request.inputs.items()},
         checkpoints=_without_slash(request.checkpoints or plan.jobs.checkpoints),
         checkpoint_seconds=request.checkpoint_seconds,
+        compile_cache=request.compile_cache,
         resume_from=request.resume,
         retries=request.retries,
         retry_on_exit_codes=request.retry_on_exit_codes,

@@ -97,8 +97,9 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 **costs(node.phases[name]),
             }
         for node in attempt.nodes:
-            if node.graphs:
-                yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": node.graphs}
+            graphs = graphs_of(node)
+            if graphs:
+                yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": graphs}
             if node.progress:
                 yield {"event": "progress", "attempt": number, "node": node.node, "progress": node.progress}
         if attempt.outcome is not None:
@@ -107,6 +108,14 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     if state.outcome is not None:
         lasted = seconds_between(submitted, state.outcome.at)
         yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted)}
+
+
+def graphs_of(node: NodeProgress) -> Mapping[str, float]:
+    """How many it compiled, and how many it found: by its compile cache, else by what its tools have printed."""
+    known = next((use for use in node.caches if use.hits is not None and use.hits + use.misses), None)
+    if known is None:
+        return node.graphs
+    return {"compiled": known.misses, "cached": known.hits or 0, "compile_seconds": known.compile_seconds}
 
 
 def restarts_of(state: JobState) -> Iterator[Restart]:

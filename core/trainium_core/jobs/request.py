@@ -271,6 +271,9 @@ class JobRequest:
         meaning="Seconds between two looks at the folder of checkpoints; a new one is copied to S3.",
         default=30,
     )
+    compile_cache: bool = setting(
+        "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, left_out="true"
+    )
     resume: str | None = setting(
         "resume",
         Text("the id of an earlier job of the cluster; `trn jobs` lists them"),

@@ -234,6 +234,7 @@ class Attempt:
             folder=place / "source",
             variables=self._variables,
             secrets=self._secrets.environment,
+            unbroken=self._secrets.hidden,
             sink=self._add_line,
         )
         return self._command

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from . import processes
@@ -26,6 +26,7 @@ class Command:
     """Starts at once, in a process group of its own.
 
     secrets: variables that no file may hold. The profile may change them; others are set after it.
+    unbroken: texts that are not divided where a line is longer than LONGEST_LINE.
     sink: takes the rank that a line begins with and the rest of the line, in a thread.
     """
 
@@ -37,6 +38,7 @@ class Command:
         folder: Path,
         variables: Mapping[str, str],
         secrets: Mapping[str, str],
+        unbroken: Sequence[str],
         sink: Callable[[int | None, str], None],
     ) -> None:
         # After the profile, which may set some of them.
@@ -50,7 +52,7 @@ class Command:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._sink = sink
+        self._sink, self._unbroken = sink, [text.encode() for text in unbroken]
         self._reader = threading.Thread(target=self._read, name="output", daemon=True)
         self._reader.start()
 
@@ -85,14 +87,16 @@ class Command:
     def _read(self) -> None:
         assert self._process.stdout
         descriptor, left = self._process.stdout.fileno(), b""
+        longest = LONGEST_LINE + max(map(len, self._unbroken), default=0)
         while True:
             block = os.read(descriptor, 65536)
             if not block:
                 break
             *lines, left = (left + block).split(b"\n")
-            while len(left) > LONGEST_LINE:
-                lines.append(left[:LONGEST_LINE])
-                left = left[LONGEST_LINE:]
+            while len(left) > longest:
+                end = end_of_part(left, LONGEST_LINE, self._unbroken)
+                lines.append(left[:end])
+                left = left[end:]
             for line in lines:
                 self._pass_on(line)
         if left:
@@ -102,6 +106,17 @@ class Command:
         text = line.decode(errors="replace")
         found = RANK.match(text)
         self._sink(int(found[1]) if found else None, found[2] if found else text)
+
+
+def end_of_part(line: bytes, most: int, unbroken: Sequence[bytes]) -> int:
+    """Where the first part of a line that is too long ends: after `most` bytes, or before a text to be kept whole."""
+    end = most
+    while True:
+        found = (line.find(text, max(0, end - len(text) + 1), end + len(text) - 1) for text in unbroken)
+        start = min((at for at in found if at >= 0), default=end)
+        if start == end:
+            return end or max(map(len, unbroken))
+        end = start
 
 
 def login_shell() -> dict[str, str]:

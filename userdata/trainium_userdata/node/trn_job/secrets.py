@@ -10,14 +10,14 @@ SHORTEST = 4
 
 
 class Secrets:
-    """`environment`: the values by the names of their variables, once `fetch` was called.
+    """`environment`: the values by the names of their variables, `hidden`: what is masked, once `fetch` was called.
 
     value_of: gives the value of an ARN, and raises OSError with the reason when it cannot.
     """
 
     def __init__(self, arns: Mapping[str, str], value_of: Callable[[str], str]) -> None:
         self._arns, self._value_of = arns, value_of
-        self._hidden: list[str] = []
+        self.hidden: list[str] = []
         self.environment: dict[str, str] = {}
 
     def fetch(self) -> None:
@@ -32,10 +32,10 @@ class Secrets:
             self.environment[name] = value
         lines = {line.strip() for value in self.environment.values() for line in value.splitlines()}
         # The longest first: one may be part of another.
-        self._hidden = sorted((line for line in lines if len(line) >= SHORTEST), key=len, reverse=True)
+        self.hidden = sorted((line for line in lines if len(line) >= SHORTEST), key=len, reverse=True)
 
     def masked(self, line: str) -> str:
         """A line of output without the values."""
-        for value in self._hidden:
+        for value in self.hidden:
             line = line.replace(value, HIDDEN)
         return line

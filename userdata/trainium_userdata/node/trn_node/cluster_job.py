@@ -157,8 +157,13 @@ class ClusterJob:
             "resume_job": self._start["resume_job"],
             "seconds_left": self._start["seconds_left"],
             "notice_file": str(files.path(self._notice)),
-            "compile_cache": job_cache.compile_cache(self._spec.get("stack")),
+            "compile_cache": job_cache.compile_cache(self._spec.get("stack")) if self._has_cache else None,
         }
+
+    @property
+    def _has_cache(self) -> bool:
+        """Whether the job wants one. Who submits jobs may have an earlier version, which says nothing of it."""
+        return bool(self._spec.get("compile_cache", True))
 
     def _lead(self, mine: dict[str, Any], cluster: Cluster) -> None:
         """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""

@@ -6,6 +6,7 @@ import functools
 import os
 import shutil
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -33,9 +34,17 @@ class Body(Protocol):
     def seek(self, offset: int, /) -> int: ...
 
 
-@functools.cache
+_opening = threading.Lock()
+
+
 def opener(scheme: str) -> urllib.request.OpenerDirector:
-    """One for all requests: without a context of its own each would read the certificates of all authorities anew."""
+    """One for all requests, also of threads that begin together: to read the certificates takes a tenth of a second."""
+    with _opening:
+        return new_opener(scheme)
+
+
+@functools.cache
+def new_opener(scheme: str) -> urllib.request.OpenerDirector:
     # The metadata service and S3's gateway endpoint are reached without a proxy.
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     if scheme == "https":

@@ -31,6 +31,10 @@ def check_for_sagemaker(plan: Plan, request: JobRequest, given: Mapping[str, Any
         fix = f"leave it out, or set trn:nodes to {request.nodes}: a training job has all instances of the plan"
         key = shown.get("nodes", "nodes")
         problems.append(JobProblem(key=key, got=request.nodes, allowed=f"{plan.nodes}, those of the plan", fix=fix))
+    if not request.compile_cache:
+        fix = "leave it out: a training job has the compile cache of its plan"
+        key = shown.get("compile_cache", "compile_cache")
+        problems.append(JobProblem(key=key, got=False, allowed="true on SageMaker", fix=fix))
     if problems:
         raise JobError(problems)
 
