@@ -9,9 +9,8 @@ from trainium_core.setting_schema.setting import Setting
 
 
 def settings() -> str:
-    return "\n\n".join(
-        f"## {group}\n\n{table(('setting', 'meaning', 'default', 'allowed'), _rows(group))}" for group in GROUPS
-    )
+    parts = (f"## {group}\n\n{table(('setting', 'meaning', 'default', 'allowed'), _rows(group))}" for group in GROUPS)
+    return "\n\n".join(['<div class="stacked settings" markdown>', *parts, "</div>"])
 
 
 def _rows(group: str) -> Iterator[tuple[str, ...]]:
