@@ -10,7 +10,7 @@ from trainium_core.setting_schema.setting import Setting
 
 def settings() -> str:
     parts = (f"## {group}\n\n{table(('setting', 'meaning', 'default', 'allowed'), _rows(group))}" for group in GROUPS)
-    return "\n\n".join(['<div class="stacked settings" markdown>', *parts, "</div>"])
+    return "\n\n".join(['<div class="settings" markdown>', *parts, "</div>"])
 
 
 def _rows(group: str) -> Iterator[tuple[str, ...]]:

@@ -47,3 +47,8 @@ def test_design_names_every_folder_of_core() -> None:
 def test_no_file_leads_out_of_the_repository() -> None:
     texts = [file for file in files() if not file.is_relative_to("tests/layout")]
     assert [str(file) for file in texts if ELSEWHERE.search((ROOT / file).read_text(errors="replace"))] == []
+
+
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    version = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert re.findall(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[:1] == version
