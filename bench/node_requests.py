@@ -26,8 +26,8 @@ from unittest import mock
 from bench import node_program as _node_program  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from bench.result import Result
 from demo.private_aws import PrivateAws
-from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
-from trainium_runtime.naming import ROSTER_KEY
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
 from trn_job.attempt import Attempt
 from trn_job.launch import Launch

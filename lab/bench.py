@@ -13,9 +13,9 @@ from lab.paths import RUN
 from lab.plans import lab_plan
 from lab.site import Site
 from lab.waiting import wait_for
-from trainium_core.naming import CURRENT_JOB_KEY, RECORDS_PREFIX
+from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
-from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.naming import CURRENT_JOB_KEY, ROSTER_KEY
 
 TYPES = ("trn1.2xlarge", "trn1.32xlarge")
 """With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""

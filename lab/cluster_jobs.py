@@ -20,8 +20,9 @@ from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.job import FORMAT, Job
 from trainium_core.jobs.source_package import pack_directory
-from trainium_core.naming import JOBS_PREFIX, RECORDS_OUTPUT
+from trainium_core.naming import RECORDS_OUTPUT
 from trainium_local.environment import ACCOUNT_ID
+from trainium_runtime.naming import JOBS_PREFIX
 
 UNIT = "trn-job.service"
 EXAMPLE = REPOSITORY / "examples/lm"

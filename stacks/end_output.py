@@ -12,3 +12,6 @@ def add_end(stack: Stack, plan: Plan) -> None:
     if plan.pilot.ends is not None:
         meaning = "When the pilot ends: an instant, or hours after the first deployment"
         CfnOutput(stack, ENDS_OUTPUT, description=meaning, value=str(read_pilot_end(plan.pilot.ends)))
+    if plan.pilot.idle_minutes is not None:
+        meaning = "After how many minutes without a job and without a NeuronCore in use the nodes end"
+        CfnOutput(stack, "IdleMinutes", description=meaning, value=str(plan.pilot.idle_minutes))

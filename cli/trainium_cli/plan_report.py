@@ -95,6 +95,7 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
         *_file_systems(plan),
         ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min for every node to prove itself"),
         ("Pilot's end", _end(plan)),
+        *([("When idle", _when_idle(plan))] if plan.pilot.idle_minutes else []),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
 
@@ -110,6 +111,13 @@ def _end(plan: Plan) -> str:
     when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
     what = {"sleep": "no nodes from then on; the rest stays", "destroy": "the stack is deleted"}
     return f"{when}: {what[_action_at_end(plan)]}"
+
+
+def _when_idle(plan: Plan) -> str:
+    return (
+        f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore in use; "
+        "`trn wake` brings them back"
+    )
 
 
 def _file_systems(plan: Plan) -> Iterator[tuple[str, str]]:

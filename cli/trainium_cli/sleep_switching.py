@@ -57,12 +57,12 @@ def switch(
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
             state = account.sleep_state(stack)
         there = state is not None and _has_nodes(account, state.groups)
-        by_group = state is not None and state.asleep is None and bool(state.groups)
+        by_group = state is not None and bool(state.groups) and _goes_by_group(plan, state, asleep=asleep, there=there)
         _refuse(plan, stack, state, nodes_can_end=(asleep and there) or by_group)
         assert state is not None
         if by_group and asleep != there:
             _end(ExitCode.OK, f"{plan.cluster_name} {'has no nodes' if asleep else 'has its nodes'} already.")
-        if state.asleep == asleep and not (asleep and there):
+        if state.asleep == asleep and not (asleep and there) and not by_group:
             _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
@@ -80,6 +80,13 @@ def switch(
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
     except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
+
+
+def _goes_by_group(plan: Plan, state: SleepState, *, asleep: bool, there: bool) -> bool:
+    """Whether nodes go or come by Auto Scaling alone: the app knows no sleep, or a stack that is awake lost its nodes,
+    such as to its clock since nobody used them. Those of a Capacity Block come by its clock."""
+    lost = state.asleep is False and not asleep and not there and plan.capacity != CAPACITY_BLOCK
+    return state.asleep is None or lost
 
 
 def _has_nodes(account: SleepAccount, groups: Sequence[str]) -> bool:
@@ -106,7 +113,7 @@ def _refuse(plan: Plan, stack: str, state: SleepState | None, *, nodes_can_end: 
 
 def _end_already(plan: Plan, *, asleep: bool, without_nodes: bool) -> NoReturn:
     if not asleep and without_nodes:
-        message = f"{plan.cluster_name} is awake, and has no nodes: `trn sleep` and then `trn wake` brings them back."
+        message = f"{plan.cluster_name} is awake: its clock launches the nodes in the time of its Capacity Block."
         _end(ExitCode.NOT_READY, message)
     _end(ExitCode.OK, f"{plan.cluster_name} is {'asleep' if asleep else 'awake'} already.")
 
@@ -198,7 +205,7 @@ def _await_nodes(plan: Plan, stack: str) -> NoReturn:
                 deployed = nodes.nodes(stack)
                 replacements = plan.node.replacements if plan.node.recovery else 0
                 report = nodes_report(deployed, replacements=replacements) if deployed else None
-                if report and report.verdict.state != "waiting":
+                if report and report.final:
                     break
                 if time.monotonic() > deadline:
                     break

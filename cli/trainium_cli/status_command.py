@@ -1,6 +1,8 @@
 """`trn status`: the cluster on one screen."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import click
@@ -17,9 +19,11 @@ from trainium_core.clusters.cluster import clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.aws_usage import AwsUsage
 from trainium_core.plan import Plan
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.usage import ClusterUsage
 
 
 @click.command()
@@ -28,10 +32,10 @@ from trainium_runtime.errors import UnavailableError
 def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str | None) -> None:
     """Show the cluster on one screen.
 
-    Its state, its nodes, what they cost by the hour now, the end, the replacements that are used, the job, and what
-    happened to its stack last. What cannot be read is named.
+    Its state, its nodes, what they cost by the hour now, the end, whether anybody uses them, the replacements that are
+    used, the job, and what happened to its stack last. What cannot be read is named.
 
-    Exit code 0: every node is proven, or the cluster is asleep. 1: not so, or not deployed. 3: could not tell.
+    Exit code 0: every node is proven, or the cluster is to have none. 1: not so, or not deployed. 3: could not tell.
     """
     plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
     stack = stack_of_cluster(plan, stack)
@@ -46,7 +50,7 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, sta
     if as_json:
         print_json(status_as_json(found))
     else:
-        rows = status_rows(found, now=datetime.now(UTC))
+        rows = status_rows(found, now=datetime.now(UTC), idle_minutes=plan.pilot.idle_minutes)
         console().print(f"{plan.cluster_name} in {plan.region}", style="bold")
         console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
     unread = ExitCode.COULD_NOT_TELL if found.not_read else ExitCode.OK
@@ -60,9 +64,17 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
     if cluster is None:
         return None
 
-    def job() -> JobStatus | None:
+    @cache
+    def records_bucket() -> str | None:
         deployed = account.deployed_stack(stack)
-        bucket = account.fleet_places(stack, deployed).records_bucket if deployed else None
+        return account.fleet_places(stack, deployed).records_bucket if deployed else None
+
+    def usage(instances: Collection[str]) -> ClusterUsage | None:
+        bucket = records_bucket()
+        return AwsUsage(plan.region).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
+
+    def job() -> JobStatus | None:
+        bucket = records_bucket()
         jobs = AwsJobs(plan.region, bucket) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
@@ -74,5 +86,6 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         nodes=AwsNodes(plan.region),
         events=AwsStackEvents(plan.region),
         job=job,
+        usage=usage,
         replacements=plan.node.replacements if plan.node.recovery else 0,
     )

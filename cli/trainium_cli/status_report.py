@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainium_core.clusters.status import ClusterStatus
 from trainium_core.nodes.report import report_as_json
 from trainium_runtime.pilot_end import utc_text
+from trainium_runtime.usage import ClusterUsage
 
 
-def status_rows(found: ClusterStatus, *, now: datetime) -> list[tuple[str, str]]:
-    """One row for each thing that is known, and for each that is not."""
-    return list(_rows(found, now))
+def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
+    """One row for each thing that is known, and for each that is not. idle_minutes: of the plan."""
+    return list(_rows(found, now, idle_minutes))
 
 
-def _rows(found: ClusterStatus, now: datetime) -> Iterator[tuple[str, str]]:
+def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iterator[tuple[str, str]]:
     cluster = found.cluster
     yield "State", cluster.state
     yield "Stacks", ", ".join(stack.name for stack in cluster.stacks) or "none"
@@ -29,6 +30,8 @@ def _rows(found: ClusterStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
     yield "Price now", f"{cluster.per_hour} per hour, for the nodes alone"
     yield "End", _end(cluster.ends, now)
+    if found.usage:
+        yield "In use", _usage(found.usage, idle_minutes)
     yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
     for number, event in enumerate(found.events):
         at = f"{event.time:%m-%d %H:%M:%SZ} " if event.time else ""
@@ -50,10 +53,20 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,
         "ends": utc_text(cluster.ends) if cluster.ends else None,
+        "usage": {"state": found.usage.state, "why": found.usage.why} if found.usage else None,
         "job": {"id": found.job.job_id, "status": found.job.status} if found.job else None,
         "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
         "not_read": list(found.not_read),
     }
+
+
+def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
+    if usage.state != "idle" or usage.idle_since is None:
+        return f"{'yes' if usage.state == 'in-use' else 'not known'}: {usage.why}"
+    if idle_minutes is None:
+        return f"no: {usage.why}; without trn:idle_minutes the nodes run on"
+    stop = (usage.idle_since + timedelta(minutes=idle_minutes)).replace(second=0, microsecond=0)
+    return f"no: {usage.why}; the nodes end at {utc_text(stop)} (trn:idle_minutes)"
 
 
 def _end(ends: datetime | None, now: datetime) -> str:

@@ -10,15 +10,8 @@ from constructs import Construct
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import (
-    CURRENT_JOB_KEY,
-    INTERNODE_PREFIX,
-    JOBS_PREFIX,
-    LOGS_PREFIX,
-    RECORDS_PREFIX,
-    SSH_KEYS_PREFIX,
-)
-from trainium_runtime.naming import ROSTER_KEY
+from trainium_core.naming import INTERNODE_PREFIX, LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY, USAGE_PREFIX
 
 _LOGS_KEPT = Duration.days(30)
 _JOBS_KEPT = Duration.days(90)
@@ -51,7 +44,7 @@ class NodeRecords(Construct):
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
     def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False, internode_tests: bool = False) -> None:
-        """Allow the nodes' role to write records and logs, to read the roster and the job, and to run that.
+        """Allow the nodes' role to write records, logs and their use, to read the roster and the job, and to run that.
 
         It may read no record.
 
@@ -61,7 +54,7 @@ class NodeRecords(Construct):
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
         of it but what it costs the node itself.
         """
-        for prefix in (RECORDS_PREFIX, LOGS_PREFIX):
+        for prefix in (RECORDS_PREFIX, LOGS_PREFIX, USAGE_PREFIX):
             allow_objects(self.bucket, role, prefix=prefix, actions=["s3:PutObject"])
         if internode_tests:
             allow_objects(self.bucket, role, prefix=INTERNODE_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
@@ -95,3 +88,13 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
     objects = records.bucket.arn_for_objects(f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.roster_arn])
     justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+
+
+def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
+    """Allow a function of this package to read whether nodes are in use, and whether a job is not over."""
+    bucket = records.bucket
+    function.allow(actions=["s3:ListBucket"], resources=[bucket.bucket_arn])
+    written = [bucket.arn_for_objects(key) for key in (f"{USAGE_PREFIX}/*", f"{JOBS_PREFIX}/*/end.json")]
+    function.allow(actions=["s3:GetObject"], resources=[*written, bucket.arn_for_objects(CURRENT_JOB_KEY)])
+    for objects in written:
+        justify_wildcard(function, objects, "one object for each instance or job, whose ids are not known before")

@@ -8,6 +8,7 @@ from constructs import Construct
 from trainium_cdk.function_alarm import FunctionAlarm
 from trainium_cdk.justification import justify
 from trainium_cdk.node_keeper import NodeKeeper
+from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.pilot_budget import PilotBudget, budget_name
 from trainium_cdk.pilot_clock import PilotClock
 from trainium_cdk.sleep_switch import SleepSwitch
@@ -31,12 +32,14 @@ class Pilot(Construct):
         group_name: str | None = None,
         sleep: SleepSwitch | None = None,
         keeper: NodeKeeper | None = None,
+        records: NodeRecords | None = None,
     ) -> None:
         """
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
         the stack alone.
         sleep: what the clock leaves to others. Default: the cluster never sleeps.
         keeper: notifies jobs that nodes stop soon. Default: none.
+        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -54,6 +57,7 @@ class Pilot(Construct):
                 topic=self.topic,
                 sleep=sleep,
                 keeper=keeper,
+                records=records,
                 budget=budget_name(self, plan) if plan.pilot.stops_at_budget else None,
             )
         if plan.pilot.budget_usd is not None:

@@ -1,7 +1,5 @@
 """The clock of a pilot: a function that runs on a schedule."""
 
-from collections.abc import Mapping
-
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -13,12 +11,13 @@ from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper
+from trainium_cdk.node_records import NodeRecords, allow_reading_usage
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
+from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 
 class PilotClock(Construct):
@@ -39,6 +38,7 @@ class PilotClock(Construct):
         group_name: str | None = None,
         sleep: SleepSwitch | None = None,
         keeper: NodeKeeper | None = None,
+        records: NodeRecords | None = None,
         budget: str | None = None,
     ) -> None:
         """
@@ -46,13 +46,17 @@ class PilotClock(Construct):
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
         the stack and does nothing else to nodes.
         keeper: notifies jobs that nodes stop soon. Default: none.
+        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
         budget: name of the budget that stops the nodes. Default: none does.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
+        stops_idle = records is not None and plan.pilot.idle_minutes is not None
         in_block = group_name is not None and plan.capacity == "capacity-block"
         action = plan.pilot.action_at_end(can_sleep=group_name is not None)
         self.settings = _settings(plan, action, budget, str(plan.reservation_id) if in_block else None)
+        if stops_idle:
+            self.settings["IDLE_MINUTES"] = str(plan.pilot.idle_minutes)
         self._function = function = HandlerFunction(
             self,
             "Clock",
@@ -62,6 +66,7 @@ class PilotClock(Construct):
                 **self.settings,
                 **({"GROUP": group_name} if group_name else {}),
                 **({"KEEPER": keeper.arn} if keeper else {}),
+                **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
                 "STACK_ID": stack.stack_id,
                 "TOPIC": topic.topic_arn,
                 "CLUSTER": plan.cluster_name,
@@ -74,7 +79,9 @@ class PilotClock(Construct):
         function.allow(
             actions=["sns:TagResource", "sns:UntagResource"],
             resources=[topic.topic_arn],
-            conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG]}},
+            conditions={
+                "ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG, IDLE_NOTICE_TAG]}
+            },
         )
         on_stack = ["cloudformation:DescribeStacks"]
         if action == "destroy":
@@ -82,6 +89,8 @@ class PilotClock(Construct):
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
             self._allow_on_group(group_name, plan.cluster_name, in_block=in_block)
+        if records and stops_idle:
+            allow_reading_usage(function, records)
         if keeper:
             function.allow(actions=["lambda:InvokeFunction"], resources=[keeper.arn])
         self._schedule()
@@ -137,7 +146,7 @@ class PilotClock(Construct):
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 
-def _settings(plan: Plan, action: str, budget: str | None, block: str | None) -> Mapping[str, str]:
+def _settings(plan: Plan, action: str, budget: str | None, block: str | None) -> dict[str, str]:
     """The end in the plan, as a property of the gate: another end updates it."""
     settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": action}
     if plan.pilot.ends is not None:

@@ -248,7 +248,15 @@ class PlannedFleet(FleetBase):
         )
         self.pilot = None
         if plan.ends_by_itself or plan.pilot.budget_usd is not None:
-            self.pilot = Pilot(self, "Pilot", plan=plan, group_name=self.group.ref, sleep=sleep, keeper=self.keeper)
+            self.pilot = Pilot(
+                self,
+                "Pilot",
+                plan=plan,
+                group_name=self.group.ref,
+                sleep=sleep,
+                keeper=self.keeper,
+                records=records,
+            )
         self.gate = FleetGate(
             self,
             "Gate",

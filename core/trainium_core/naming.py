@@ -18,12 +18,6 @@ LOGS_PREFIX = "logs"
 SSH_KEYS_PREFIX = "ssh"
 """Folder of the nodes' public keys, beside the records."""
 
-JOBS_PREFIX = "jobs"
-"""Folder of the jobs of `trn run`, beside the records: source, logs, checkpoints and results of each."""
-
-CURRENT_JOB_KEY = "job.json"
-"""Key of the job that the nodes are given, beside the records."""
-
 INTERNODE_PREFIX = "internode"
 """Folder in which the nodes agree on the test over all of them, beside the records."""
 

@@ -42,6 +42,8 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
     if stand_in_nodes:
         nodes = StandInNodes(failing=fail_nodes)
         auto_scaling.when_launched(nodes.launched)
+        clock_control.when_put_forward(nodes.write_usage)
+        nodes.keep_writing_usage()
         event_bridge.when_emitted(nodes.handle_event)
         event_bridge.when_emitted(StandInJobs(nodes.is_proven).handle_event)
         signals.when_created(stand_in_signals.created)

@@ -1,12 +1,20 @@
 """How a test puts the clock of the embedded AWS forward: PUT an instant at CLOCK_PATH."""
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 
 from werkzeug.wrappers import Request, Response
 
 from trainium_local import clock
 from trainium_local.services import schedules
+
+_before_schedules: list[Callable[[], None]] = []
+
+
+def when_put_forward(act: Callable[[], None]) -> None:
+    """Call it, once for all, whenever the clock was put forward, before the schedules that are due."""
+    _before_schedules.append(act)
 
 
 def answer(request: Request) -> Response:
@@ -17,5 +25,7 @@ def answer(request: Request) -> Response:
             clock.put_forward_to(datetime.fromisoformat(request.get_data(as_text=True).strip()).astimezone())
         except ValueError as error:
             return Response(str(error), 400)
+        for act in _before_schedules:
+            act()
         ran = schedules.run_due()
     return Response(json.dumps({"now": clock.now().isoformat(), "ran": ran}), mimetype="application/json")

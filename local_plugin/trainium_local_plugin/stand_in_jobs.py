@@ -17,10 +17,9 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
-from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
 
 PROGRAM = "trainium_local_plugin.stand_in_job_node"

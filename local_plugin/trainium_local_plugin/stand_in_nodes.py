@@ -5,8 +5,10 @@ instance that an Auto Scaling group launched is written here, if its user data n
 roster of the cluster is there. Every record names its writer.
 """
 
+import json
 import re
 import threading
+import time
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,14 +19,16 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog.catalog import InstanceType, builtin_catalog
+from trainium_local import clock
 from trainium_local.kept import kept
 from trainium_local.resources import api
 from trainium_local_plugin.user_data import texts
-from trainium_runtime.naming import ROSTER_KEY
+from trainium_runtime.naming import ROSTER_KEY, USAGE_PREFIX
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 from trainium_runtime.roster import Roster
 
 BOOT_SECONDS = 0.2
+_USAGE_SECONDS = 60
 WRITER = Check(
     name="written by",
     expected="the node itself",
@@ -42,6 +46,7 @@ class StandInNodes:
         self._failing = failing
         self._launched: list[str] = kept("launched nodes", [])
         self._proven: dict[str, tuple[str, str, NodeRecord]] = kept("proven nodes", {})
+        self._idle_since: dict[str, datetime] = {}
 
     def launched(self, instance: Any) -> None:
         """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
@@ -75,6 +80,31 @@ class StandInNodes:
                 self._proven[instance_id] = (region, url, record)
                 self._write(region, url, record)
 
+    def write_usage(self) -> None:
+        """Write for every proven node that runs that no process holds a device: none does on a stand-in."""
+        for instance_id, (region, url, _) in list(self._proven.items()):
+            self._idle_since.setdefault(instance_id, clock.now())
+            if _runs(instance_id, region):
+                place = urlsplit(url)
+                key = "/".join([*place.path.strip("/").split("/")[:-1], USAGE_PREFIX, f"{instance_id}.json"])
+                idle = clock.now() - self._idle_since[instance_id]
+                told = {
+                    "state": "idle",
+                    "at": f"{clock.now():%Y-%m-%dT%H:%M:%SZ}",
+                    "idle_seconds": round(idle.total_seconds()),
+                    "detail": "",
+                }
+                _put(region, place.netloc, key, json.dumps(told))
+
+    def keep_writing_usage(self) -> None:
+        """Do so every minute, from now on."""
+        threading.Thread(target=self._write_usage_for_ever, daemon=True, name="usage of stand-ins").start()
+
+    def _write_usage_for_ever(self) -> None:
+        while True:
+            time.sleep(_USAGE_SECONDS)
+            self.write_usage()
+
     def is_proven(self, instance_id: str) -> bool:
         """Whether the record of a proven node was written for it here."""
         return instance_id in self._proven
@@ -82,11 +112,25 @@ class StandInNodes:
     def _write(self, region: str, url: str, record: NodeRecord) -> None:
         place = urlsplit(url)
         key = "/".join(part for part in (place.path.strip("/"), f"{record.instance_id}.json") if part)
-        try:
-            content = {"Body": record.to_json().encode(), "ContentType": "application/json"}
-            api.call("s3", "PutObject", region, {"Bucket": place.netloc, "Key": key, **content})
-        except (BotoCoreError, ClientError) as error:
-            print(f"stand-in node {record.instance_id}: no record written to {url}: {error}", flush=True)
+        _put(region, place.netloc, key, record.to_json())
+
+
+def _put(region: str, bucket: str, key: str, text: str) -> None:
+    content = {"Body": text.encode(), "ContentType": "application/json"}
+    try:
+        api.call("s3", "PutObject", region, {"Bucket": bucket, "Key": key, **content})
+    except (BotoCoreError, ClientError) as error:
+        print(f"stand-in nodes: s3://{bucket}/{key} was not written: {error}", flush=True)
+
+
+def _runs(instance_id: str, region: str) -> bool:
+    """A bucket whose nodes are gone may be about to be emptied and deleted."""
+    try:
+        found = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
+    except (BotoCoreError, ClientError):
+        return False
+    states = [one["State"]["Name"] for some in found["Reservations"] for one in some["Instances"]]
+    return states == ["running"]
 
 
 def report_url(user_data: bytes) -> str | None:

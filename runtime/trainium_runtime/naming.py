@@ -6,6 +6,15 @@ CLUSTER_TAG = "trn:cluster"
 ROSTER_KEY = "cluster.json"
 """Key of the roster, beside the records."""
 
+JOBS_PREFIX = "jobs"
+"""Folder of the jobs of `trn run`, beside the records: source, logs, checkpoints and results of each."""
+
+CURRENT_JOB_KEY = "job.json"
+"""Key of the job that the nodes are given, beside the records."""
+
+USAGE_PREFIX = "usage"
+"""Folder in which each node writes whether its NeuronCores are in use, beside the records."""
+
 EMPTY_AT_DELETE_TAG = "trn:empty-at-delete"
 """Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""
 
@@ -23,3 +32,6 @@ SPENT_TAG = "trn:spent"
 
 NOTIFIED_TAG = "trn:told"
 """Tag on the topic of a pilot: the last notice about its end."""
+
+IDLE_NOTICE_TAG = "trn:idle"
+"""Tag on the topic of a pilot: when nodes that nobody used were to stop, of the last notice about that."""

@@ -12,7 +12,10 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 @dataclass(frozen=True, kw_only=True)
 class PilotTerms:
-    """What a plan says of a pilot's end. budget_usd: None unless the nodes stop once it is spent."""
+    """What a plan says of a pilot's end. budget_usd: None unless the nodes stop once it is spent.
+
+    idle: for how long nobody uses the nodes before they stop; None: they do not stop for that.
+    """
 
     nodes: int
     ends: PilotEnd | None = None
@@ -20,6 +23,7 @@ class PilotTerms:
     warning: timedelta = timedelta(hours=24)
     budget_usd: int | None = None
     in_capacity_block: bool = False
+    idle: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +58,13 @@ class Memory:
     """What earlier runs remembered.
 
     notified: the last notice about the end. stopped: why there are no nodes. spent: the budget that was spent.
+    idle: when nodes that nobody uses were to stop, of the last notice about that.
     """
 
     notified: str | None = None
     stopped: str | None = None
     spent: SpentBudget | None = None
+    idle: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +73,7 @@ class ClockDecision:
 
     warn_of: the end that people are to be warned of now. notice: for jobs, now. ended: when the pilot
     did. delete: whether the stack is to go, once the nodes are gone. spent: the budget to remember as spent.
+    idle: that people are to be notified of nodes that nobody uses, and when these stop.
     """
 
     nodes: int
@@ -77,6 +84,7 @@ class ClockDecision:
     ended: datetime | None = None
     delete: bool = False
     spent: SpentBudget | None = None
+    idle: "StopNotice | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +105,62 @@ def clock_decision(
     memory: Memory,
     budget_reached: bool = False,
     nodes_wanted: bool = True,
+    idle_since: datetime | None = None,
+    by_gate: bool = False,
 ) -> ClockDecision:
     """Decide. deployed: when the stack was created. budget_reached: AWS Budgets just said that the budget is spent.
 
     block: None when there is none, or none that EC2 knows any more. nodes_wanted: whether the group is to have nodes
-    now: without any, nobody needs notice.
+    now: without any, nobody needs notice. idle_since: from when on nobody used the nodes; None where somebody does, or
+    where that is unknown. by_gate: whether a deployment waits for nodes, which then come although nobody used them.
     """
     spent = _spent(terms, memory, now, reached=budget_reached)
     decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
+    if decision.nodes and terms.idle and not by_gate:
+        decision = _unless_idle(decision, now, terms.idle, idle_since, memory, wanted=nodes_wanted)
     return replace(decision, spent=spent)
+
+
+_IDLE = "idle "
+"""How what is remembered of nodes that nobody used begins."""
+
+
+def _unless_idle(
+    decision: ClockDecision,
+    now: datetime,
+    limit: timedelta,
+    since: datetime | None,
+    memory: Memory,
+    *,
+    wanted: bool,
+) -> ClockDecision:
+    """No nodes once nobody has used them for so long, until a person brings them back."""
+    minutes = limit // timedelta(minutes=1)
+    unused = f"no job and no NeuronCore was in use for {minutes} minutes"
+    if not wanted:
+        stopped = memory.stopped if is_idle_stop(memory.stopped) else None
+        return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None) if stopped else decision
+    if since is None:
+        return decision
+    if now >= since + limit:
+        stopped = f"{_IDLE}since {utc_text(_minute(since))}"
+        return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None)
+    stop = since + limit
+    # Nodes tell to the minute since when they are idle: one notice for all that are about the same time.
+    notified = memory.idle is not None and abs(stop - memory.idle) < minutes_of_notice()
+    if now < stop - minutes_of_notice() or notified:
+        return decision
+    reason = f"no job and no NeuronCore has been in use since {utc_text(_minute(since))}"
+    return replace(decision, idle=StopNotice(at=_minute(stop), reason=reason))
+
+
+def is_idle_stop(stopped: str | None) -> bool:
+    """Whether that is what is remembered of nodes that were stopped since nobody used them."""
+    return stopped is not None and stopped.startswith(_IDLE)
+
+
+def _minute(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
 
 
 def _decide(

@@ -40,6 +40,10 @@ class FakeSleepAccount:
     running: int = 0
     emptied: list[str] = field(default_factory=list[str])
     board: list[Notice] = field(default_factory=list[Notice])
+    sized: dict[str, int] = field(default_factory=dict[str, int])
+
+    def size_group(self, name: str, nodes: int) -> None:
+        self.sized[name] = nodes
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         return [NodeGroup(name=name, wanted=self.running, instances={"running": self.running}) for name in names]
@@ -203,6 +207,7 @@ def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
 
 
+EMPTY = DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster)
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
 
 
@@ -280,7 +285,27 @@ def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (answer.exit_code, account.emptied, account.orders) == (ExitCode.OK, ["nodes"], [])
 
 
-def test_a_cluster_that_is_awake_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = run(monkeypatch, "wake", FakeSleepAccount(state=AWAKE), "--yes")
-    assert answer.exit_code == ExitCode.NOT_READY
-    assert "`trn sleep` and then `trn wake` brings them back" in answer.stderr
+@pytest.mark.parametrize(
+    ("nodes", "code", "message"),
+    [
+        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([EMPTY], ExitCode.NOT_READY, "the group is to have no nodes"),
+    ],
+    ids=["launched", "stopped again"],
+)
+def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
+    monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
+) -> None:
+    monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
+    account = FakeSleepAccount(state=AWAKE)
+    answer = run(monkeypatch, "wake", account, "--yes")
+    assert (answer.exit_code, account.sized, account.orders) == (code, {"nodes": 1}, [])
+    assert message in answer.output
+
+
+def test_nodes_of_a_capacity_block_are_left_to_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = ("-c", "trn:capacity=capacity-block", "-c", "trn:reservation_id=cr-0123456789abcdef0")
+    account = FakeSleepAccount(state=AWAKE)
+    answer = run(monkeypatch, "wake", account, "--yes", *block)
+    assert (answer.exit_code, account.sized) == (ExitCode.NOT_READY, {})
+    assert "its clock launches the nodes" in answer.stderr

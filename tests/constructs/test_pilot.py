@@ -97,6 +97,7 @@ def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -
         "trn:stopped",
         "trn:told",
         "trn:spent",
+        "trn:idle",
     }
 
 

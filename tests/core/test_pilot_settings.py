@@ -13,8 +13,12 @@ def test_without_settings_nothing_ends_by_itself() -> None:
     assert not from_settings().ends_by_itself
 
 
-@pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, BLOCK], ids=str)
-def test_an_end_a_budget_that_stops_and_a_capacity_block_need_a_clock(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, {"idle_minutes": "60"}, BLOCK],
+    ids=str,
+)
+def test_an_end_a_budget_that_stops_idleness_and_a_capacity_block_need_a_clock(settings: dict[str, Any]) -> None:
     assert from_settings(**settings).ends_by_itself
 
 
@@ -37,7 +41,7 @@ def test_what_happens_at_an_end_needs_one(key: str, value: str, needs: str) -> N
     assert problem.fix == f"give {needs} too, or remove it"
 
 
-@pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "1"}, BLOCK], ids=str)
+@pytest.mark.parametrize("settings", [{"ends": "40h"}, {"budget_usd": "1"}, {"idle_minutes": "60"}, BLOCK], ids=str)
 def test_mail_is_of_use_with_anything_to_report(settings: dict[str, Any]) -> None:
     assert from_settings(notify_email="someone@example.com", **settings).pilot.notify_email
 
@@ -55,6 +59,8 @@ def test_mail_is_of_use_with_anything_to_report(settings: dict[str, Any]) -> Non
         ("notify_email", "some@one..com"),
         ("budget_usd", "99.50"),
         ("budget_action", "sleep"),
+        ("idle_minutes", "29"),
+        ("idle_minutes", "10081"),
     ],
 )
 def test_a_value_without_its_form_is_refused(key: str, value: str) -> None:
@@ -64,3 +70,12 @@ def test_a_value_without_its_form_is_refused(key: str, value: str) -> None:
 def test_no_budget_is_promised_where_cloudformation_makes_none() -> None:
     problem = the_problem(instance_type="trn2.48xlarge", region="ap-south-2", budget_usd="500")
     assert "trn:cluster=trn-pilot" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [(BLOCK, "paid in advance"), ({"stacks": "hyperpod"}, "cannot sleep")],
+    ids=["block", "hyperpod"],
+)
+def test_idleness_ends_no_nodes_that_are_paid_or_cannot_sleep(settings: dict[str, Any], why: str) -> None:
+    assert why in the_problem(idle_minutes="60", **settings).allowed

@@ -12,6 +12,8 @@ import pytest
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, differences, instance_ids, outputs
 from tests.deploy.clock import MovableClock
+from tests.deploy.command import run_trn
+from tests.deploy.test_sleep_and_wake import OPTIONS
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
 from trainium_runtime.naming import ROSTER_KEY, STOPPED_TAG
@@ -167,6 +169,22 @@ def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
 
     account.deploy(cluster_template(budget_usd=600, budget_action="stop"))
     assert pilot.nodes == 2
+    pilot.destroy()
+
+
+def test_nodes_that_nobody_uses_end_and_are_woken(account: Account, clock: MovableClock) -> None:
+    pilot = a_pilot(account, clock, idle_minutes=60)
+    assert outputs(account.cluster())["IdleMinutes"] == "60"
+    clock.forward(minutes=1)
+    clock.forward(minutes=46 + RUN)
+    assert (pilot.nodes, pilot.subjects) == (2, ["trn-pilot is idle"])
+    clock.forward(minutes=15)
+    assert (pilot.nodes, pilot.subjects[1:]) == (0, ["trn-pilot nodes stopped"])
+    assert pilot.tags[STOPPED_TAG].startswith("idle since ")
+    woken = run_trn(account, "wake", "--yes", *OPTIONS)
+    assert (woken.code, pilot.nodes) == (0, 2), woken.printed
+    clock.forward(minutes=RUN)
+    assert (pilot.nodes, STOPPED_TAG in pilot.tags) == (2, False)
     pilot.destroy()
 
 

@@ -219,3 +219,52 @@ def test_the_verdict_holds_for_every_combination_of_answers(
     # Why there are none is always published, and remembered but for a sleep, which is the stack's own affair.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
     assert decision(after, of, **known) == found
+
+
+def idle(after: float, since: float | None, **known: Any) -> ClockDecision:
+    """Of a plan whose nodes end after two hours without use, with the hours from which on nobody used them."""
+    start = None if since is None else DEPLOYED + timedelta(hours=since)
+    return decision(after, terms(idle=timedelta(hours=2)), idle_since=start, **known)
+
+
+@pytest.mark.parametrize(
+    ("after", "since", "nodes"),
+    [(10, None, 2), (10, 9, 2), (10, 8.01, 2), (10, 8, 0), (10, 1, 0)],
+    ids=["unknown or used", "for an hour", "nearly", "for two hours", "for long"],
+)
+def test_nodes_that_nobody_has_used_for_so_long_end(after: float, since: float | None, nodes: int) -> None:
+    found = idle(after, since)
+    assert found.nodes == nodes
+    assert (found.stopped is None) == (nodes > 0)
+
+
+def test_nodes_that_nobody_uses_run_on_where_the_plan_does_not_end_them() -> None:
+    assert decision(10, terms(), idle_since=DEPLOYED).nodes == 2
+
+
+def test_people_have_one_notice_of_nodes_that_nobody_uses_before_they_end() -> None:
+    assert idle(9.7, 8).idle is None
+    notice = StopNotice(
+        at=DEPLOYED + timedelta(hours=10),
+        reason="no job and no NeuronCore has been in use since 2026-11-21T20:00Z",
+    )
+    assert idle(9.8, 8).idle == notice
+    assert idle(9.9, 8.01, memory=Memory(idle=notice.at)).idle is None
+    assert idle(11.9, 10, memory=Memory(idle=notice.at)).idle is not None
+
+
+def test_nodes_that_ended_unused_come_back_by_people_and_deployments_alone() -> None:
+    stopped = Memory(stopped=idle(10, 8).stopped)
+    later = idle(20, None, memory=stopped, nodes_wanted=False)
+    assert (later.nodes, later.stopped) == (0, stopped.stopped)
+    assert idle(20, None, memory=stopped, nodes_wanted=True).nodes == 2
+    assert idle(20, 8, memory=stopped, nodes_wanted=False, by_gate=True).nodes == 2
+
+
+def test_what_a_person_ended_is_not_called_idle() -> None:
+    assert idle(20, None, nodes_wanted=False).stopped is None
+
+
+def test_the_end_of_a_pilot_comes_before_idleness() -> None:
+    both = terms(10, idle=timedelta(hours=2))
+    assert (decision(10, both, idle_since=DEPLOYED).stopped or "").startswith("end ")

@@ -57,7 +57,8 @@ def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
     }
     bought = {"capacity": fleet.market if fleet.market in _MARKETS or not fleet.reservation_id else "reservation"}
     more = {**bought, "reservation_id": fleet.reservation_id, "node_replacements": fleet.replacements or None}
-    given = {key: value for key, value in {**more, "ends": fleet.ends}.items() if value is not None}
+    more |= {"ends": fleet.ends, "idle_minutes": fleet.idle_minutes}
+    given = {key: value for key, value in more.items() if value is not None}
     try:
         return Plan.of(**known, **given)
     except PlanError:

@@ -1,6 +1,6 @@
 """One cluster at a glance: what is known of it from every side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ from trainium_core.nodes.deployed_nodes import Nodes
 from trainium_core.nodes.report import NodesReport, nodes_report
 from trainium_core.stacks.events import StackEvent, StackEvents
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.usage import ClusterUsage
 
 Answer = TypeVar("Answer")
 
@@ -26,22 +27,25 @@ class JobStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
-    """nodes, job: None where there are none. events: of the stack itself, newest first. replacements: allowed in 24 h.
+    """nodes, usage, job: None where there are none. events: of the stack itself, newest first.
 
-    not_read: what could not be asked, and why.
+    replacements: allowed in 24 h. not_read: what could not be asked, and why.
     """
 
     cluster: Cluster
     nodes: NodesReport | None = None
     replacements: int = 0
+    usage: ClusterUsage | None = None
     job: JobStatus | None = None
     events: Sequence[StackEvent] = ()
     not_read: Sequence[str] = ()
 
     @property
     def is_well(self) -> bool:
-        """Whether it is as it should be: asleep, or with every node proven."""
-        return self.cluster.state == "asleep" or (self.nodes is not None and self.nodes.verdict.state == "ready")
+        """Whether it is as it should be: asleep, to have no nodes, or with every node proven."""
+        if self.cluster.state == "asleep":
+            return True
+        return self.nodes is not None and (self.nodes.asleep or self.nodes.verdict.state == "ready")
 
 
 def cluster_status(
@@ -51,9 +55,10 @@ def cluster_status(
     nodes: Nodes,
     events: StackEvents,
     job: Callable[[], JobStatus | None],
+    usage: Callable[[Collection[str]], ClusterUsage | None],
     replacements: int,
 ) -> ClusterStatus:
-    """Ask for all of it; what has no answer is named."""
+    """Ask for all of it; what has no answer is named. usage: of instances by their ids."""
     not_read = list[str]()
 
     def read_or_note(what: str, read: Callable[[], Answer]) -> Answer | None:
@@ -65,8 +70,10 @@ def cluster_status(
 
     deployed = read_or_note("nodes", lambda: nodes.nodes(stack))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
+    instances = [node.instance_id for node in deployed.instances] if deployed else []
     return ClusterStatus(
         cluster=cluster,
+        usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances else None,
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
         job=read_or_note("job", job),

@@ -14,10 +14,10 @@ from trainium_core.jobs.job import INPUTS, Job
 from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, moment, node_progress, outcome_of
 from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SOURCE_FILE
-from trainium_core.naming import CURRENT_JOB_KEY, JOBS_PREFIX
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX
 
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")

@@ -18,6 +18,7 @@ class DeployedFleet:
     group, records_bucket: their physical ids; None as long as CloudFormation has not made them. nodes: how many there
     are at most. market: on-demand, spot or capacity-block. replacements: failed nodes that are replaced within 24
     hours. ends: an instant, or hours after the creation of the stack; None if nothing ends it.
+    idle_minutes: after how many without use the nodes end; None if they do not.
     """
 
     cluster: str
@@ -29,6 +30,7 @@ class DeployedFleet:
     reservation_id: str | None = None
     replacements: int = 0
     ends: str | None = None
+    idle_minutes: str | None = None
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
@@ -58,6 +60,7 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
             reservation_id=_text(reservation.get("CapacityReservationId")),
             replacements=_number(gate.get("Replacements")),
             ends=_text(pilot.get("ENDS")),
+            idle_minutes=_text(pilot.get("IDLE_MINUTES")),
         )
 
 

@@ -208,8 +208,10 @@ class PlanValues:
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether a clock must turn the nodes off, or on: for an end, a budget or a Capacity Block."""
-        return self.pilot.ends is not None or self.pilot.stops_at_budget or self.capacity == "capacity-block"
+        """Whether a clock must turn the nodes off, or on: for an end, a budget, idleness or a Capacity Block."""
+        pilot = self.pilot
+        stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
+        return stops or self.capacity == "capacity-block"
 
     @property
     def uses_efa(self) -> bool:

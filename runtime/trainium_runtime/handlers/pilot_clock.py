@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainium_runtime.facts import facts
-from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, warning_of
+from trainium_runtime.pilot_clock import ClockDecision, PilotTerms, clock_decision, is_idle_stop, warning_of
 from trainium_runtime.pilot_end import PilotEnd, utc_text
+from trainium_runtime.usage_store import read_usage
 
 from .cluster_snapshot import ClusterSnapshot, find_capacity_block, find_group
 from .pilot_notices import PilotNotices
@@ -34,6 +35,7 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
         cloudformation=boto3.client("cloudformation"),
         ec2=boto3.client("ec2"),
         functions=boto3.client("lambda"),
+        s3=boto3.client("s3"),
         sns=boto3.client("sns"),
     )
     decision = clock.reconcile(event, now=datetime.fromtimestamp(time.time(), UTC))
@@ -44,12 +46,20 @@ class Clock:
     """Reconciles a pilot with the time. `settings`: the variables that the construct gives."""
 
     def __init__(
-        self, settings: Mapping[str, str], *, autoscaling: Any, cloudformation: Any, ec2: Any, functions: Any, sns: Any
+        self,
+        settings: Mapping[str, str],
+        *,
+        autoscaling: Any,
+        cloudformation: Any,
+        ec2: Any,
+        functions: Any,
+        s3: Any,
+        sns: Any,
     ) -> None:
         """functions: Lambda."""
         self._settings = settings
         self._autoscaling, self._cloudformation, self._ec2 = autoscaling, cloudformation, ec2
-        self._functions, self._sns = functions, sns
+        self._functions, self._s3, self._sns = functions, s3, sns
         self._terms = _terms(settings)
 
     def reconcile(self, event: Mapping[str, Any], *, now: datetime) -> ClockDecision:
@@ -65,11 +75,16 @@ class Clock:
             notices=notices,
             by_gate=event.get("kind") == GATE_EVENT["kind"],
         )
-        decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event))
+        errors: list[Exception] = [notices.error] if notices.error else []
+        idle_since = None
+        try:
+            idle_since = self._idle_since(snapshot)
+        except Exception as error:  # nodes stop at the end, whatever is known of their use
+            errors.append(error)
+        decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
         _print(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
-        errors = [notices.error] if notices.error else []
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
-        for step in (*steps, self._notify_nodes_left, self._notify_deletion, self._delete):
+        for step in (*steps, self._notify_idle, self._notify_nodes_left, self._notify_deletion, self._delete):
             try:
                 step(decision, snapshot)
             except Exception as error:  # a step that fails does not keep the others from being done
@@ -78,7 +93,20 @@ class Clock:
             raise ExceptionGroup("not all could be done", errors)
         return decision
 
-    def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool) -> ClockDecision:
+    def _idle_since(self, snapshot: ClusterSnapshot) -> datetime | None:
+        """From when on nobody used the nodes; None where somebody does, or where that is unknown."""
+        bucket, stack, group = self._settings.get("RECORDS_BUCKET"), snapshot.stack, snapshot.group
+        if not (bucket and group and self._terms.idle and snapshot.settled) or snapshot.by_gate:
+            return None
+        instances = [instance["InstanceId"] for instance in group["Instances"]]
+        if not instances or len(instances) != snapshot.desired:
+            return None
+        usage = read_usage(self._s3, bucket, instances, now=snapshot.now)
+        _print(usage=usage.state, why=usage.why)
+        # Whoever deployed last is about to use them.
+        return usage.idle_since and max(usage.idle_since, stack.get("LastUpdatedTime") or stack["CreationTime"])
+
+    def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool, idle_since: datetime | None) -> ClockDecision:
         deployed, name = snapshot.stack["CreationTime"], self._settings.get("CAPACITY_BLOCK")
         ended = self._terms.ends is not None and self._terms.ends.instant(deployed) <= snapshot.now
         return clock_decision(
@@ -91,6 +119,8 @@ class Clock:
             memory=snapshot.notices.memory,
             budget_reached=budget_reached,
             nodes_wanted=snapshot.desired > 0,
+            idle_since=idle_since,
+            by_gate=snapshot.by_gate,
         )
 
     def _reports_spent_budget(self, event: Mapping[str, Any]) -> bool:
@@ -107,9 +137,8 @@ class Clock:
         # A sleeping cluster has no nodes by its stack, which may be about to wake.
         if decision.stopped and snapshot.desired:
             self._resize(0)
-            snapshot.notices.publish(
-                "nodes stopped", f"The nodes are being terminated: {decision.why}.", self._how_to_continue()
-            )
+            go_on = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
+            snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", go_on)
 
     def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         before = snapshot.notices.memory.spent
@@ -156,6 +185,13 @@ class Clock:
         if keeper and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
             self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
+
+    def _notify_idle(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
+        """People alone: of nodes that nobody uses, no job could act on it."""
+        if decision.idle:
+            soon = f"The nodes are terminated at {utc_text(decision.idle.at)}: {decision.idle.reason}."
+            use = "A job of trn run, or any process that holds a Neuron device, keeps them."
+            snapshot.notices.publish_idle(decision.idle.at, "is idle", soon, use)
 
     def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
@@ -216,9 +252,11 @@ class Clock:
 
 _EXTEND = "To go on: trn extend 8h, in the folder of cdk.json; after a spent budget, raise trn:budget_usd and deploy."
 
+_WAKE = "To go on: trn wake, in the folder of cdk.json, or trn run --wake. Network and file systems are still there."
+
 
 def _terms(settings: Mapping[str, str]) -> PilotTerms:
-    ends, budget = settings.get("ENDS"), settings.get("BUDGET_USD")
+    ends, budget, idle = settings.get("ENDS"), settings.get("BUDGET_USD"), settings.get("IDLE_MINUTES")
     return PilotTerms(
         nodes=int(settings["NODES"]),
         ends=PilotEnd.from_text(ends) if ends else None,
@@ -226,6 +264,7 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
         warning=timedelta(hours=int(settings["WARNING_HOURS"])),
         budget_usd=int(budget) if budget else None,
         in_capacity_block=bool(settings.get("CAPACITY_BLOCK")),
+        idle=timedelta(minutes=int(idle)) if idle else None,
     )
 
 

@@ -1,10 +1,12 @@
 """Notices of the clock of a pilot to people, and its memory: both in the SNS topic of the pilot."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
+from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 from trainium_runtime.pilot_clock import Memory, SpentBudget
+from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.tags import tag_values
 
 _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
@@ -25,9 +27,10 @@ class PilotNotices:
         try:
             tags = tag_values(self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"])
             spent = SpentBudget.from_text(tags[SPENT_TAG]) if SPENT_TAG in tags else None
+            idle = datetime.fromisoformat(tags[IDLE_NOTICE_TAG]) if IDLE_NOTICE_TAG in tags else None
         except Exception as error:  # nodes stop at the end, whatever is remembered
             return Memory(), error
-        return Memory(notified=tags.get(NOTIFIED_TAG), stopped=tags.get(STOPPED_TAG), spent=spent), None
+        return Memory(notified=tags.get(NOTIFIED_TAG), stopped=tags.get(STOPPED_TAG), spent=spent, idle=idle), None
 
     def publish(self, subject: str, *sentences: str) -> None:
         self._sns.publish(
@@ -41,6 +44,12 @@ class PilotNotices:
         if self.memory.notified != event and not self.error:
             self.publish(subject, *sentences)
             self._remember(NOTIFIED_TAG, event)
+
+    def publish_idle(self, stop: datetime, subject: str, *sentences: str) -> None:
+        """Publish that nodes which nobody uses stop then, and remember it. It is apart from notices about the end."""
+        if not self.error:
+            self.publish(subject, *sentences)
+            self._remember(IDLE_NOTICE_TAG, utc_text(stop))
 
     def remember_stop(self, stopped: str) -> None:
         if self.memory.stopped != stopped:

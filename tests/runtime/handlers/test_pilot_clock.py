@@ -1,22 +1,21 @@
 """The clock's function against moto's Auto Scaling, SNS and SQS, which check what it asks for."""
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.runtime.handlers.conftest import REGION, PartialClient
-from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
+from tests.runtime.handlers.conftest import PartialClient
+from tests.runtime.handlers.fleet import GROUP, NOON, client
 from tests.runtime.handlers.pilot import STACK_ID, Keeper, Stack
-from trainium_runtime.handlers.pilot_clock import GATE_EVENT, Clock
+from tests.runtime.handlers.pilot_clock_runs import SCHEDULE, Run, desired, messages, new_queue, new_topic, runs, tags
+from trainium_runtime.handlers.pilot_clock import GATE_EVENT
 from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 BUDGET = "TrnClusterStack-trn-pilot-us-west-2-stop"
-SCHEDULE = {"kind": "schedule"}
-Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -31,69 +30,22 @@ def keeper() -> Keeper:
 
 @pytest.fixture
 def queue() -> str:
-    return client("sqs").create_queue(QueueName="heard")["QueueUrl"]
+    return new_queue()
 
 
 @pytest.fixture
 def topic(queue: str) -> str:  # noqa: ARG001
-    sns = client("sns")
-    arn: str = sns.create_topic(Name="notices")["TopicArn"]
-    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:heard")
-    return arn
+    return new_topic()
 
 
 @pytest.fixture
 def run(stack: Stack, topic: str, keeper: Keeper) -> Run:
-    """Run the clock, so many hours after noon, with these settings (None: without); `clients` differ from moto's."""
-    Fleet(nodes=2, region=REGION)
-    client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
-
-    def call(
-        hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str | None
-    ) -> Any:
-        settings = {
-            "KEEPER": KEEPER_ARN,
-            "GROUP": GROUP,
-            "STACK_ID": STACK_ID,
-            "TOPIC": topic,
-            "CLUSTER": "trn-pilot",
-            "NODES": "2",
-            "ASLEEP": "false",
-            "WARNING_HOURS": "24",
-            "ENDS_ACTION": "sleep",
-            **own,
-        }
-        known = {name: client(name) for name in ("autoscaling", "ec2", "sns")}
-        given = {name: value for name, value in settings.items() if value is not None}
-        clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
-        return clock.reconcile(event, now=NOON + timedelta(hours=hours))
-
-    return call
+    return runs(stack, topic, keeper)
 
 
 @pytest.fixture
 def inbox(queue: str) -> Callable[[], list[dict[str, str]]]:
-    def receive() -> list[dict[str, str]]:
-        found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
-        return [json.loads(message["Body"]) for message in found]
-
-    return receive
-
-
-def group() -> dict[str, Any]:
-    (found,) = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
-    return found
-
-
-def tags() -> dict[str, str]:
-    """What the clock remembers."""
-    sns = client("sns")
-    found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
-    return {tag["Key"]: tag["Value"] for tag in found}
-
-
-def desired() -> int:
-    return group()["DesiredCapacity"]
+    return partial(messages, queue)
 
 
 def test_before_the_end_nothing_is_touched(run: Run, inbox: Callable[[], list[Any]]) -> None:

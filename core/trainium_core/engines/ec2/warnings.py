@@ -51,6 +51,8 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
             "or destroys the stack; give trn:ends, such as 5d",
         )
+    if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
+        yield ("idle_minutes", "a reservation is billed on while its nodes sleep: cancel it where nobody needs it")
     yield from pilot_warnings(plan)
     advised = facts()["root_volume"]["default_gib"]
     if plan.root_volume_gib < advised:

@@ -96,6 +96,17 @@ def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
+@rule("stacks", "idle_minutes")
+def no_idleness_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
+    if "hyperpod" in plan.stacks and plan.pilot.idle_minutes is not None:
+        yield Problem(
+            key="idle_minutes",
+            got=plan.pilot.idle_minutes,
+            allowed="nothing with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            fix="remove it, or deploy TrnClusterStack instead",
+        )
+
+
 @rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")
 def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
     hyperpod = plan.section(HyperPodSettings)

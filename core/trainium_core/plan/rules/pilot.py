@@ -26,10 +26,21 @@ def what_happens_at_the_budget_needs_a_budget(plan: PlanValues) -> Iterator[Prob
         yield from _without(plan, "budget_action", needs="budget_usd")
 
 
-@rule("ends", "budget_usd", "notify_email", "capacity")
+@rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
 def mail_is_about_an_end_or_a_budget(plan: PlanValues) -> Iterator[Problem]:
-    if plan.pilot.ends is None and plan.pilot.budget_usd is None and plan.capacity != "capacity-block":
+    if not plan.ends_by_itself and plan.pilot.budget_usd is None:
         yield from _without(plan, "notify_email", needs="ends")
+
+
+@rule("idle_minutes", "capacity")
+def a_capacity_block_is_paid_whether_it_is_used_or_not(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pilot.idle_minutes is not None and plan.capacity == "capacity-block":
+        yield Problem(
+            key="idle_minutes",
+            got=plan.pilot.idle_minutes,
+            allowed="nothing with trn:capacity=capacity-block, which is paid in advance, used or not",
+            fix="remove it",
+        )
 
 
 @rule("budget_usd", "region")

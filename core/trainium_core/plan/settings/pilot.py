@@ -1,11 +1,13 @@
 """A pilot's end: when it is, what happens then, who is notified, and what it may cost."""
 
+from trainium_core.facts import facts
 from trainium_core.plan.pilot_end import EndForm
 from trainium_core.setting_schema.forms import Choice, WholeNumber
 from trainium_core.setting_schema.setting import email_address, section, setting
 
 ENDS_ACTIONS = ("sleep", "destroy")
 BUDGET_ACTIONS = ("notify", "stop")
+_IDLE = facts()["pilot"]
 
 
 @section
@@ -52,6 +54,15 @@ class Pilot:
         default="notify",
         left_out="{} (at 80 % and 100 % spent, and 100 % forecast)",
         meaning="what happens once the budget is spent: a message alone, or no nodes until it is raised",
+    )
+
+    idle_minutes: int | None = setting(
+        "idle_minutes",
+        WholeNumber(_IDLE["shortest_idle_minutes"], _IDLE["longest_idle_minutes"]),
+        default=None,
+        left_out="none: nodes run on while nobody uses them",
+        meaning="minutes without a job and without a process that holds a Neuron device, after which the nodes end; "
+        "`trn wake` brings them back",
     )
 
     def action_at_end(self, *, can_sleep: bool) -> str:

@@ -90,6 +90,11 @@ class ClusterJob:
             self._close(self._end)
 
     @property
+    def open_job(self) -> str:
+        """The job that is not over; empty when there is none."""
+        return self._job if self._spec and not self._is_over else ""
+
+    @property
     def _job(self) -> str:
         return str(self._spec["id"])
 

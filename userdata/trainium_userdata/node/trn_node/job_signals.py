@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from . import files
+from .device_use import holds_a_device
 from .job_unit import UNIT
 
 SIGNAL = signal.SIGUSR1
@@ -29,7 +30,7 @@ def notify(text: str) -> str:
             # The descriptor keeps the id from being another process's by the time of the signal.
             descriptor = os.pidfd_open(process)
             try:
-                if _uses_devices(f"{folder}/fd") or _is_of_the_job(folder):
+                if holds_a_device(folder) or _is_of_the_job(folder):
                     handles = _handles_signal((folder / "status").read_text())
                     (signalled if handles else unhandled).append(process)
                     if handles:
@@ -39,11 +40,6 @@ def notify(text: str) -> str:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(["wall", f"trn-node: {text}"], timeout=WALL_TIMEOUT_SECONDS, capture_output=True)
     return f"signalled {signalled}, without a handler {unhandled}"
-
-
-def _uses_devices(folder: str) -> bool:
-    with os.scandir(folder) as entries:
-        return any(re.match(r"/dev/neuron\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115
 
 
 def _is_of_the_job(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """Monitors a proven node: `trn-node watch`.
 
 Reads the kernel's log, the devices' error counters, the notices of AWS and the cluster's roster; keeps the record,
-`notice.json` and the running jobs up to date with it.
+`notice.json` and the running jobs up to date with it. Says in S3 whether the node is in use.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import files, hardware, job_signals, notices, record
-from .cluster import Cluster
+from . import files, hardware, job_signals, notices, record, usage
+from .cluster import Cluster, folder
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
 from .imds import Imds
@@ -29,6 +29,7 @@ SECONDS = {
     "counters": 60,
     **notices.SECONDS,
     "keys": 15,
+    "use": usage.SECONDS,
     "record": TICK,
     "sending": 15,
 }
@@ -73,6 +74,7 @@ class Watch:
         self._kernel_log = hardware.KernelLog(self._memory["seen"])
         self._cluster = Cluster(s3, log, InternodeProcess())
         self._job = ClusterJob(s3, log, now, NOTICE)
+        self._usage = usage.Usage(s3)
 
     def step(self) -> None:
         """An error of one source does not keep the others from being read."""
@@ -115,7 +117,13 @@ class Watch:
                 self._cluster.exchange_keys(mine["instance_id"])
         elif name == "job":
             if mine:
+                before = self._job.open_job
                 self._job.poll(mine, self._cluster)
+                if self._job.open_job != before:
+                    self._due["use"] = 0
+        elif name == "use":
+            if mine:
+                self._usage.poll(f"{folder()}/usage/{mine['instance_id']}.json", self._job.open_job, self._now())
         elif name == "record":
             self._update_record(mine)
         elif name != "sending":

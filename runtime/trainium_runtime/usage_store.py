@@ -1,0 +1,61 @@
+"""Reads from the bucket of the node records what nodes wrote of their use, and whether their job is over.
+
+The client is given: a function in Lambda and the command line make theirs, and handle errors, differently.
+"""
+
+import json
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, USAGE_PREFIX
+from trainium_runtime.usage import ClusterUsage, LastJob, NodeUsage, cluster_usage
+
+_READERS = 16
+_LARGEST = 4096  # bytes; a node's own has a tenth of it
+_ABSENT = ("NoSuchKey", "404", "NotFound")
+
+
+def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
+    """The use of these instances. Raises the errors of botocore, and ValueError for a job that cannot be read."""
+    job = _last_job(s3, bucket)
+    if job and job.ended is None:
+        return cluster_usage(instances, {}, job, now=now)
+    names = sorted(instances)
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = readers.map(partial(_node_usage, s3, bucket), names)
+        usages = {name: usage for name, usage in zip(names, found, strict=True) if usage}
+    return cluster_usage(instances, usages, job, now=now)
+
+
+def _node_usage(s3: Any, bucket: str, instance: str) -> NodeUsage | None:
+    """None for what is not there, and for what is not what a node writes."""
+    found = _get(s3, bucket, f"{USAGE_PREFIX}/{instance}.json")
+    try:
+        return NodeUsage.from_json(found["Body"].read(_LARGEST).decode()) if found else None
+    except ValueError:
+        return None
+
+
+def _last_job(s3: Any, bucket: str) -> LastJob | None:
+    found = _get(s3, bucket, CURRENT_JOB_KEY)
+    if not found:
+        return None
+    spec = json.loads(found["Body"].read())
+    if not isinstance(spec, dict) or "id" not in spec:
+        raise ValueError(f"{CURRENT_JOB_KEY} is no job")
+    end = _get(s3, bucket, f"{JOBS_PREFIX}/{spec['id']}/end.json")
+    return LastJob(job_id=str(spec["id"]), ended=end["LastModified"] if end else None)
+
+
+def _get(s3: Any, bucket: str, key: str) -> Any:
+    from botocore.exceptions import ClientError
+
+    try:
+        return s3.get_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _ABSENT:
+            return None
+        raise

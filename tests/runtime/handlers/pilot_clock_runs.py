@@ -1,0 +1,76 @@
+"""Runs of a pilot's clock against moto's Auto Scaling, SNS and SQS, and what they leave behind."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from tests.runtime.handlers.conftest import REGION
+from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
+from tests.runtime.handlers.pilot import STACK_ID, Keeper, Stack
+from trainium_runtime.handlers.pilot_clock import Clock
+
+SCHEDULE = {"kind": "schedule"}
+Run = Callable[..., Any]
+
+
+def new_queue() -> str:
+    return client("sqs").create_queue(QueueName="heard")["QueueUrl"]
+
+
+def new_topic() -> str:
+    """A topic whose messages the queue has."""
+    sns = client("sns")
+    arn: str = sns.create_topic(Name="notices")["TopicArn"]
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:heard")
+    return arn
+
+
+def messages(queue: str) -> list[dict[str, str]]:
+    """Those that came since the last look."""
+    found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
+    return [json.loads(message["Body"]) for message in found]
+
+
+def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
+    """Runs the clock, so many hours after noon, with these settings (None: without); `clients` differ from moto's."""
+    Fleet(nodes=2, region=REGION)
+    client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
+
+    def call(
+        hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str | None
+    ) -> Any:
+        settings = {
+            "KEEPER": KEEPER_ARN,
+            "GROUP": GROUP,
+            "STACK_ID": STACK_ID,
+            "TOPIC": topic,
+            "CLUSTER": "trn-pilot",
+            "NODES": "2",
+            "ASLEEP": "false",
+            "WARNING_HOURS": "24",
+            "ENDS_ACTION": "sleep",
+            **own,
+        }
+        known = {name: client(name) for name in ("autoscaling", "ec2", "s3", "sns")}
+        given = {name: value for name, value in settings.items() if value is not None}
+        clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
+        return clock.reconcile(event, now=NOON + timedelta(hours=hours))
+
+    return call
+
+
+def group() -> dict[str, Any]:
+    (found,) = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return found
+
+
+def tags() -> dict[str, str]:
+    """What the clock remembers."""
+    sns = client("sns")
+    found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in found}
+
+
+def desired() -> int:
+    return group()["DesiredCapacity"]

@@ -1,0 +1,87 @@
+"""The clock's function and nodes that nobody uses."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.runtime.handlers.conftest import PartialClient
+from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, client
+from tests.runtime.handlers.pilot import Keeper, Stack
+from tests.runtime.handlers.pilot_clock_runs import Run, desired, group, messages, new_queue, new_topic, runs, tags
+from trainium_runtime.handlers.pilot_clock import GATE_EVENT
+from trainium_runtime.naming import STOPPED_TAG, USAGE_PREFIX
+
+
+@pytest.fixture
+def queue() -> str:
+    return new_queue()
+
+
+@pytest.fixture
+def run(queue: str) -> Run:  # noqa: ARG001
+    return runs(Stack(), new_topic(), Keeper())
+
+
+def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
+    """By every node, so many hours after noon."""
+    written = {
+        "state": state,
+        "at": (NOON + timedelta(hours=at)).isoformat(),
+        "idle_seconds": 60 * minutes_idle,
+        "detail": "python (7)",
+    }
+    for instance in group()["Instances"]:
+        client("s3").put_object(
+            Bucket=BUCKET, Key=f"{USAGE_PREFIX}/{instance['InstanceId']}.json", Body=json.dumps(written)
+        )
+
+
+IDLE = {"IDLE_MINUTES": "60", "RECORDS_BUCKET": BUCKET}
+
+
+def test_nodes_that_nobody_uses_end_after_one_notice_and_come_back_by_a_person(run: Run, queue: str) -> None:
+    for minutes in (40, 50, 55, 60, 65):
+        write_usage(minutes, at=2)
+        run(2, **IDLE)
+    first, second = messages(queue)
+    assert first["Subject"] == "trn-pilot is idle"
+    assert "no NeuronCore has been in use" in first["Message"]
+    assert second["Subject"] == "trn-pilot nodes stopped"
+    assert "trn wake" in second["Message"]
+    assert (desired(), tags()[STOPPED_TAG]) == (0, "idle since 2026-11-21T13:00Z")
+    client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=2)
+    run(3, **IDLE)
+    assert (desired(), STOPPED_TAG in tags()) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: None,
+        lambda: write_usage(600, at=1),
+        lambda: write_usage(600, at=12, state="in-use"),
+        lambda: (write_usage(600, at=12), client("s3").put_object(Bucket=BUCKET, Key="job.json", Body='{"id": "j-1"}')),
+    ],
+    ids=["nothing written", "written long ago", "in use", "job not over"],
+)
+def test_nodes_whose_use_is_unknown_or_that_are_used_run_on(run: Run, make: Callable[[], Any]) -> None:
+    make()
+    run(12, **IDLE)
+    assert desired() == 2
+
+
+def test_nodes_end_at_the_end_also_when_their_use_cannot_be_read(run: Run) -> None:
+    denied = PartialClient(client("s3"), get_object=ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject"))
+    with pytest.raises(ExceptionGroup):
+        run(100, ENDS="100h", clients={"s3": denied}, **IDLE)
+    assert desired() == 0
+
+
+def test_a_deployment_of_idle_nodes_keeps_them(run: Run) -> None:
+    write_usage(600, at=12)
+    assert run(12, GATE_EVENT, **IDLE).nodes == 2
+    assert desired() == 2

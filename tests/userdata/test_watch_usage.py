@@ -1,0 +1,81 @@
+"""What a node writes about its use, and from when on it counts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
+from tests.userdata.watch_job_node import FIRST, JobNode
+from tests.userdata.watch_node import BUCKET
+from trainium_userdata.node.trn_node import files
+from trainium_userdata.node.trn_node.usage import SECONDS, SEND_SECONDS
+from trainium_userdata.node.trn_node.watch import TICK
+
+
+@pytest.fixture
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> JobNode:
+    return JobNode(tmp_path, aws, monkeypatch)
+
+
+def written(node: JobNode) -> dict[str, Any]:
+    return json.loads(node.aws.records.get(f"{BUCKET}/usage/{INSTANCE_ID}.json", "{}"))
+
+
+def hold(node: JobNode, process: int, name: str, device: str = "/dev/neuron3") -> Path:
+    folder = node.root / f"proc/{process}"
+    (folder / "fd").mkdir(parents=True)
+    (folder / "comm").write_text(f"{name}\n")
+    (folder / "fd/9").symlink_to(device)
+    return folder
+
+
+def test_a_node_without_a_job_and_without_an_open_device_is_idle_and_counts_how_long(node: JobNode) -> None:
+    hold(node, 7, "bash", device="/dev/null")
+    node.pass_time()
+    assert (written(node)["state"], written(node)["idle_seconds"]) == ("idle", 0)
+    node.pass_time(SEND_SECONDS + SECONDS)
+    assert written(node)["idle_seconds"] == SEND_SECONDS
+
+
+def test_a_process_that_holds_a_device_is_use_and_ends_the_counting(node: JobNode) -> None:
+    node.pass_time(10 * SECONDS)
+    process = hold(node, 4711, "python3")
+    node.pass_time(SECONDS)
+    assert (written(node)["state"], written(node)["detail"]) == ("in-use", "python3 (4711)")
+    (process / "fd/9").unlink()
+    node.pass_time(SECONDS)
+    assert (written(node)["state"], written(node)["idle_seconds"]) == ("idle", 0)
+
+
+def test_programs_that_only_look_at_devices_are_no_use(node: JobNode) -> None:
+    hold(node, 9, "neuron-monitor")
+    node.pass_time()
+    assert written(node)["state"] == "idle"
+
+
+def test_without_the_driver_use_is_unknown(node: JobNode) -> None:
+    for folder in [*files.path("sys/devices/virtual/neuron_device").iterdir()]:
+        folder.rename(node.root / folder.name)
+    node.pass_time()
+    assert (written(node)["state"], "no Neuron device" in written(node)["detail"]) == ("unknown", True)
+
+
+def test_a_job_is_use_from_the_moment_it_is_found_until_it_is_over(node: JobNode) -> None:
+    node.roster(FIRST)
+    node.pass_time(SECONDS)
+    node.submit()
+    node.pass_time()
+    assert (written(node)["state"], written(node)["detail"].startswith("train-")) == ("in-use", True)
+    node.unit("inactive")
+    node.put("end.json", {"result": "succeeded"})
+    node.pass_time(4 * TICK)
+    assert written(node)["state"] == "idle"
+
+
+def test_a_clock_that_is_put_forward_counts_as_two_looks_at_most(node: JobNode) -> None:
+    node.pass_time()
+    node.now += 7200
+    node.pass_time(SEND_SECONDS + SECONDS)
+    assert written(node)["idle_seconds"] <= 2 * SECONDS + SEND_SECONDS
