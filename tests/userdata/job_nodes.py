@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import trainium_core
 from tests.userdata.aws_stand_in import AwsStandIn, as_text
 from trainium_userdata import node
 
@@ -44,7 +45,10 @@ SPEC = {
 
 
 class JobNodes:
-    """`start` begins an attempt on all nodes, `wait` gives their exit codes."""
+    """`start` begins an attempt on all nodes, `wait` gives their exit codes.
+
+    The wrapper finds the standard library and what is put onto nodes, nothing else.
+    """
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         self.aws, self.folder = aws, folder
@@ -53,6 +57,12 @@ class JobNodes:
         self.processes: list[subprocess.Popen[bytes]] = []
         (folder / "etc/trn").mkdir(parents=True)
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
+        for name in ("trn_node", "trn_job", "trn_cache"):
+            _link(folder / "opt/trn" / name, Path(node.__file__).with_name(name))
+        _link(
+            folder / "opt/trn/trainium_core/compile_cache/place.py",
+            Path(trainium_core.__file__).with_name("compile_cache") / "place.py",
+        )
 
     def source(self, files: Mapping[str, str]) -> None:
         """Pack these as the job's source."""
@@ -140,12 +150,12 @@ class JobNodes:
     def wrapper(self, file: Path) -> subprocess.Popen[bytes]:
         home = {name: os.environ[name] for name in ("USER", "LOGNAME") if name in os.environ}
         return subprocess.Popen(
-            [sys.executable, "-m", "trn_job", str(file)],
+            [sys.executable, "-S", "-m", "trn_job", str(file)],
             env={
                 "PATH": os.defpath,
                 "HOME": str(self.folder),
                 "ROOT": str(self.folder),
-                "PYTHONPATH": str(Path(node.__file__).parent),
+                "PYTHONPATH": str(self.folder / "opt/trn"),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "TRN_HTTP_PAUSE": "0.05",
                 **home,
@@ -156,3 +166,8 @@ class JobNodes:
             stdout=(file.with_suffix(".out")).open("wb"),
             stderr=subprocess.STDOUT,
         )
+
+
+def _link(path: Path, target: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)

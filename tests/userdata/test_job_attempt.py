@@ -194,8 +194,14 @@ def test_the_wrapper_reports_to_the_watchdog_of_systemd_and_the_job_cannot(nodes
         systemd.settimeout(PATIENCE_SECONDS)
         address = systemd.getsockname()[1:].decode()
         nodes.environment = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "400000"}
-        nodes.start("import os\nprint('told' if 'NOTIFY_SOCKET' in os.environ else 'not told')")
+        enough = nodes.folder / "enough"
+        nodes.start(
+            "import os, time\n"
+            "print('told' if 'NOTIFY_SOCKET' in os.environ else 'not told')\n"
+            f"while not os.path.exists('{enough}'): time.sleep(0.02)"
+        )
         assert [systemd.recv(64) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+        enough.touch()
         assert nodes.wait() == [0]
     assert "not told\n" in nodes.log()
 
