@@ -25,20 +25,22 @@ _BOOTSTRAP = "bootstrap"
 @context_options
 @suppress_option(CHECKS, meaning="Deploy whatever this check of preflight would say.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy also if running nodes end by it.")
+@click.option("--show-iam", is_flag=True, help="Let the CDK CLI show what changes of IAM, and ask, before it deploys.")
 @click.option("-y", "--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
 def deploy(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
     suppressed: frozenset[str],
     replace_nodes: bool,
+    show_iam: bool,
     yes: bool,
 ) -> None:
     """Deploy the plan, if the account is ready for it.
 
     First asks what `trn preflight` asks, and stops unless all is well; offers to bootstrap where that alone is missing.
-    If nodes run, a change set then shows how many of them would end, and you are asked. Then `cdk deploy` makes the
-    stacks; without --yes the CDK CLI asks before it changes permissions. When it fails, the reason is shown, and what
-    to do.
+    If nodes run, a change set then shows what changes and how many of them would end, and you are asked. Then stacks,
+    nodes, dollars by the hour and the end are shown, and you are asked once more; --yes answers both. `cdk deploy`
+    makes the stacks. When it fails, the reason is shown, and what to do.
 
     Exit code 0: deployed. 1: not ready, or failed. 3: could not tell. 4: with --yes alone, if running nodes would end.
     """
@@ -53,12 +55,20 @@ def deploy(
     if why_not:
         click.echo(f"Could not tell: {why_not}", err=True)
     else:
-        show_findings(plan, findings)
+        show_findings(plan, findings, briefly=not yes and verdict(findings) == "ready")
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
         click.echo("Nothing was deployed.", err=True)
         raise click.exceptions.Exit(code)
-    ended = deploy_stacks(plan, plan.stacks, overrides=overrides, folder=folder, yes=yes, replace_nodes=replace_nodes)
+    ended = deploy_stacks(
+        plan,
+        plan.stacks,
+        overrides=overrides,
+        folder=folder,
+        yes=yes,
+        replace_nodes=replace_nodes,
+        show_iam=show_iam,
+    )
     raise click.exceptions.Exit(ended)
 
 

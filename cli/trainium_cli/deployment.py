@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
+from trainium_cli.deploy_prompt import consents
 from trainium_cli.ending_nodes import ask_about_ending_nodes
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
@@ -46,10 +47,13 @@ def deploy_stacks(
     folder: Path,
     yes: bool,
     replace_nodes: bool = False,
+    consented: bool = False,
+    show_iam: bool = False,
 ) -> ExitCode:
     """Deploy the stacks of engines; on failure explain why.
 
-    yes: nobody is asked anything. replace_nodes: running nodes may end.
+    yes: nobody is asked anything. replace_nodes: running nodes may end. consented: somebody was asked already.
+    show_iam: the CDK CLI shows what changes of IAM, and asks.
     """
     program = find_cdk(folder)
     stacks = [plan.stack_names[key] for key in engines]
@@ -69,16 +73,20 @@ def deploy_stacks(
         )
         if code is not None:
             return code
+    if not (yes or consented) and not consents(plan, engines, there=[name for name, last in before.items() if last]):
+        click.echo("Nothing was deployed.", err=True)
+        return ExitCode.NOT_READY
+    asks_itself = show_iam and not yes
     arguments = [
         "deploy",
         *(CONSTRUCT_IDS[key] for key in engines),
         *context,
-        *(("--require-approval", "never") if yes else ()),
+        *(() if asks_itself else ("--require-approval", "never")),
     ]
     run = CdkRun(program, arguments, folder)
     try:
         with going_on(_INTERRUPTED):
-            code = run.in_few_lines() if yes else run.in_terminal()
+            code = run.in_terminal() if asks_itself else run.in_few_lines()
     except KeyboardInterrupt:
         click.echo(f"\n{_INTERRUPTED}", err=True)
         return ExitCode.INTERRUPTED

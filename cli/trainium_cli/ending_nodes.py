@@ -8,9 +8,11 @@ import click
 from trainium_cli.cdk_program import CdkRun
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
+from trainium_core.stacks.change_sets import ResourceChange
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _CHANGE_SET = "trn-deploy-preview"
+_KINDS_NAMED = 4
 _KEPT = (
     "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. "
     "Nodes that stay, and those that replace failed ones, are of the version before: raise trn:node_generation to take "
@@ -44,7 +46,8 @@ def ask_about_ending_nodes(
         if run.in_few_lines() != 0:
             click.echo(f"\nNothing was deployed: the change set could not be made.\n{run.output_tail}", err=True)
             return ExitCode.NOT_READY
-        ending = ending_nodes(account.changes(stack, _CHANGE_SET), running=running)
+        changes = account.changes(stack, _CHANGE_SET)
+        ending = ending_nodes(changes, running=running)
         account.delete_change_set(stack, _CHANGE_SET)
     except UnavailableError as error:
         click.echo(f"Could not tell how many running nodes would end: {error}", err=True)
@@ -52,7 +55,20 @@ def ask_about_ending_nodes(
     except RequestRefusedError as error:
         click.echo(f"Nothing was deployed: {error}", err=True)
         return ExitCode.NOT_READY
+    click.echo(f"{stack}: {_in_words(changes)}.")
     return _answer(ending, running, yes=yes, replace=replace)
+
+
+def _in_words(changes: Sequence[ResourceChange]) -> str:
+    """How many resources of which kinds come, change and go."""
+    parts: list[str] = []
+    for action, verb in (("Add", "made"), ("Modify", "changed"), ("Remove", "removed")):
+        kinds = sorted({one.kind.partition("::")[2].replace("::", " ") for one in changes if one.action == action})
+        if kinds:
+            number = sum(one.action == action for one in changes)
+            named = ", ".join(kinds[:_KINDS_NAMED] + ["and others"] * (len(kinds) > _KINDS_NAMED))
+            parts.append(f"{number} resource{'s are' if number > 1 else ' is'} {verb} ({named})")
+    return "; ".join(parts) or "nothing changes"
 
 
 def _answer(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> ExitCode | None:

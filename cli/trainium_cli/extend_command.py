@@ -84,7 +84,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         click.echo(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
         raise click.exceptions.Exit(ExitCode.OK)
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
-    code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes)
+    code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
     if code is not ExitCode.OK:
         now = _ends_now(plan.pilot.ends, stacks)
         click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)

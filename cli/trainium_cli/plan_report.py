@@ -94,8 +94,8 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
         ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
         ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min for every node to prove itself"),
-        ("Pilot's end", _end(plan)),
-        *([("When idle", _when_idle(plan))] if plan.pilot.idle_minutes else []),
+        ("Pilot's end", pilot_end_text(plan)),
+        *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),
     ]
 
@@ -104,7 +104,8 @@ def _action_at_end(plan: Plan) -> str:
     return plan.pilot.action_at_end(can_sleep=CLUSTER.can_sleep)
 
 
-def _end(plan: Plan) -> str:
+def pilot_end_text(plan: Plan) -> str:
+    """When the pilot ends, and what then."""
     if plan.pilot.ends is None:
         return "none"
     end = read_pilot_end(plan.pilot.ends)
@@ -113,7 +114,8 @@ def _end(plan: Plan) -> str:
     return f"{when}: {what[_action_at_end(plan)]}"
 
 
-def _when_idle(plan: Plan) -> str:
+def when_idle_text(plan: Plan) -> str:
+    """What happens to nodes that nobody uses, of a plan that says so."""
     return (
         f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore in use; "
         "`trn wake` brings them back"

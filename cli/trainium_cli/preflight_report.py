@@ -19,9 +19,11 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     return {"verdict": verdict(findings), "findings": [asdict(finding) for finding in findings]}
 
 
-def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False) -> None:
-    """overridden: the plan has settings that were given for this command alone."""
-    console().print(findings_table(findings))
+def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False, briefly: bool = False) -> None:
+    """overridden: the plan has settings that were given for this command alone. briefly: without what passed."""
+    shown = [finding for finding in findings if finding.outcome != "pass"] if briefly else findings
+    if shown:
+        console().print(findings_table(shown))
     if overridden and any(finding.fix for finding in findings if finding.outcome != "pass"):
         _remind("What -c says holds for one command: give it again with what you type next.")
     message = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.core.fake_account import FakeAccount
-from trainium_cli import deploy_command, deployment
+from trainium_cli import deploy_command, deploy_prompt, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.stacks.events import StackEvent
@@ -55,6 +55,9 @@ def cdk(tmp_path: Path) -> Path:
     )
     program.chmod(0o755)
     return tmp_path / "called"
+
+
+def no_prices(_region: str) -> None: ...
 
 
 def deploy(*options: str) -> Result:
@@ -107,10 +110,33 @@ def test_with_nobody_to_ask_yes_must_be_given(cdk: Path) -> None:
     assert not cdk.exists()
 
 
-def test_where_somebody_is_there_the_cdk_cli_asks_by_itself(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("typed", "options", "called"),
+    [
+        ("y\n", (), "deploy TrnClusterStack --context trn:ends=5d --require-approval never "),
+        ("y\n", ("--show-iam",), "deploy TrnClusterStack --context trn:ends=5d\n"),
+        ("n\n", (), None),
+    ],
+    ids=["yes", "with IAM", "no"],
+)
+def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...], called: str | None
+) -> None:
     monkeypatch.setattr(deploy_command, "somebody_is_there", lambda: True)
-    assert deploy().exit_code == ExitCode.OK
-    assert cdk.read_text() == "deploy TrnClusterStack\n"
+    monkeypatch.setattr(deploy_prompt, "AwsPrices", no_prices)
+    ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d", *options], prog_name="trn", input=typed)
+    assert ended.exit_code == (ExitCode.OK if called else ExitCode.NOT_READY), ended.output
+    assert (cdk.read_text() if cdk.exists() else "").startswith(called or "")
+    assert cdk.exists() == bool(called)
+    for text in (
+        "TrnClusterStack: new",
+        "1 x trn1.32xlarge, on-demand",
+        "per hour",
+        "5d after the first deployment",
+        "Deploy it?",
+    ):
+        assert text in ended.stdout
+    assert len(ended.stdout.splitlines()) < 24
 
 
 def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
