@@ -31,12 +31,18 @@ def test_no_page_names_a_command_that_does_not_exist(page: Path) -> None:
     assert commands_named_in(page) <= set(COMMANDS)
 
 
-CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"
-
-
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Language and text of each block of code."""
     return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_and_the_site_begin_with_the_same_ten_lines() -> None:
+    (_, readme), *_ = blocks(ROOT / "README.md")
+    assert blocks(ROOT / "docs" / "index.md") == [("bash", readme)]
+    assert len(readme.splitlines()) == 10
+
+
+CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"
 
 
 def typed(page: Path) -> set[str]:
