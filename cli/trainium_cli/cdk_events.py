@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +46,14 @@ def cdk_event(line: str) -> CdkEvent | None:
     return CdkEvent(done=int(found["done"]), total=total, status=found["status"], kind=found["type"], what=what)
 
 
-def run_cdk(command: Sequence[str], folder: Path, on_line: Callable[[str], None]) -> int:
+def run_cdk(
+    command: Sequence[str], folder: Path, on_line: Callable[[str], None], *, environment: Mapping[str, str]
+) -> int:
     """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code."""
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],
         cwd=folder,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

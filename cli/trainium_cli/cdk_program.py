@@ -1,9 +1,11 @@
 """The CDK CLI: where it is, and running it with its progress in few lines."""
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -16,12 +18,12 @@ _LAST_LINES = 30  # of the CLI's output, when it failed without a stack whose ev
 
 
 def find_cdk(folder: Path) -> str:
-    """The CDK CLI of a project: the one that is installed in it, else the one on PATH. Ends the command without any."""
+    """The CDK CLI: of the project, else on PATH, else what `trn setup` installed. Ends the command without any."""
     found = cdk_path(folder)
     if found is None:
         click.echo(
             "The CDK CLI is not there: neither in node_modules of this folder or one above, nor on PATH.\n"
-            "Run `npm ci` (in this repository: `make setup`), or `npm install --global aws-cdk`.",
+            "Run `trn setup` (in this repository: `make setup`).",
             err=True,
         )
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
@@ -34,7 +36,17 @@ def cdk_path(folder: Path) -> str | None:
         own = place / "node_modules" / ".bin" / "cdk"
         if own.exists():
             return str(own)
-    return shutil.which("cdk")
+    return shutil.which("cdk", path=tool_path())
+
+
+def tool_path() -> str:
+    """PATH, and after it the folder of this Python environment's programs, into which `trn setup` installs."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
+
+
+def tool_environment() -> Mapping[str, str]:
+    """This process's, in which the CDK CLI finds Node also where the Python environment is not activated."""
+    return {**os.environ, "PATH": tool_path()}
 
 
 class CdkRun:
@@ -46,7 +58,7 @@ class CdkRun:
 
     def in_terminal(self) -> int:
         """Run it with this process's own terminal, so that it can ask. The exit code."""
-        return subprocess.run(self._command, cwd=self._folder, check=False).returncode
+        return subprocess.run(self._command, cwd=self._folder, env=tool_environment(), check=False).returncode
 
     def in_few_lines(self) -> int:
         """Run it without a terminal, and show how far it is. The exit code."""
@@ -57,7 +69,7 @@ class CdkRun:
                 _report(reporter, line)
 
             reporter.report("cdk", "making the template")
-            return run_cdk(self._command, self._folder, on_line)
+            return run_cdk(self._command, self._folder, on_line, environment=tool_environment())
 
     @property
     def output_tail(self) -> str:

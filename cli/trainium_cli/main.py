@@ -20,6 +20,11 @@ COMMANDS = {
         attribute="doctor",
         summary="Show what this machine and the account lack.",
     ),
+    "setup": LazyCommand(
+        module="trainium_cli.setup_command",
+        attribute="setup",
+        summary="Install Node and the CDK CLI where they are missing.",
+    ),
     "explain": LazyCommand(
         module="trainium_cli.explain_command",
         attribute="explain",

@@ -1,6 +1,7 @@
 """`trn deploy`: what stands before the CDK CLI, and how it is called. Real deployments are in tests/deploy."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -141,9 +142,10 @@ def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
 
 def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     ended = deploy("--yes")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "npm ci" in ended.stderr
+    assert "trn setup" in ended.stderr
 
 
 def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path: Path) -> None:  # noqa: ARG001

@@ -1,6 +1,7 @@
 """`trn doctor`: what is missing, and what the exit code says of it."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAcco
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setattr(doctor_command, "AwsAccount", account_in)
     ended = run("doctor", *GOOD, "--json")
     assert ended.exit_code == ExitCode.NOT_READY

