@@ -71,7 +71,17 @@ def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
         shutil.chown(folder, LOGIN_UID, LOGIN_UID)
-    shell = ("setpriv", f"--reuid={LOGIN_UID}", "--clear-groups", "env", "--ignore-environment")
+    # Among the node's own processes, which have their share of the CPUs beside those of this machine.
+    shell = (
+        "systemd-run",
+        "--quiet",
+        "--pipe",
+        "--wait",
+        "--collect",
+        f"--uid={LOGIN_UID}",
+        "env",
+        "--ignore-environment",
+    )
     variables = [f"{name}={value}" for name, value in environment.items()]
 
     def train(node: Node) -> str:

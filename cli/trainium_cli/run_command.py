@@ -136,6 +136,7 @@ def run(
         request, given, shown = _request(script, arguments, options)
     except JobError as error:
         refuse(error, as_json=as_json)
+    outputs = outputs or (Path(request.outputs) if request.outputs else None)
     if request.on == SAGEMAKER:
         if wake or outputs:
             raise click.UsageError("--wake and --outputs are of the cluster: leave them out with --on sagemaker")

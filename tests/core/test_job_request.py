@@ -1,5 +1,6 @@
 """The request for a job: options and file mean the same, and everything wrong is reported at once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,13 @@ def test_more_nodes_than_the_cluster_has_are_refused() -> None:
 
 
 DATA = {"inputs": {"t": "s3://data/tokens/a/"}, "secrets": {"T": PARAMETER}, "checkpoints": "s3://mine/kept/lm"}
+
+
+def test_a_stack_that_does_not_run_on_the_nodes_is_refused_with_those_that_do() -> None:
+    any_stack = replace(PLAN, ami="ami-0123456789abcdef0")
+    assert new_job(any_stack, JobRequest(stack="jax"), script="train.py", now=NOON).stack == "jax"
+    with pytest.raises(JobError, match=r"allowed: xla or jax, on trn1\.32xlarge"):
+        new_job(any_stack, JobRequest(stack="native"), script="train.py", now=NOON)
 
 
 def test_what_the_plan_lets_nodes_reach_may_be_named() -> None:

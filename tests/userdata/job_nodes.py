@@ -29,7 +29,7 @@ QUICK = {
     "give_way": 3,
     "stacks": 3,
 }
-OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache")
+OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache", "venv")
 SPEC = {
     "format": 1,
     "id": JOB,
@@ -77,11 +77,7 @@ class JobNodes:
     def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:
         """Run a Python script as the job. ranks: those that start; by default all. changes: of spec or launch."""
         self.source({"train.py": script})
-        launch = {
-            name: changes.pop(name)
-            for name in list(changes)
-            if name in ("timing", "notice_file", "seconds_left", "compile_cache")
-        }
+        launch = {name: changes.pop(name) for name in list(changes) if name in OF_THE_LAUNCH}
         resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
         spec = {**SPEC, "nodes": nodes, "command": f"{sys.executable} train.py", **changes}
         for rank in range(nodes) if ranks is None else ranks:

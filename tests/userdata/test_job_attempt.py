@@ -51,14 +51,15 @@ def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
 
 
 def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
-    names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED MINE"
+    names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED VIRTUAL_ENV MINE"
     nodes.start(
         f"import os\nprint(*[os.environ[name] for name in '{names}'.split()], 'TRN_RESUME_FROM' in os.environ,"
         " 'PYTHONPATH' in os.environ)",
         environment={"MINE": 'it\'s "mine" $HOME'},
+        venv="/opt/venv",
     )
     nodes.wait()
-    assert f'{JOB} 1 1 0 127.0.0.2 1 1 it\'s "mine" $HOME False False\n' in nodes.log()
+    assert f'{JOB} 1 1 0 127.0.0.2 1 1 /opt/venv it\'s "mine" $HOME False False\n' in nodes.log()
 
 
 def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:

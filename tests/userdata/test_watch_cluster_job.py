@@ -113,6 +113,20 @@ def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights
     assert (folder.stat().st_mode & 0o777, list(folder.iterdir())) == (0o700, [])
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_job_has_the_environment_of_its_stack_and_a_compile_cache_unless_it_wants_none(node: JobNode, cached: bool):
+    python = node.root / "opt/aws_neuronx_venv_pytorch_2_9/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    found = {"torch_neuronx": "native", "pytorch": "xla"}
+    node.plan(instance_type="trn1.32xlarge", logical_neuroncore_config=None, frameworks=found)
+    files.write(files.LOCATIONS, files.read(files.LOCATIONS) + "TRN_CACHE_URL=s3://compiled/cache\n")
+    node.submit(stack="xla", compile_cache=cached)
+    node.settle()
+    assert node.launch["venv"] == str(python.parent.parent)
+    assert bool(node.launch["compile_cache"]) == cached
+
+
 def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
     node.roster(SECOND)
     node.submit(nodes=1)

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.access import not_allowed
 from trainium_core.jobs.command import node_command
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request import LONGEST_NAME, JobRequest
 from trainium_core.plan import Plan
+from trainium_core.problems import SETTING_PREFIX
 
 FORMAT, FORMAT_WITH_DATA = 1, 2
 """Nodes of an earlier version would start a job of the second without its inputs, secrets or checkpoints."""
@@ -28,7 +30,8 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 class Job:
     """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the roster.
 
-    command: the bash line that each node runs in the unpacked source, after `setup`.
+    command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
+    environment it finds; None: the login shell's.
     resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
     runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
@@ -91,6 +94,15 @@ def new_job(
     if nodes > plan.nodes:
         fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
+    stacks = [
+        one.stack
+        for one in frameworks().values()
+        if plan.framework in (None, one) and one.runs_on(plan.type.accelerator)
+    ]
+    if request.stack not in (None, *stacks):
+        fix = f"leave it out, or name another image in {SETTING_PREFIX}ami"
+        allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"
+        problems.append(JobProblem(key="stack", got=request.stack, allowed=allowed, fix=fix))
     if problems:
         raise JobError(problems)
     name = request.name or _name_of(script or "job")
@@ -102,7 +114,7 @@ def new_job(
         source_sha256=source_sha256,
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
-        stack=plan.framework.stack if plan.framework else None,
+        stack=request.stack or (plan.framework.stack if plan.framework else None),
         command=node_command(plan, request, script),
         setup=request.setup,
         environment=dict(request.environment),

@@ -1,15 +1,16 @@
 """What somebody asks of one job: the options of `trn run`, or a file with the same names."""
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
-from trainium_core.plan.settings.jobs import S3_FOLDER, SECRET_ARN
+from trainium_core.jobs.request_forms import S3_URL, ExitCodes, Inputs, SecretArns, Text, Texts, Variables, YesNo
+from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
@@ -19,134 +20,6 @@ LONGEST_NAME = 40
 CLUSTER, SAGEMAKER = PLACES = ("cluster", "sagemaker")
 
 _MOST_MINUTES = 60 * 24 * 7
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-_INPUT_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
-S3_URL = "s3://"
-
-
-@dataclass(frozen=True)
-class Texts:
-    """A list of texts."""
-
-    allowed: str
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> tuple[str, ...]:
-        if not isinstance(raw, list | tuple):
-            raise UnreadableError(f"give {self.allowed}")
-        given = cast("list[object] | tuple[object, ...]", raw)
-        if not all(isinstance(one, str) and "\0" not in one for one in given):
-            raise UnreadableError(f"give {self.allowed}")
-        return tuple(cast("list[str]", list(given)))
-
-
-@dataclass(frozen=True)
-class ExitCodes:
-    """A list of exit codes of a process."""
-
-    allowed: str = "a list of exit codes from 1 to 255, such as [75, 137]"
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> tuple[int, ...]:
-        if not isinstance(raw, list | tuple):
-            raise UnreadableError(f"give {self.allowed}")
-        codes = [WholeNumber(1, 255).read(code) for code in cast("list[object] | tuple[object, ...]", raw)]
-        return tuple(dict.fromkeys(codes))
-
-
-def _table(raw: Any, allowed: str) -> Mapping[object, object]:
-    if not isinstance(raw, Mapping):
-        raise UnreadableError(f"give {allowed}")
-    return cast(Mapping[object, object], raw)
-
-
-@dataclass(frozen=True)
-class Variables:
-    """Environment variables by their names; those that the nodes set themselves are refused."""
-
-    allowed: str = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> dict[str, str]:
-        given = _table(raw, self.allowed)
-        for name, value in given.items():
-            if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
-                raise UnreadableError(f"{name!r} is no name of an environment variable")
-            if not isinstance(value, str) or "\0" in value:
-                raise UnreadableError(f"give {name} a text, in quotation marks")
-            if name.startswith("TRN_") or name == "HEAD_NODE":
-                raise UnreadableError(f"leave {name} out: each node sets it")
-        return dict(cast(Mapping[str, str], given))
-
-
-@dataclass(frozen=True)
-class SecretArns:
-    """Environment variables whose values are secrets, by the ARN of each."""
-
-    allowed: str = (
-        'a table such as { HF_TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/hf-token" }: ARNs of SecureString '
-        "parameters or of secrets of Secrets Manager"
-    )
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> dict[str, str]:
-        given = Variables().read(raw)
-        for name, arn in given.items():
-            if not re.fullmatch(SECRET_ARN, arn):
-                # Whoever gives a value in place of an ARN must not find it in a log.
-                raise UnreadableError(f"give {name} the ARN of a secret or parameter, and never its value")
-        return given
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Data by name: each an S3 URL, or a file or directory of this machine."""
-
-    allowed: str = (
-        'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (that of a folder ends '
-        "with /), files and directories"
-    )
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> dict[str, str]:
-        given = _table(raw, self.allowed)
-        for name, place in given.items():
-            if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
-                raise UnreadableError(f"{name!r} is no name of an input: letters, digits, - and _")
-            if not isinstance(place, str) or not place:
-                raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
-            if place.startswith(S3_URL):
-                if not re.fullmatch(S3_FOLDER, place):
-                    raise UnreadableError(f"{place} is no S3 URL of a file or folder in a bucket")
-            elif not _exists(place):
-                raise UnreadableError(f"there is no file or directory {place}")
-        return dict(cast(Mapping[str, str], given))
-
-
-@dataclass(frozen=True)
-class YesNo:
-    """true or false, as TOML has them."""
-
-    allowed: str = "true or false"
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> bool:
-        if not isinstance(raw, bool):
-            raise UnreadableError("write true or false, without quotation marks")
-        return raw
-
-
-@dataclass(frozen=True)
-class Text:
-    """Any text that a shell can hold."""
-
-    allowed: str
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> str:
-        if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
-            raise UnreadableError(f"give {self.allowed}")
-        return raw
 
 
 @section
@@ -271,6 +144,19 @@ class JobRequest:
         meaning="Seconds between two looks at the folder of checkpoints; a new one is copied to S3.",
         default=30,
     )
+    outputs: str | None = setting(
+        "outputs",
+        Text("the path of a folder"),
+        meaning="Folder on this machine into which `trn run` fetches the outputs when the job is over.",
+        default=None,
+    )
+    stack: str | None = setting(
+        "stack",
+        Choice(tuple(frameworks())),
+        meaning="Software stack whose environment is activated, of those on the nodes' image.",
+        default=None,
+        left_out="that of trn:framework, else the image's first",
+    )
     compile_cache: bool = setting(
         "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, left_out="true"
     )
@@ -305,8 +191,9 @@ def read_job_file(path: Path) -> dict[str, Any]:
         raise JobError([_file_problem(path, "TOML", f"mend it: {error}")]) from error
     # Absolute: nothing is joined to them again.
     folder = path.parent.absolute()
-    if isinstance(raw.get("source"), str):
-        raw["source"] = str(folder / raw["source"])
+    for key in ("source", "outputs"):
+        if isinstance(raw.get(key), str):
+            raw[key] = str(folder / raw[key])
     if isinstance(raw.get("script"), str):
         given = _script_in_source(raw)["script"]
         raw["script"] = str(folder / given)
@@ -317,13 +204,6 @@ def read_job_file(path: Path) -> dict[str, Any]:
 
 def _input_from(folder: Path, place: object) -> object:
     return str(folder / place) if isinstance(place, str) and not place.startswith(S3_URL) else place
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # such as a name longer than the file system allows
-        return False
 
 
 def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:

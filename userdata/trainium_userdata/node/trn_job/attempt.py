@@ -227,13 +227,14 @@ class Attempt:
 
     def _start(self, name: str, text: str) -> Command:
         self._last_line = time.monotonic()
-        place = self._launch.place
+        launch, place = self._launch, self._launch.place
         self._command = Command(
             text,
             script=place / f"{name}.sh",
             folder=place / "source",
             variables=self._variables,
             secrets=self._secrets.environment,
+            venv=launch.venv,
             unbroken=self._secrets.hidden,
             sink=self._add_line,
         )
@@ -243,6 +244,9 @@ class Attempt:
         """Run the command, and return when the attempt is over."""
         launch = self._launch
         self._finder = Finder()
+        stack = launch.spec.get("stack")
+        if stack and not launch.venv:
+            self._log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
         with self._phase("running"):
             self._started = time.monotonic()
             command = self._start("command", launch.spec["command"])

@@ -25,8 +25,8 @@ CLOSE_SECONDS = 5
 class Command:
     """Starts at once, in a process group of its own.
 
-    secrets: variables that no file may hold. The profile may change them; others are set after it.
-    unbroken: texts that are not divided where a line is longer than LONGEST_LINE.
+    secrets: variables that no file may hold. The profile may change them; others are set after it. venv: the virtual
+    environment that the profile finds active. unbroken: texts that are kept whole in lines longer than LONGEST_LINE.
     sink: takes the rank that a line begins with and the rest of the line, in a thread.
     """
 
@@ -38,6 +38,7 @@ class Command:
         folder: Path,
         variables: Mapping[str, str],
         secrets: Mapping[str, str],
+        venv: str | None,
         unbroken: Sequence[str],
         sink: Callable[[int | None, str], None],
     ) -> None:
@@ -46,7 +47,7 @@ class Command:
         script.write_text("\n".join([*lines, f"cd {shlex.quote(str(folder))} || exit", text, ""]))
         self._process = subprocess.Popen(
             ["bash", "-l", str(script)],
-            env={**login_shell(), **secrets},
+            env={**login_shell(), **({"VIRTUAL_ENV": venv} if venv else {}), **secrets},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -37,7 +37,8 @@ class Launch(NamedTuple):
     spec: the job as it was submitted. rank: this node's among `nodes`, which have `instance_id` and `address`.
     resume_from: a checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: where the
     end of this node is announced, if it is; it counts when it comes within notice_seconds. compile_cache: its `url`,
-    the `folder` that it has on this node, `stack`, `venv`, `instance_type` and `lnc`; None without one.
+    the `folder` that it has on this node, `stack`, `venv`, `instance_type` and `lnc`; None without one. venv: the
+    environment of the job's software stack; None for that of a login shell.
     """
 
     url: str
@@ -52,6 +53,7 @@ class Launch(NamedTuple):
     notice_file: str = ""
     notice_seconds: float = 900
     compile_cache: dict[str, Any] | None = None
+    venv: str | None = None
     timing: Timing = Timing()
 
     @property

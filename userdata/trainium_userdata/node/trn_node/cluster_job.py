@@ -152,6 +152,8 @@ class ClusterJob:
                 self._declare("failed", f"{name} cannot start the job: {error}", mine, rank)
 
     def _launch(self, rank: int) -> dict[str, Any]:
+        stack = self._spec.get("stack")
+        environment = job_cache.framework_environment(stack) if stack else None
         return {
             "url": f"{folder()}/jobs",
             "spec": self._spec,
@@ -162,7 +164,8 @@ class ClusterJob:
             "resume_job": self._start["resume_job"],
             "seconds_left": self._start["seconds_left"],
             "notice_file": str(files.path(self._notice)),
-            "compile_cache": job_cache.compile_cache(self._spec.get("stack")) if self._has_cache else None,
+            "venv": str(environment[1]) if environment else None,
+            "compile_cache": job_cache.compile_cache(stack) if self._has_cache else None,
         }
 
     @property

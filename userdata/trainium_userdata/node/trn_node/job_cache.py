@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from pathlib import Path
 from typing import Any
 
 from . import files
@@ -13,18 +14,25 @@ FOLDER = "var/cache/trn/jobs"
 """Stays from job to job: a second one reads from S3 only what is new."""
 
 
+def framework_environment(stack: str | None) -> tuple[str, Path] | None:
+    """A stack and its virtual environment: of that stack, or the node's own. None where the node has none."""
+    plan = files.plan()
+    frameworks = {name: each for name, each in plan.get("frameworks", {}).items() if stack in (None, each)}
+    found = framework_python({**plan, "frameworks": frameworks})
+    return (found[0], found[1].parent.parent) if found else None
+
+
 def compile_cache(stack: str | None) -> dict[str, Any] | None:
     """For the launch file of a job of that stack, or of the node's own; None on a node without cache or framework."""
     plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
-    frameworks = {name: each for name, each in plan.get("frameworks", {}).items() if stack in (None, each)}
-    found = framework_python({**plan, "frameworks": frameworks})
+    found = framework_environment(stack)
     if not url or not found:
         return None
     return {
         "url": url,
         "folder": str(files.path(FOLDER)),
         "stack": found[0],
-        "venv": str(found[1].parent.parent),
+        "venv": str(found[1]),
         "instance_type": plan["instance_type"],
         "lnc": plan["logical_neuroncore_config"] or 1,
     }

@@ -11,6 +11,7 @@ _RESUME = "leave it out: SageMaker does not start it again, and --resume JOB goe
 _NOT_ON_SAGEMAKER = {
     "command": "put it into a script, and give that",
     "setup": "leave it out, and list packages in the source's requirements.txt, which the container installs",
+    "stack": "leave it out: it is that of the training image",
     "secrets": "leave it out, and let the script read the secret as the job's role",
     "retries": _RESUME,
     "retry_on_exit_codes": _RESUME,
