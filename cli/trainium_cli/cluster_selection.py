@@ -9,6 +9,7 @@ import boto3
 import click
 from botocore.exceptions import BotoCoreError
 
+from trainium_cli.completion_values import complete_cluster, complete_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import refuse
@@ -44,6 +45,7 @@ def cluster_options(command: Command) -> Command:
     command = click.option(
         "--region",
         metavar="REGION",
+        shell_complete=complete_region,
         expose_value=False,
         callback=_remember,
         help="Where the cluster is. Default: the region of cdk.json, else that of the AWS configuration.",
@@ -51,6 +53,7 @@ def cluster_options(command: Command) -> Command:
     return click.option(
         "--cluster",
         metavar="NAME",
+        shell_complete=complete_cluster,
         expose_value=False,
         callback=_remember,
         help="The cluster, whichever app made it. Default: the one of cdk.json, else the only one of the region.",

@@ -1,6 +1,7 @@
 """A click group that imports a command only when it is called, so that `trn --help` answers at once."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem, add_completion_class
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import interrupted_message
@@ -43,6 +45,10 @@ class LazyGroup(click.Group):
         own = given[: given.index("--")] if "--" in given else given  # what comes after belongs to another program
         run: Callable[..., Any] = super().main
         options = (prog_name, complete_var)
+        if f"_{(prog_name or '').upper()}_COMPLETE" in os.environ:
+            from trainium_cli.completion_command import WholeLine
+
+            add_completion_class(WholeLine)
         if not standalone_mode or "--json" not in own:
             return run(given, *options, standalone_mode, windows_expand_args, **extra)
         try:
@@ -66,6 +72,13 @@ class LazyGroup(click.Group):
                 return _end_interrupted(ctx)
             click.echo("\nNobody is there to answer: give --yes.", err=True)
             return ctx.exit(ExitCode.BAD_INPUT)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, without importing any of them, and options after a hyphen."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        found = self.lazy_commands.items()
+        return [CompletionItem(name, help=lazy.summary) for name, lazy in found if name.startswith(incomplete)]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.lazy_commands)

@@ -25,6 +25,11 @@ COMMANDS = {
         attribute="setup",
         summary="Install Node and the CDK CLI where they are missing.",
     ),
+    "completion": LazyCommand(
+        module="trainium_cli.completion_command",
+        attribute="completion",
+        summary="Print what makes a shell complete trn.",
+    ),
     "explain": LazyCommand(
         module="trainium_cli.explain_command",
         attribute="explain",

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from trainium_cli.completion_values import complete_setting
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import print_json
 from trainium_core.plan import Plan
@@ -48,6 +49,7 @@ def context_options(command: Command) -> Command:
         "overrides",
         multiple=True,
         metavar="KEY=VALUE",
+        shell_complete=complete_setting,
         help="Override a setting, as with cdk: -c trn:nodes=4. Can be repeated.",
     )(command)
 

@@ -109,11 +109,6 @@ def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> Non
     assert "\x1b" not in ended.stdout + ended.stderr
 
 
-def test_commands_are_completed_in_a_shell() -> None:
-    ended = run_program(_TRN_COMPLETE="bash_complete", COMP_WORDS="trn pre", COMP_CWORD="1")
-    assert ended.stdout == "plain,preflight\n"
-
-
 def test_an_endpoint_that_is_no_url_is_unknown_and_no_traceback() -> None:
     good = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
     ended = run_program(

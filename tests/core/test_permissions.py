@@ -59,7 +59,17 @@ def test_no_action_is_documented_that_no_code_calls() -> None:
 
 def test_every_command_that_asks_aws_is_somebodys() -> None:
     named = {word for role in PEOPLE for name in commands(role) for word in re.split("[ ,]+", name)}
-    assert set(COMMANDS) - named == {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain"}
+    assert set(COMMANDS) - named == {
+        "types",
+        "settings",
+        "plan",
+        "permissions",
+        "local",
+        "init",
+        "setup",
+        "explain",
+        "completion",
+    }
 
 
 def test_the_role_look_changes_nothing() -> None:

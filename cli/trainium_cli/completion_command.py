@@ -1,0 +1,79 @@
+"""`trn completion`: what a shell reads so that it completes `trn`."""
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, ShellComplete, get_completion_class
+
+VARIABLE = "_TRN_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+
+_BASH = """\
+%(complete_func)s() {
+    local line=${COMP_LINE:0:COMP_POINT} word typed value
+    word=${line##*[[:space:]]}
+    # Bash breaks words at these too, and replaces what follows the last of them alone.
+    typed=
+    if [[ $COMP_WORDBREAKS == *:* ]]; then typed=${word%%"${word##*[:=]}"}; fi
+    COMPREPLY=()
+    while IFS= read -r value; do
+        case $value in
+            file | dir) compopt -o default; return ;;
+            *=) compopt -o nospace ;;
+        esac
+        COMPREPLY+=("${value#"$typed"}")
+    done < <(TRN_LINE=$line %(complete_var)s=bash_complete "$1")
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class WholeLine(BashComplete):
+    """Bash, by the line as it was typed: bash itself breaks `trn:region=us-west-2` into five words."""
+
+    source_template = _BASH
+
+    def source(self) -> str:
+        """The script. Click's own asks bash for its version first."""
+        return ShellComplete.source(self)
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["TRN_LINE"]
+        try:
+            words = shlex.split(line)
+        except ValueError:  # an open quotation
+            words = line.split()
+        incomplete = "" if line[-1:].isspace() else words.pop()
+        return words[1:], incomplete
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return item.type if item.type != "plain" else str(item.value)
+
+
+@click.command()
+@click.argument("shell", required=False, type=click.Choice(SHELLS))
+def completion(shell: str | None) -> None:
+    """Print what makes a shell complete trn.
+
+    Commands, options, settings with their values, regions, and the clusters of the account where it answers within two
+    seconds. Default: the shell of $SHELL. In bash (4.4 or later), for this shell, or in ~/.bashrc for each:
+
+        eval "$(trn completion bash)"
+
+    zsh: the same in ~/.zshrc. fish: trn completion fish > ~/.config/fish/completions/trn.fish
+    """
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    if name not in SHELLS:
+        raise click.UsageError(f"name the shell: {', '.join(SHELLS)}")
+    click.echo(script(name))
+
+
+def script(shell: str) -> str:
+    """What the shell reads."""
+    from trainium_cli.main import trn
+
+    made = WholeLine if shell == "bash" else get_completion_class(shell)
+    assert made is not None
+    return made(trn, {}, "trn", VARIABLE).source()
