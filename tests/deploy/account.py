@@ -1,20 +1,23 @@
 """An account on an embedded AWS, and what the real CDK CLI does to it."""
 
+import json
 import os
 import re
 import subprocess
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from demo.deployed_cluster import DeployedCluster
 from demo.inventory import Inventory, added, take_inventory
 from tests.constructs.synth import ROOT, Template
 from tests.deploy import assembly
 from tests.local.conftest import EmbeddedAws
+from tests.shared import made_once
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_local.environment import safe_environment, tool_folders
 
@@ -39,13 +42,17 @@ BOOTSTRAP_PARAMETERS = {
 """What `cdk bootstrap` gives its stack by default."""
 
 
-@cache
 def bootstrap_template() -> str:
-    """The template of the pinned CDK CLI."""
-    path = os.pathsep.join((*map(str, tool_folders(ROOT)), os.environ["PATH"]))
-    environment = os.environ | {"PATH": path}
-    shown = ["cdk", "bootstrap", "--show-template", "--no-notices"]
-    return subprocess.run(shown, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+    """The template of the pinned CDK CLI, as JSON, which the embedded AWS reads in a tenth of the time."""
+
+    def make(folder: Path) -> None:
+        path = os.pathsep.join((*map(str, tool_folders(ROOT)), os.environ["PATH"]))
+        environment = os.environ | {"PATH": path}
+        shown = ["cdk", "bootstrap", "--show-template", "--no-notices"]
+        run = subprocess.run(shown, env=environment, capture_output=True, text=True, check=True, timeout=120)
+        (folder / "template.json").write_text(json.dumps(yaml.safe_load(run.stdout)))
+
+    return (made_once("bootstrap template", make) / "template.json").read_text()
 
 
 @dataclass(frozen=True, kw_only=True)

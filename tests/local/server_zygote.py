@@ -70,11 +70,19 @@ WITH_MUCH_TO_LOAD = {
 REPLACED_AT_THE_START = ("cloudformation",)
 
 
-def start_server(folder: Path, settings: Settings) -> Connection:
-    """Start a server with its state and log in a folder, where `lifecycle` has them; `lifecycle.stop` ends it."""
+def start_server(folder: Path, settings: Settings, *, starts_functions_itself: bool = False) -> Connection:
+    """Start a server with its state and log in a folder, where `lifecycle` has them; `lifecycle.stop` ends it.
+
+    starts_functions_itself: by a process of its own, which tests may kill; the others share one.
+    """
     log = folder / lifecycle.LOG_FILE
     given = asdict(replace(settings, log=str(log)))
-    request = {"settings": given, "state": str(folder / lifecycle.STATE_FILE), "log": str(log)}
+    request = {
+        "settings": given,
+        "state": str(folder / lifecycle.STATE_FILE),
+        "log": str(log),
+        "alone": starts_functions_itself,
+    }
     with shared.connect(["-m", __name__]) as zygote:
         zygote.sendall(json.dumps(request).encode())
         pid = int(zygote.recv(100))
@@ -95,17 +103,23 @@ def _runs(pid: int) -> bool:
 
 
 def _load_what_is_read_at_first_use() -> None:
+    import boto3
     from moto.backends import get_backend
-    from moto.core import utils
+    from moto.core import routing, utils
     from moto.moto_server import werkzeug_app
+    from werkzeug.exceptions import NotFound
 
     from trainium_local.seeds import zones
 
     server.share_loader()
     zones.install()
     create_backend_app = cast(Any, cache(werkzeug_app.create_backend_app))
+    nobody = boto3.Session("nobody", "nothing", region_name="us-west-2")
     for service in USED_BY_A_CLUSTER:
-        utils.get_service_model(service)
+        nobody.client(service)
+        model = utils.get_service_model(service)
+        with suppress(NotFound):  # moto has no router of a protocol
+            routing.get_service_router(service)._get_router(str(model.protocol))
         backends = get_backend(service)[ACCOUNT_ID]  # with all regions that the service is in
         for region in WITH_MUCH_TO_LOAD.get(service, ()):
             _ = backends[region]
@@ -119,6 +133,8 @@ def _serve(request: dict[str, Any]) -> None:
     from moto.moto_api._internal import mock_random
 
     mock_random.seed()  # no two servers make the same ids
+    if request["alone"]:
+        lambda_starter._zygote.clear()
     os.setsid()
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -21,7 +21,12 @@ THREADS = 6
 
 Case = dict[str, Any]
 
-CASES: list[Case] = [case for file in sorted(CASES_FOLDER.glob("*.yaml")) for case in yaml.safe_load(file.read_text())]
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C where PyYAML has it: it is ten times as fast, and every worker reads all cases."""
+
+CASES: list[Case] = [
+    case for file in sorted(CASES_FOLDER.glob("*.yaml")) for case in yaml.load(file.read_text(), Loader=LOADER)
+]
 
 
 class _Attempt:

@@ -7,13 +7,14 @@ import signal
 import time
 import uuid
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.local.conftest import EmbeddedAws
+from tests.local.server_zygote import start_server
 from trainium_local import lifecycle
 from trainium_local.server import Settings
 
@@ -349,25 +350,29 @@ def test_more_output_than_a_pipe_holds_is_logged(embedded_aws: EmbeddedAws, crea
     assert "x" * 200_000 in log_of(embedded_aws, f"/aws/lambda/{name}")
 
 
-def test_functions_run_after_somebody_killed_what_starts_them(
-    embedded_aws: EmbeddedAws, create: Create, tmp_path: Path
-) -> None:
-    name = create(ITS_ANCESTORS, Timeout=300)
-    still_running, _, zygote = ancestors_of_one_that_runs(embedded_aws, name, tmp_path)
-    assert invoke(embedded_aws, name)[0][-1] == zygote
+@pytest.fixture
+def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
+    """A server that starts functions by a process of its own."""
+    connection = start_server(tmp_path, Settings(), starts_functions_itself=True)
+    yield EmbeddedAws(connection=connection, log=tmp_path / lifecycle.LOG_FILE)
+    lifecycle.stop(tmp_path)
+
+
+def test_functions_run_after_somebody_killed_what_starts_them(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+    name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
+    still_running, _, zygote = ancestors_of_one_that_runs(own_aws, name, tmp_path)
+    assert invoke(own_aws, name)[0][-1] == zygote
     os.kill(zygote, signal.SIGKILL)
     assert wait_until(lambda: not runs(zygote))
-    *_, another = invoke(embedded_aws, name)[0]
+    *_, another = invoke(own_aws, name)[0]
     os.kill(still_running, signal.SIGKILL)
     assert another != zygote
 
 
-def test_nothing_goes_on_when_the_embedded_aws_is_killed(tmp_path: Path) -> None:
-    started = lifecycle.start(tmp_path, Settings())
-    try:
-        aws = EmbeddedAws(connection=started.connection, log=Path(started.health.log))
-        pids = ancestors_of_one_that_runs(aws, creator(aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
-    finally:
-        os.kill(started.health.pid, signal.SIGKILL)
+def test_nothing_goes_on_when_the_embedded_aws_is_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+    pids = ancestors_of_one_that_runs(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
+    server = lifecycle.status(tmp_path)
+    assert server is not None
+    os.kill(server.pid, signal.SIGKILL)
     assert wait_until(lambda: not any(map(runs, pids)))
     assert wait_until(lambda: lifecycle.status(tmp_path) is None)

@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.local.server_zygote import start_server
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import URL, CacheNode, Keys, killed_at, place
 from trainium_core.compile_cache.place import parse_key
@@ -27,7 +28,7 @@ FEWEST_STEPS, MOST_STEPS = 5, 200
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("aws")
-    yield lifecycle.start(folder, Settings()).connection
+    yield start_server(folder, Settings())
     lifecycle.stop(folder)
 
 
