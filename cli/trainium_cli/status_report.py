@@ -10,6 +10,9 @@ from trainium_core.nodes.report import report_as_json
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
 
+_GONE_SHOWN = 3
+"""Failed nodes that are gone; `trn nodes` has more of them."""
+
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
     """One row for each thing that is known, and for each that is not. idle_minutes: of the plan."""
@@ -28,6 +31,8 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         if len(states) > 1:
             yield "", ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
         yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
+        for gone in found.nodes.gone[:_GONE_SHOWN]:
+            yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
     yield "Price now", f"{cluster.per_hour} per hour, for the nodes alone"
     yield "End", _end(cluster.ends, now)
     if found.usage:

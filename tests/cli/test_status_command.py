@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.deployed_nodes import DeployedNodes
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.stored_record import StoredRecord
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
 MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
@@ -80,3 +83,13 @@ def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ended = shown(monkeypatch, tmp_path, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
     assert ended.exit_code != ExitCode.OK
+
+
+def test_the_reasons_of_replaced_nodes_stay_on_the_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gone = NodeRecord(instance_id="i-0cccccccccccccccc", state="failed", reason="15 of 16 devices", time="")
+    stored = StoredRecord(record=gone, written=datetime.now(UTC))
+    nodes = replace(PROVEN, records={**PROVEN.records, gone.instance_id: stored})
+    printed = shown(monkeypatch, tmp_path, nodes).stdout
+    assert "1 of 2 in 24 hours" in printed
+    assert "i-0cccccccccccccccc" in printed
+    assert "15 of 16 devices" in printed
