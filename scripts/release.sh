@@ -21,18 +21,17 @@ alone() {
 }
 
 try_wheel() {
-  set -e
-  alone trn --version | grep -F "$version"
-  alone trn init pilot --type trn1.32xlarge --region us-west-2 --nodes 2 --yes
-  alone trn plan --file pilot/cdk.json
-  alone trn estimate --offline --hours 8 --file pilot/cdk.json
-  alone trn explain VcpuLimitExceeded
+  alone trn --version | grep -F "$version" &&
+    alone trn init pilot --type trn1.32xlarge --region us-west-2 --nodes 2 --yes &&
+    alone trn plan --file pilot/cdk.json &&
+    alone trn estimate --offline --hours 8 --file pilot/cdk.json &&
+    alone trn explain VcpuLimitExceeded
 }
 
 rm -rf dist
 step "wheel and sdist into dist/" .venv/bin/python -m build --outdir dist || fail "$name: not built"
 step "a bare environment" .venv/bin/python -m venv "$bare/env" || fail "$name: no environment"
-step "the wheel with its extra cli" "$bare/env/bin/pip" install --quiet --disable-pip-version-check \
+step "the wheel with its extra cli" "$bare/env/bin/pip" install --quiet --no-compile --disable-pip-version-check \
   --constraint pins/dev.txt "dist/trainium_cdk-$version-py3-none-any.whl[cli]" ||
   fail "$name: not installed; $(registry_advice pip PIP_INDEX_URL)"
 step "plan, estimate and explain without Node" try_wheel || fail "$name: the wheel does not work alone"
