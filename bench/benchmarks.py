@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.compile_cache import compile_cache
 from bench.library import imports, share_of_a_fleet
 from bench.node_requests import requests_of_nodes
 from bench.preflight import preflight_over_regions
@@ -97,6 +98,7 @@ ALL = (
     deployment,
     many_stacks,
     requests_of_nodes,
+    compile_cache,
 )
 
 

@@ -12,12 +12,15 @@ from trainium_cdk.arguments import check_object, check_type
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, grant_objects
 from trainium_cdk.props_error import refuse
+from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.plan.settings_by_key import SETTINGS
 
 _READING = ("s3:GetObject", "s3:ListBucket")
-CACHE_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket")
-"""What the cache client does under the cache's prefix."""
+_WRITING = (*_READING, "s3:PutObject")
+_DELETING = ("s3:DeleteObject",)
+_DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
+"""Of what PyTorch/XLA writes by itself: its client deletes its locks there."""
 
 _DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
 
@@ -37,7 +40,7 @@ class ICompileCache(Protocol):
 
     @property
     def url(self) -> str:
-        """What NEURON_COMPILE_CACHE_URL is set to, such as s3://bucket/neuron-compile-cache."""
+        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
         ...
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -45,7 +48,11 @@ class ICompileCache(Protocol):
         ...
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what the cache client does: read, write, delete and list compiled graphs."""
+        """Grant what nodes do: read, write and list compiled graphs, and delete PyTorch/XLA's own files."""
+        ...
+
+    def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what `trn cache repair` and `clean` do: read, list and delete compiled graphs."""
         ...
 
 
@@ -115,7 +122,7 @@ class CompileCache(Construct):
 
     @property
     def url(self) -> str:
-        """What NEURON_COMPILE_CACHE_URL is set to, such as s3://bucket/neuron-compile-cache."""
+        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
         return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -125,10 +132,20 @@ class CompileCache(Construct):
         return grant if key is None else grant.combine(key.grant_decrypt(grantee))
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what the cache client does, with the key: read, write, delete and list compiled graphs."""
-        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=CACHE_ACTIONS)
+        """Grant what nodes do, with the key: read, write and list compiled graphs.
+
+        Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
+        """
+        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_WRITING)
+        grant = grant.combine(grant_objects(self.bucket, grantee, prefix=_DIRECT_PREFIX, actions=_DELETING))
         key = self.bucket.encryption_key
         return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
+
+    def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what `trn cache repair` and `clean` do, with the key: read, list and delete compiled graphs."""
+        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=(*_READING, *_DELETING))
+        key = self.bucket.encryption_key
+        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
 
     def _new_bucket(
         self,
@@ -144,17 +161,21 @@ class CompileCache(Construct):
         if policy == RemovalPolicy.SNAPSHOT:
             allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
             raise refuse(self, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
-        rule = s3.LifecycleRule(
-            prefix=f"{CACHE_PREFIX}/",
-            expiration=Duration.days(self._days(expiration)),
-            abort_incomplete_multipart_upload_after=Duration.days(1),
-        )
+        rules = [
+            # An entry of these is one object. What PyTorch/XLA writes by itself is several, of which some could expire
+            # a day before the others; old ones go by `trn cache clean`.
+            s3.LifecycleRule(
+                prefix=f"{CACHE_PREFIX}/{RELEASE_PREFIX}",
+                expiration=Duration.days(self._days(expiration)),
+            ),
+            s3.LifecycleRule(prefix=f"{CACHE_PREFIX}/", abort_incomplete_multipart_upload_after=Duration.days(1)),
+        ]
         store = DisposableBucket(
             self,
             "Store",
             name=bucket_name,
             removal_policy=policy,
-            lifecycle_rules=[rule],
+            lifecycle_rules=rules,
             encryption_key=encryption_key,
         )
         return store.bucket
@@ -186,5 +207,6 @@ class CompileCache(Construct):
 
 
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
-    """Allow a role of this package what the cache client does, but for the key, which it may have in other ways."""
-    allow_objects(cache.bucket, role, prefix=CACHE_PREFIX, actions=CACHE_ACTIONS)
+    """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways."""
+    allow_objects(cache.bucket, role, prefix=CACHE_PREFIX, actions=_WRITING)
+    allow_objects(cache.bucket, role, prefix=_DIRECT_PREFIX, actions=_DELETING)

@@ -7,7 +7,7 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
-from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
+from tests.constructs.synth import Template, as_list, as_text, new_stack, statements, synthesize
 from trainium_cdk import CompileCache
 
 
@@ -28,19 +28,23 @@ def used(*, own_bucket: bool) -> tuple[str, Template]:
     return as_text(stack.resolve(cache.url)), synthesize(stack)
 
 
-def test_graphs_expire_after_90_days_and_broken_uploads_after_one() -> None:
-    (rule,) = new_cache().properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
-    assert rule == {
-        "Status": "Enabled",
-        "Prefix": "neuron-compile-cache/",
-        "ExpirationInDays": 90,
-        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
-    }
+def rules(template: Template) -> list[Any]:
+    return template.properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+
+
+def test_packed_graphs_expire_after_90_days_and_broken_uploads_after_one() -> None:
+    assert rules(new_cache()) == [
+        {"Status": "Enabled", "Prefix": "neuron-compile-cache/neuronx-cc-", "ExpirationInDays": 90},
+        {
+            "Status": "Enabled",
+            "Prefix": "neuron-compile-cache/",
+            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+        },
+    ]
 
 
 def test_the_days_until_graphs_expire_can_be_chosen() -> None:
-    (rule,) = new_cache(expiration=Duration.days(7)).properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
-    assert rule["ExpirationInDays"] == 7
+    assert rules(new_cache(expiration=Duration.days(7)))[0]["ExpirationInDays"] == 7
 
 
 def test_a_new_cache_goes_with_its_stack() -> None:
@@ -62,6 +66,7 @@ def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
     assert {as_text(statement["Resource"]) for statement in statements(template)} == {
         "arn:aws:s3:::my-cache",
         "arn:aws:s3:::my-cache/neuron-compile-cache/*",
+        "arn:aws:s3:::my-cache/neuron-compile-cache/direct/*",
     }
 
 
@@ -70,9 +75,33 @@ def test_the_url_is_the_prefix_in_the_new_bucket() -> None:
     assert url == f"s3://${{{template.logical_id('AWS::S3::Bucket')}}}/neuron-compile-cache"
 
 
-def test_a_role_may_use_objects_under_the_prefix_and_no_others() -> None:
-    objects, listing = statements(used(own_bucket=False)[1])
-    assert objects["Action"] == ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
-    assert as_text(objects["Resource"]).endswith(".Arn}/neuron-compile-cache/*")
-    assert listing["Action"] == "s3:ListBucket"
+def granted(template: Template) -> set[tuple[str, str]]:
+    """Actions, and what in the bucket they are allowed on."""
+    return {
+        (action, as_text(statement["Resource"]).partition(".Arn}")[2])
+        for statement in statements(template)
+        for action in as_list(statement["Action"])
+    }
+
+
+def test_nodes_read_and_write_graphs_and_delete_only_pytorch_xlas_own_files() -> None:
+    template = used(own_bucket=False)[1]
+    assert granted(template) == {
+        ("s3:GetObject", "/neuron-compile-cache/*"),
+        ("s3:PutObject", "/neuron-compile-cache/*"),
+        ("s3:DeleteObject", "/neuron-compile-cache/direct/*"),
+        ("s3:ListBucket", ""),
+    }
+    (listing,) = [one for one in statements(template) if "s3:ListBucket" in as_list(one["Action"])]
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
+
+
+def test_a_janitor_deletes_graphs_and_writes_none() -> None:
+    stack = new_stack()
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    CompileCache(stack, "Cache", removal_policy=RemovalPolicy.RETAIN).grant_janitor(role)
+    assert granted(synthesize(stack)) == {
+        ("s3:GetObject", "/neuron-compile-cache/*"),
+        ("s3:DeleteObject", "/neuron-compile-cache/*"),
+        ("s3:ListBucket", ""),
+    }

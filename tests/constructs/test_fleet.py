@@ -195,7 +195,7 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
         ("ssmmessages:CreateDataChannel", "*"),
         ("ssmmessages:OpenControlChannel", "*"),
         ("ssmmessages:OpenDataChannel", "*"),
-        ("s3:DeleteObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
+        ("s3:DeleteObject", f"${{{cache}.Arn}}/neuron-compile-cache/direct/*"),
         ("s3:GetObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
         ("s3:PutObject", f"${{{cache}.Arn}}/neuron-compile-cache/*"),
         ("s3:ListBucket", f"${{{cache}.Arn}}"),

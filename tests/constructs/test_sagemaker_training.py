@@ -63,7 +63,7 @@ def test_sagemaker_can_take_the_role_on_behalf_of_this_account_only() -> None:
     [
         ("s3:GetObject", {"source", "checkpoints", "neuron-compile-cache"}),
         ("s3:PutObject", {"checkpoints", "output", "neuron-compile-cache"}),
-        ("s3:DeleteObject", {"checkpoints", "neuron-compile-cache"}),
+        ("s3:DeleteObject", {"checkpoints", "neuron-compile-cache/direct"}),
     ],
 )
 def test_a_job_touches_objects_under_its_prefixes_only(action: str, folders: set[str]) -> None:

@@ -128,7 +128,7 @@ def test_logical_cores_are_chosen_where_the_type_lets_one_choose() -> None:
 
 
 def test_compiled_graphs_are_kept_where_the_job_says() -> None:
-    assert request()["Environment"]["NEURON_COMPILE_CACHE_URL"] == JOB.cache_url
+    assert request()["Environment"]["NEURON_COMPILE_CACHE_URL"] == f"{JOB.cache_url}/direct"
     assert "NEURON_COMPILE_CACHE_URL" not in request(cache_url=None)["Environment"]
 
 

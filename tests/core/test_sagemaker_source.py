@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import os
 import re
 import sys
@@ -15,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import cluster_names, from_settings
+from trainium_core.compile_cache import place
+from trainium_core.engines.sagemaker.jobs import container_entry as container_entry_module
 from trainium_core.engines.sagemaker.jobs.job import job_name
 from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files, container_entry
 from trainium_core.jobs.problems import JobError
@@ -151,7 +154,7 @@ def test_a_script_that_would_not_be_packed_is_refused(source: Path) -> None:
 
 def test_the_entry_goes_with_the_source(source: Path) -> None:
     files = channel_files(pack_source(source / "train.py", source))
-    assert files.keys() == {"source.tar.gz", "container_entry.py"}
+    assert files.keys() == {"source.tar.gz", "container_entry.py", "compile_cache_place.py"}
     assert files["container_entry.py"] == container_entry()
     assert b"torch.distributed.run" in container_entry()
 
@@ -160,7 +163,28 @@ def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
     imported = ast.parse(container_entry(), feature_version=(3, 9))
     names = {alias.name for node in ast.walk(imported) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(imported) if isinstance(node, ast.ImportFrom)}
-    assert names <= sys.stdlib_module_names
+    assert names - sys.stdlib_module_names == {"compile_cache_place"}
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "s3://b/cache/direct",
+            {"NEURON_COMPILE_CACHE_URL": "s3://b/cache/direct/neuronx-cc-2.21.1/trn2-lnc2/xla/world-64"},
+        ),
+        ("s3://own/cache", {}),
+        (None, {}),
+    ],
+)
+def test_the_entry_keeps_compiled_graphs_apart_by_release(
+    monkeypatch: pytest.MonkeyPatch, url: str | None, expected: dict[str, str]
+) -> None:
+    given = {"url": "s3://b/cache", "instance_type": "trn2.48xlarge", "lnc": 2}
+    monkeypatch.setenv("TRN_COMPILE_CACHE", json.dumps(given))
+    monkeypatch.setitem(sys.modules, "compile_cache_place", place)
+    monkeypatch.setattr(container_entry_module.metadata, "version", lambda _name: "2.21.1")
+    assert container_entry_module.compile_cache(url, processes=64) == expected
 
 
 def test_the_script_may_be_reported_from_here_or_within_its_source(

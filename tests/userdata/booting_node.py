@@ -111,8 +111,14 @@ class BootingNode:
         (self.programs / name).unlink()
 
     def concludes(self, body: str = "true") -> None:
-        """What `trn-node` does on this node, once it is installed. The framework is that of the variable FRAMEWORK."""
-        framework = '[[ $1 != framework ]] || { echo "${FRAMEWORK:-}"; exit 0; }'
+        """What `trn-node` does on this node, once it is installed.
+
+        The framework is that of the variable FRAMEWORK, the compile cache that of CACHE_URL.
+        """
+        framework = (
+            '[[ $1 != framework ]] || { echo "${FRAMEWORK:-}"; exit 0; }\n'
+            '[[ $1 != cache-url ]] || { echo "${CACHE_URL:-}"; exit 0; }'
+        )
         call = 'echo "trn-node $*" >>"$ROOT/calls"'
         self.write("usr/local/bin/trn-node", f"#!/bin/bash\n{framework}\n{call}\n{body}\n")
         (self.root / "usr/local/bin/trn-node").chmod(0o755)

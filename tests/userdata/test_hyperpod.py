@@ -58,7 +58,7 @@ def run(plan: Plan, root: Path) -> list[str]:
 def test_an_instance_gets_the_training_environment(root: Path) -> None:
     run(plan_for("trn1.32xlarge"), root)
     environment = (root / "etc/trn/environment").read_text().splitlines()
-    assert f"NEURON_COMPILE_CACHE_URL={CACHE}" in environment
+    assert f"NEURON_COMPILE_CACHE_URL={CACHE}/direct" in environment
     assert "FI_PROVIDER=efa" in environment
     assert "AWS_REGION=us-west-2" in environment
 

@@ -112,3 +112,7 @@ def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monk
         "lnc": 1,
     }
     assert job_cache.compile_cache("native") is None
+    with pytest.raises(ValueError, match="no version of the Neuron compiler"):
+        job_cache.direct_url()
+    (python.parent.parent / "lib/python3.11/site-packages/neuronx_cc-2.21.1.dist-info").mkdir(parents=True)
+    assert job_cache.direct_url() == "s3://compiled/cache/direct/neuronx-cc-2.21.1/trn1-lnc1/xla/world-any"

@@ -107,13 +107,22 @@ def test_native_pytorch_has_a_cache_that_all_users_share(node_for: NodeMaker):
     assert (node.root / "var/cache/trn/neff").stat().st_mode & 0o7777 == 0o1777
 
 
+def test_compiled_graphs_are_apart_for_each_release_where_the_compiler_is_known(node_for: NodeMaker):
+    node = node_for(PLAN).installed()
+    node.boot(CACHE_URL="s3://cluster-cache/direct/release")
+    assert (
+        node.read("etc/trn/environment").splitlines()[-1]
+        == "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/direct/release"
+    )
+
+
 def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
         "AWS_REGION=us-west-2",
         "AWS_DEFAULT_REGION=us-west-2",
-        "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache",
+        "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache/direct",
         "FI_PROVIDER=efa",
         "FI_EFA_USE_DEVICE_RDMA=1",
         "NEURON_LOGICAL_NC_CONFIG=2",

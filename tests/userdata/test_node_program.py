@@ -15,7 +15,7 @@ OF_CORE = "trainium_core.compile_cache.place"
 """The one module of another package that nodes have."""
 PYTHON = {"trn_node": (3, 9), "trn_job": (3, 8), "trn_cache": (3, 8), "compile_cache": (3, 8)}
 MAY_IMPORT = {
-    "trn_node": set[str](),
+    "trn_node": {"trainium_core"},
     "trn_job": {"trn_node", "trn_cache", "trainium_core"},
     "trn_cache": {"trn_node", "trainium_core"},
     "compile_cache": set[str](),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from trainium_core.compile_cache.place import Place, parse_key, parse_place
+from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX, Place, parse_key, parse_place
 
 HALF_MADE_AFTER = timedelta(hours=2)
 """Age from which nobody works any more at an entry that is not finished: compilations take up to 45 minutes."""
@@ -148,7 +148,7 @@ def _direct(above: str, name: str, files: list[CachedObject]) -> CachedEntry:
         state = "failed"
     else:
         state = "half-made"
-    place = parse_place(above.rpartition("direct/")[2])
+    place = parse_place(above.removeprefix(f"{DIRECT}/"))
     compiler = name.partition("/")[0].removeprefix("neuronxcc-").replace("+", "-")
-    release = place.release if place else f"neuronx-cc-{compiler}"
+    release = place.release if place else f"{RELEASE_PREFIX}{compiler}"
     return CachedEntry(name=name, place=place, release=release, objects=tuple(files), is_packed=False, state=state)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from typing import NamedTuple, Optional
 
 STACKS = ("native", "xla", "jax", "vllm")
 """The caches that are kept, by whose they are."""
+
+RELEASE_PREFIX = "neuronx-cc-"
+"""What the name of every release begins with."""
 
 SUFFIX = ".tar"
 """Of an entry's object, after the name that the stack itself gives the entry."""
@@ -18,13 +22,16 @@ SUFFIX = ".tar"
 DIGEST = "sha256"
 """Name of an object's metadata that holds the SHA-256 of its content, in hexadecimal."""
 
+DIRECT = "direct"
+"""Folder of what PyTorch/XLA writes into S3 by itself, in files, locks among them, that it also deletes."""
+
 FLAGS_IN_KEY = ("xla",)
 """Stacks whose own key names the compiler's flags; of the others the place does."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACE = re.compile(
     rf"(?P<release>{_PART.pattern})/(?P<generation>[a-z]+[0-9]+)-lnc(?P<lnc>[0-9]+)/(?P<stack>[a-z]+)/"
-    r"world-(?P<world>[0-9]+)(?:-flags-(?P<flags>[0-9a-f]{12}))?"
+    r"world-(?P<world>[0-9]+|any)(?:-flags-(?P<flags>[0-9a-f]{12}))?"
 )
 _KEY = re.compile(rf"{_PLACE.pattern}/(?P<name>[^/].*){re.escape(SUFFIX)}")
 
@@ -33,7 +40,8 @@ class Place(NamedTuple):
     """What entries must have in common so that one may stand for the other, besides the stack's own key.
 
     release: of the compiler. generation: of the chip, such as trn2. lnc: logical NeuronCore configuration. world_size:
-    processes of the job, which not every stack's key tells apart. flags: digest of the compiler's flags, or empty.
+    processes of the job, which not every stack's key tells apart; 0 where it is not known. flags: digest of the
+    compiler's flags, or empty.
     """
 
     release: str
@@ -47,7 +55,13 @@ class Place(NamedTuple):
     def path(self) -> str:
         """Below the cache's URL."""
         flags = f"-flags-{self.flags}" if self.flags else ""
-        return f"{self.release}/{self.generation}-lnc{self.lnc}/{self.stack}/world-{self.world_size}{flags}"
+        world = self.world_size or "any"
+        return f"{self.release}/{self.generation}-lnc{self.lnc}/{self.stack}/world-{world}{flags}"
+
+    @property
+    def direct_path(self) -> str:
+        """Below the cache's URL, of what PyTorch/XLA writes there by itself."""
+        return f"{DIRECT}/{self.path}"
 
     def key(self, name: str) -> str:
         """Of the object of an entry, below the cache's URL."""
@@ -64,11 +78,12 @@ class EntryKey(NamedTuple):
 def place_of(
     *, compiler: str, instance_type: str, lnc: int, stack: str, world_size: int, compiler_flags: str = ""
 ) -> Place:
-    """Where the entries of a job are. compiler: its version, such as 2.21.18209.0+043b1bf7.
+    """Where the entries of a job are. compiler: its version, such as 2.21.18209.0+043b1bf7. world_size: 0 where
+    it is not known, as before a job.
 
     Raises ValueError for what is no version, no instance type of Neuron or no stack.
     """
-    release = "neuronx-cc-" + compiler.strip().replace("+", "-")
+    release = RELEASE_PREFIX + compiler.strip().replace("+", "-")
     generation = re.match(r"(trn|inf)[0-9]+", instance_type)
     if not compiler.strip() or not _PART.fullmatch(release):
         raise ValueError(f"{compiler!r} is no version of the Neuron compiler")
@@ -79,6 +94,13 @@ def place_of(
     named = stack in FLAGS_IN_KEY or not compiler_flags.split()
     flags = "" if named else hashlib.sha256(" ".join(compiler_flags.split()).encode()).hexdigest()[:12]
     return Place(release, generation[0], lnc, stack, world_size, flags)
+
+
+def version_in(venv: Path, package: str) -> str:
+    """That of a package in a virtual environment, without starting its Python; empty when it is not there."""
+    for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
+        return folder.name[len(package) + 1 : -len(".dist-info")]
+    return ""
 
 
 def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
@@ -99,6 +121,6 @@ def _place(found: re.Match[str]) -> Place:
         found["generation"],
         int(found["lnc"]),
         found["stack"],
-        int(found["world"]),
+        0 if found["world"] == "any" else int(found["world"]),
         found["flags"] or "",
     )

@@ -16,7 +16,7 @@ from trn_node.objects import sha256_of
 
 from .entries import Entries, Stored
 from .layouts import Entry, Layout
-from .packing import PackingError, pack, unpack
+from .packing import Unpacking, pack
 
 THREADS = 8
 """Objects that are read at a time: one connection to S3 carries less than a node's network does."""
@@ -231,21 +231,16 @@ class Cache:
             self.report.warn(f"{stored.key} is no name of an entry: not used")
             return False
         part = self.root / INCOMING / f"{threading.get_ident()}"
-        packed, whole = part / "packed", part / target.name
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        found = self._s3.read(self._url + stored.key, packed)
+        part.mkdir(parents=True, exist_ok=True)
+        whole = part / target.name
+        unpacking = Unpacking(whole)
+        found = self._s3.read(self._url + stored.key, unpacking)
         if found is None:
             # It has expired meanwhile.
             self._there.discard(name)
             return False
         digest, etag = found
-        problem = "" if sha256_of(packed) == digest else "its checksum is wrong"
-        if not problem:
-            try:
-                unpack(packed, whole)
-            except PackingError as error:
-                problem = str(error)
+        problem = "its checksum is wrong" if unpacking.digest != digest else unpacking.problem
         if not problem and not self.layout.entry(part, whole):
             problem = "it is no finished entry"
         if problem:

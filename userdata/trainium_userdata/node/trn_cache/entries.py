@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from trainium_core.compile_cache.place import DIGEST
 from trn_node.objects import Objects
+from trn_node.web import Sink
 
 LARGEST = 5 * 1024**3
 """Bytes: S3 takes no larger object in one request (Amazon S3 user guide, uploading objects)."""
@@ -29,11 +30,10 @@ class Entries(Objects):
 
     requests = 0
 
-    def read(self, url: str, file: Path) -> tuple[str, str] | None:
-        """Replace a file by an object; its digest as it was stored, and its ETag. None when there is no object."""
+    def read(self, url: str, sink: Sink) -> tuple[str, str] | None:
+        """Read an object; its digest as it was stored, and its ETag. None when there is no object."""
         self.requests += 1
-        with file.open("wb") as content:
-            response = self._send("GET", url, {}, b"", (200, 404), into=content)
+        response = self._send("GET", url, {}, b"", (200, 404), into=sink)
         if response.status == 404:
             return None
         return response.headers.get(f"x-amz-meta-{DIGEST}", ""), response.headers.get("ETag", "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache.place import place_of
+from trainium_core.compile_cache.place import place_of, version_in
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
@@ -78,7 +78,7 @@ class CompileCaches:
         given, launch = self._given, self._launch
         lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), given["lnc"])
         place = place_of(
-            compiler=version_of("neuronx_cc", venv),
+            compiler=version_in(venv, "neuronx_cc"),
             instance_type=given["instance_type"],
             lnc=int(lnc),
             stack=stack,
@@ -101,14 +101,7 @@ class CompileCaches:
         self._say(f"compile cache: warning: {text}")
 
 
-def version_of(package: str, venv: Path) -> str:
-    """That of a package in a virtual environment, without starting its Python; empty when it is not there."""
-    for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
-        return folder.name[len(package) + 1 : -len(".dist-info")]
-    return ""
-
-
 def _stacks(stack: str, venv: Path) -> list[str]:
     """JAX compiles by libneuronxla, and has a cache of its own above that one."""
     found = ["xla", "jax"] if stack == "jax" else [stack]
-    return [*found, "vllm"] if version_of("vllm", venv) or version_of("vllm_neuron", venv) else found
+    return [*found, "vllm"] if version_in(venv, "vllm") or version_in(venv, "vllm_neuron") else found

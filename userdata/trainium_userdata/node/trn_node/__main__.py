@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     collectives = commands.add_parser("collectives", help="test collective communication with nccom-test")
     collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
     commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
+    commands.add_parser("cache-url", help="where PyTorch/XLA keeps what is compiled outside of jobs, if it is there")
     commands.add_parser("watch", help="watch over this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
     return top
@@ -39,6 +40,8 @@ def main(arguments: list[str]) -> int:
         return test_collectives(nodes=given.nodes)
     if given.command == "framework":
         return show_framework()
+    if given.command == "cache-url":
+        return show_cache_url()
     if os.geteuid() and not os.environ.get("ROOT"):
         print(f"trn-node {given.command}: only root may; use sudo", file=sys.stderr)
         return 2
@@ -97,6 +100,17 @@ def show_framework() -> int:
         return 1
     if found:
         print(found[1].parent.parent)
+    return 0
+
+
+def show_cache_url() -> int:
+    from . import job_cache
+
+    try:
+        print(job_cache.direct_url())
+    except (OSError, ValueError, LookupError) as error:
+        print(f"trn-node cache-url: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -7,6 +7,8 @@ import pwd
 from pathlib import Path
 from typing import Any
 
+from trainium_core.compile_cache.place import place_of, version_in
+
 from . import files
 from .self_test import framework_python
 
@@ -36,6 +38,21 @@ def compile_cache(stack: str | None) -> dict[str, Any] | None:
         "instance_type": plan["instance_type"],
         "lnc": plan["logical_neuroncore_config"] or 1,
     }
+
+
+def direct_url() -> str:
+    """Where PyTorch/XLA keeps what is compiled outside of jobs. Raises ValueError where its compiler is not known."""
+    given = compile_cache("xla")
+    if given is None:
+        raise ValueError("this node has no PyTorch/XLA")
+    place = place_of(
+        compiler=version_in(Path(given["venv"]), "neuronx_cc"),
+        instance_type=given["instance_type"],
+        lnc=given["lnc"],
+        stack="xla",
+        world_size=0,
+    )
+    return f"{given['url']}/{place.direct_path}"
 
 
 def make_folder(user: str) -> None:

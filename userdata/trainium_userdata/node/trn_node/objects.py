@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from .s3 import S3, S3Error
-from .web import Body
+from .web import Body, FileSink
 
 PART_BYTES = 512 * 1024**2
 """Larger files go in parts of so many bytes: S3 takes 5 GiB in one request, and a broken connection costs one part."""
@@ -69,7 +69,7 @@ class Objects(S3):
     def get_file(self, url: str, file: Path) -> bool:
         """Replace a file by an object. False when there is no object; the file is empty then."""
         with file.open("wb") as content:
-            return self._send("GET", url, {}, b"", (200, 404), into=content).status == 200
+            return self._send("GET", url, {}, b"", (200, 404), into=FileSink(content)).status == 200
 
     def list(self, url: str, *, below: bool = False) -> list[Object]:
         """The objects whose URL begins with this one, in the order of their keys.

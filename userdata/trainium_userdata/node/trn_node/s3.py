@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import BinaryIO
 from urllib.parse import quote, urlsplit
 
 from . import files, web
@@ -59,7 +58,7 @@ class S3:
         *,
         digest: str = "",
         query: str = "",
-        into: BinaryIO | None = None,
+        into: web.Sink | None = None,
     ) -> web.Response:
         """digest: SHA-256 of a body that is a file. query: sorted, and encoded as signatures want it."""
         known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
@@ -70,9 +69,6 @@ class S3:
             signed = signed_headers("s3", method, address, headers, known, self._imds, now + self._correction)
             if not isinstance(body, bytes):
                 body.seek(0)
-            if into:
-                into.seek(0)
-                into.truncate()
             response = web.send(method, address, signed, body if method in ("PUT", "POST") else None, into)
             self.clock_offset = _offset(response, now)
             return response

@@ -34,6 +34,33 @@ class Body(Protocol):
     def seek(self, offset: int, /) -> int: ...
 
 
+class Source(Protocol):
+    """What a response is read from; fewer bytes than were wanted may come, and none at its end."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class Sink(Protocol):
+    """What reads the body of a successful response."""
+
+    def take(self, source: Source) -> int:
+        """Read all of it, and give the number of bytes. Begins anew at each try; raises OSError."""
+        ...
+
+
+class FileSink:
+    """Replaces what a file holds."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def take(self, source: Source) -> int:
+        self._file.seek(0)
+        self._file.truncate()
+        shutil.copyfileobj(source, self._file)
+        return self._file.tell()
+
+
 _opening = threading.Lock()
 
 
@@ -57,12 +84,11 @@ def send(
     url: str,
     headers: Mapping[str, str],
     body: bytes | Body | None = None,
-    into: BinaryIO | None = None,
+    into: Sink | None = None,
 ) -> Response:
     """One request. Raises OSError without a complete response.
 
-    body: bytes, or what is read, with its size among the headers. into: a file that the body of a successful response
-    goes to.
+    body: bytes, or what is read, with its size among the headers. into: what reads the body of a successful response.
     """
     # urllib takes whatever can be read; its stub wants all of a file's methods.
     data: Any = body
@@ -71,8 +97,7 @@ def send(
         with opener(request.type).open(request, timeout=SECONDS) as response:
             if into is None:
                 return Response(response.status, response.headers, response.read())
-            shutil.copyfileobj(response, into)
-            if into.tell() < int(response.headers.get("Content-Length", 0)):
+            if into.take(response) < int(response.headers.get("Content-Length", 0)):
                 raise OSError("the response is incomplete")
             return Response(response.status, response.headers, b"")
     except urllib.error.HTTPError as error:

@@ -15,6 +15,7 @@ import sys
 import tarfile
 import time
 from collections import deque
+from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -44,7 +45,9 @@ def main(script: str, arguments: "list[str]") -> int:
         return fail(str(error), 1)
     command = torchrun(script, arguments + hyperparameters(), nodes=nodes, rank=rank, processes=processes)
     print(f"trn: node {rank + 1} of {len(nodes)}, {processes} processes: {' '.join(command)}", flush=True)
-    code, lines = run(command, folder, environment(nodes, rank))
+    variables = environment(nodes, rank)
+    cached = compile_cache(variables.get("NEURON_COMPILE_CACHE_URL"), processes=processes * len(nodes))
+    code, lines = run(command, folder, {**variables, **cached})
     return fail(reason(lines, code), code) if code else 0
 
 
@@ -177,6 +180,28 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
     for folder in ("model", "output/data"):
         (ROOT / folder).mkdir(parents=True, exist_ok=True)
     return {**named, **os.environ}
+
+
+def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
+    """Where PyTorch/XLA keeps compiled graphs, unless the job names another place (url) than the plan does."""
+    given = json.loads(os.environ.get("TRN_COMPILE_CACHE", "{}"))
+    if not given or url != f"{given['url']}/direct":
+        return {}
+    try:
+        # Beside this file, of the cluster's nodes.
+        from compile_cache_place import place_of  # pyright: ignore
+
+        place = place_of(
+            compiler=metadata.version("neuronx-cc"),
+            instance_type=given["instance_type"],
+            lnc=given["lnc"],
+            stack="xla",
+            world_size=processes,
+        )
+    except (ImportError, ValueError) as error:
+        print(f"trn: the compile cache is not apart for each release: {error}", flush=True)
+        return {}
+    return {"NEURON_COMPILE_CACHE_URL": f"{given['url']}/{place.direct_path}"}
 
 
 def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tuple[int, deque[str]]":

@@ -1,5 +1,8 @@
 """The environment of a training container: what the plan's nodes would have, set where SageMaker lets one set it."""
 
+import json
+
+from trainium_core.compile_cache.place import DIRECT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.training_facts import training_facts
 from trainium_core.facts import facts
@@ -9,6 +12,7 @@ CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"
 
 EXPECTED_PROCESSES = "TRN_EXPECTED_PROCESSES"
 RENDEZVOUS_PORT = "TRN_RENDEZVOUS_PORT"
+COMPILE_CACHE = "TRN_COMPILE_CACHE"
 """Variables that the container entry reads."""
 
 CHECKPOINTS = "TRN_CHECKPOINT_DIR"
@@ -36,7 +40,10 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     if plan.type.logical_neuroncore_configs:
         chosen["NEURON_LOGICAL_NC_CONFIG"] = str(plan.lnc)
     if job.cache_url is not None:
-        chosen["NEURON_COMPILE_CACHE_URL"] = job.cache_url
+        # What a release's entries must have in common, but for the compiler, whose version only the container knows.
+        known = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
+        chosen[COMPILE_CACHE] = json.dumps(known)
+        chosen["NEURON_COMPILE_CACHE_URL"] = f"{job.cache_url}/{DIRECT}"
     if job.checkpoint_url is not None:
         chosen[CHECKPOINTS] = CHECKPOINT_FOLDER
     return chosen

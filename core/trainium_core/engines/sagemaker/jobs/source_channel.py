@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 
+import trainium_core.compile_cache
 from trainium_core.jobs.source_package import SOURCE_FILE, SourcePackage
 
 SOURCE_CHANNEL = "code"
@@ -11,12 +13,15 @@ SOURCE_CHANNEL = "code"
 
 ENTRY_FILE = "container_entry.py"
 
+PLACE_FILE = "compile_cache_place.py"
+"""Module that says to the entry where compiled graphs are."""
+
 _DIGEST_CHARACTERS = 16
 
 
 def channel_files(package: SourcePackage) -> Mapping[str, bytes]:
-    """What the source channel holds, by name: the archive and our container entry."""
-    return {SOURCE_FILE: package.archive, ENTRY_FILE: container_entry()}
+    """What the source channel holds, by name: the archive, our container entry, and what it imports."""
+    return {SOURCE_FILE: package.archive, ENTRY_FILE: container_entry(), PLACE_FILE: compile_cache_place()}
 
 
 def channel_digest(package: SourcePackage) -> str:
@@ -30,3 +35,8 @@ def channel_digest(package: SourcePackage) -> str:
 def container_entry() -> bytes:
     """The program that the container starts."""
     return Path(__file__).with_name(ENTRY_FILE).read_bytes()
+
+
+def compile_cache_place() -> bytes:
+    """The module that also nodes ask where compiled graphs are."""
+    return (files(trainium_core.compile_cache) / "place.py").read_bytes()
