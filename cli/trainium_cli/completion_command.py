@@ -72,8 +72,6 @@ def completion(shell: str | None) -> None:
 
 def script(shell: str) -> str:
     """What the shell reads."""
-    from trainium_cli.main import trn
-
     made = WholeLine if shell == "bash" else get_completion_class(shell)
     assert made is not None
-    return made(trn, {}, "trn", VARIABLE).source()
+    return made(click.get_current_context().find_root().command, {}, "trn", VARIABLE).source()
