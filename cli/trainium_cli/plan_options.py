@@ -3,16 +3,17 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from trainium_cli.completion_values import complete_setting
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import print_json
-from trainium_core.plan import Plan
-from trainium_core.plan.context import plan_from_file
 from trainium_core.problems import PlanError
+
+if TYPE_CHECKING:
+    from trainium_core.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,11 +57,14 @@ def context_options(command: Command) -> Command:
 
 def read_plan(
     cdk_json: Path | None, overrides: tuple[str, ...], *, as_json: bool, ignoring: Collection[str] = ()
-) -> Plan:
+) -> "Plan":
     """The plan that the options describe; ends the command with every problem if it is not a good one.
 
     ignoring: settings that do not matter to the command; their defaults are taken.
     """
+    # Imported here: commands that have --json and no plan import this module too.
+    from trainium_core.plan.context import plan_from_file
+
     try:
         return plan_from_file(cdk_json, overrides, ignoring=ignoring)
     except PlanError as error:
