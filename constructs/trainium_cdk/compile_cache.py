@@ -208,5 +208,4 @@ class CompileCache(Construct):
 
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
     """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways."""
-    allow_objects(cache.bucket, role, prefix=CACHE_PREFIX, actions=_WRITING)
-    allow_objects(cache.bucket, role, prefix=_DIRECT_PREFIX, actions=_DELETING)
+    allow_objects(cache.bucket, role, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING})

@@ -1,6 +1,6 @@
 """A private S3 bucket that goes with its stack, contents and all, or is retained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from aws_cdk import CustomResource, RemovalPolicy, Stack, Tags
@@ -11,7 +11,7 @@ from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.justification import justify, justify_wildcard, justify_wildcards
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _UNKNOWN_NAMES = "objects under one prefix, whose names are not known before"
@@ -105,10 +105,27 @@ def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, a
 
     To a principal of another account by the policy of the bucket as well.
     """
+    return _grant(bucket, grantee, prefix=prefix, objects=bucket.arn_for_objects(f"{prefix}/*"), actions=actions)
+
+
+def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
+    """Allow a role of this package S3 actions on the objects under prefixes of a bucket, and no others.
+
+    actions: those on the objects of each prefix.
+    """
+    objects = {prefix: bucket.arn_for_objects(f"{prefix}/*") for prefix in actions}
+    justify_wildcards(role, dict.fromkeys(objects.values(), _UNKNOWN_NAMES), of=bucket)
+    for prefix, allowed in actions.items():
+        _grant(bucket, role, prefix=prefix, objects=objects[prefix], actions=allowed)
+
+
+def _grant(
+    bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, objects: str, actions: Sequence[str]
+) -> iam.Grant:
     on_objects = [action for action in actions if action != "s3:ListBucket"]
     resource: Any = bucket  # jsii names a parameter otherwise than the interface
     grant = iam.Grant.add_to_principal_or_resource(
-        grantee=grantee, actions=on_objects, resource=resource, resource_arns=[bucket.arn_for_objects(f"{prefix}/*")]
+        grantee=grantee, actions=on_objects, resource=resource, resource_arns=[objects]
     )
     if "s3:ListBucket" not in actions:
         return grant
@@ -120,9 +137,3 @@ def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, a
         conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
     )
     return grant.combine(listing)
-
-
-def allow_objects(bucket: s3.IBucket, role: iam.IRole, *, prefix: str, actions: Sequence[str]) -> None:
-    """Allow a role of this package S3 actions on the objects under one prefix of a bucket, and no others."""
-    justify_wildcard(role, bucket.arn_for_objects(f"{prefix}/*"), _UNKNOWN_NAMES, of=bucket)
-    grant_objects(bucket, role, prefix=prefix, actions=actions)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from aws_cdk import Annotations, Duration, Size, Stack, Stage, Token
 from aws_cdk import aws_autoscaling as autoscaling
@@ -25,13 +25,15 @@ from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_subnet import NeuronSubnet
-from trainium_cdk.pilot import Pilot
 from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
 from trainium_cdk.props_error import in_python, parameter_of, refuse
 from trainium_cdk.setup_script import SetupScript
 from trainium_cdk.sleep_switch import SleepSwitch, stack_sleep_switch
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.engines.ec2.warnings import cluster_warnings
+
+if TYPE_CHECKING:
+    from trainium_cdk.pilot import Pilot
 
 _WARNED_OF = ("ami", "budget_usd", "capacity", "fsx_lustre", "notify_email", "root_volume_gib")
 """Settings whose warnings are about the nodes, and not about a network that is the plan's or about who ends a pilot."""
@@ -70,7 +72,7 @@ class NeuronFleet(PlannedFleet):
     version: LaunchTemplateVersion
     keeper: NodeKeeper
     gate: FleetGate
-    pilot: Pilot | None
+    pilot: "Pilot | None"
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The gate a deployment passes only with every node proven."""
 
 import json
+from typing import TYPE_CHECKING
 
 from aws_cdk import CustomResource, Duration
 from constructs import Construct
@@ -10,7 +11,9 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
 from trainium_cdk.node_records import NodeRecords, allow_reading_records
-from trainium_cdk.pilot_clock import PilotClock
+
+if TYPE_CHECKING:
+    from trainium_cdk.pilot_clock import PilotClock
 
 
 class FleetGate(Construct):
@@ -53,7 +56,7 @@ class FleetGate(Construct):
         keeper: NodeKeeper,
         cluster_name: str,
         timeout_minutes: int,
-        clock: PilotClock | None = None,
+        clock: "PilotClock | None" = None,
     ) -> None:
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have.

@@ -1,10 +1,9 @@
 """What any fleet can be used for, whether an app makes it or imports it."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jsii
 from aws_cdk import aws_autoscaling as autoscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
@@ -12,6 +11,9 @@ from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import RuleTarget
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_cloudwatch as cloudwatch
 
 METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
@@ -45,11 +47,11 @@ class INeuronFleet(Protocol):
         """The nodes' security groups, to open ports in."""
         ...
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
         """A metric of the Auto Scaling group by its name."""
         ...
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
         """How many nodes failed in a period."""
         ...
 
@@ -96,12 +98,14 @@ class FleetBase(Construct):
             self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)
         return self._group
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
 
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
         Default: the average of five minutes.
         """
+        from aws_cdk import aws_cloudwatch as cloudwatch
+
         return cloudwatch.Metric(
             namespace="AWS/AutoScaling",
             metric_name=metric_name,
@@ -109,12 +113,14 @@ class FleetBase(Construct):
             **options,
         )
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
         """How many nodes said that they failed.
 
         options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
         fail twice may count twice; where nothing failed there is no data.
         """
+        from aws_cdk import aws_cloudwatch as cloudwatch
+
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
         return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,10 +53,10 @@ class HandlerFunction(Construct):
         self.function = lambda_.CfnFunction(
             self,
             "Function",
-            runtime=lambda_.Runtime.PYTHON_3_14.name,
+            runtime=_runtime(),
             handler=f"{trainium_runtime.__name__}.handlers.{handler}.handle",
             description=f"trainium-cdk: {handler}, version {trainium_runtime.__version__}",
-            code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
+            code=lambda_.CfnFunction.CodeProperty(s3_bucket=code.bucket_name, s3_key=code.key),
             role=self.role.role_arn,
             logging_config=lambda_.CfnFunction.LoggingConfigProperty(log_group=self.log_group.log_group_name),
             timeout=60 * timeout_minutes,
@@ -63,18 +64,23 @@ class HandlerFunction(Construct):
             environment=lambda_.CfnFunction.EnvironmentProperty(variables=dict(environment)) if environment else None,
         )
         justify(
-            self,
+            self.function,
             checkov={
                 "CKV_AWS_115": "called seldom; what it reserved would be taken from the account's other functions",
                 "CKV_AWS_116": "CloudFormation notices a lost call, the next event makes up for it",
                 "CKV_AWS_117": "calls AWS APIs only; in the VPC it would need paid endpoints",
-                "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
                 "CKV_AWS_173": "the variables are names of resources and limits, no secrets",
+            },
+        )
+        justify(
+            self.log_group,
+            checkov={
+                "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
                 "CKV_AWS_338": "a pilot's deployment log, of no use after it",
             },
         )
 
-    @property
+    @cached_property
     def arn(self) -> str:
         return self.function.attr_arn
 
@@ -97,11 +103,21 @@ class HandlerFunction(Construct):
         again.add_statements(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
 
 
-def _code(stack: Stack) -> Asset:
-    """The code of every handler: one asset for all functions of a stack."""
+class _Code(Asset):
+    """The code of every handler: one asset for all functions of a stack. `bucket_name` and `key` say where it is."""
+
+    def __init__(self, stack: Stack) -> None:
+        with TemporaryDirectory() as folder:
+            shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
+            super().__init__(stack, "HandlerCode", path=folder)
+        self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
+
+
+def _code(stack: Stack) -> _Code:
     existing = stack.node.try_find_child("HandlerCode")
-    if isinstance(existing, Asset):
-        return existing
-    with TemporaryDirectory() as folder:
-        shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
-        return Asset(stack, "HandlerCode", path=folder)
+    return existing if isinstance(existing, _Code) else _Code(stack)
+
+
+@cache
+def _runtime() -> str:
+    return lambda_.Runtime.PYTHON_3_14.name

@@ -66,7 +66,7 @@ class HyperPodRole(Construct):
         super().__init__(scope, construct_id)
         self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
         self._allow_logs()
-        allow_objects(lifecycle_bucket, self.role, prefix=lifecycle_prefix, actions=["s3:GetObject", "s3:ListBucket"])
+        allow_objects(lifecycle_bucket, self.role, {lifecycle_prefix: ["s3:GetObject", "s3:ListBucket"]})
         attaching = [*_ATTACHING, *(_KUBERNETES_ATTACHING if kubernetes else ())]
         more = ["ec2:CreateTags", *attaching, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
         allow_interfaces(self.role, subnet=subnet, security_groups=security_groups, also_on_an_interface=more)

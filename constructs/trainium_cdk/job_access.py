@@ -22,7 +22,7 @@ def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
     for number, (url, actions) in enumerate(_folders(access)):
         place = urlsplit(url)
         bucket = s3.Bucket.from_bucket_name(scope, f"JobFolder{number}", place.netloc)
-        allow_objects(bucket, role, prefix=place.path.strip("/"), actions=actions)
+        allow_objects(bucket, role, {place.path.strip("/"): actions})
     for service, action in _SECRET_ACTIONS.items():
         arns = [arn for arn in access.secrets if arn.split(":")[2] == service]
         if arns:

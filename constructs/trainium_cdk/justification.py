@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import jsii
 from aws_cdk import Acknowledgment, CfnResource, Stack, Validations
@@ -19,37 +20,58 @@ def justify(
     """
     if cdk_nag:
         acknowledged = [Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason) for rule, reason in cdk_nag.items()]
-        Validations.of(construct).acknowledge(*acknowledged)
+        _validations(construct).acknowledge(*acknowledged)
     if checkov:
         skips = [{"id": rule, "comment": reason} for rule, reason in checkov.items()]
-        for child in construct.node.find_all():
-            if isinstance(child, CfnResource):
-                child.add_metadata("checkov", {"skip": skips})
+        resources = [construct] if isinstance(construct, CfnResource) else construct.node.find_all()
+        for resource in resources:
+            if isinstance(resource, CfnResource):
+                resource.add_metadata("checkov", {"skip": skips})
 
 
-def justify_wildcard(construct: IConstruct, resource: str, reason: str, *, of: IConstruct | None = None) -> None:
-    """Acknowledge that a policy of the construct names resources by a wildcard, such as the objects under a prefix.
+def justify_wildcard(construct: IConstruct, resource: str, reason: str) -> None:
+    """Acknowledge that a policy of the construct names resources by one wildcard."""
+    justify_wildcards(construct, {resource: reason})
 
-    of: what the resources are of. Where that is in another stack, CDK decides about the name only when all is made.
+
+def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of: IConstruct | None = None) -> None:
+    """Acknowledge that policies of the construct name resources by wildcards, such as the objects under a prefix.
+
+    wildcards: the reason of each resource. of: what the resources are of. Where that is in another stack, CDK decides
+    about the name only when all is made.
     """
-    wildcard = _Wildcard(construct, resource, reason)
+    found = _Wildcards(construct, wildcards)
     if of is not None and Stack.of(of) is not Stack.of(construct):
-        construct.node.add_validation(wildcard)
+        construct.node.add_validation(found)
     else:
-        wildcard.validate()
+        found.validate()
 
 
 @jsii.implements(IValidation)
-class _Wildcard:
+class _Wildcards:
     """Acknowledges when it is validated, and finds nothing wrong."""
 
-    def __init__(self, construct: IConstruct, resource: str, reason: str) -> None:
-        self._construct, self._resource, self._reason = construct, resource, reason
+    def __init__(self, construct: IConstruct, wildcards: Mapping[str, str]) -> None:
+        self._construct, self._wildcards = construct, wildcards
 
     def validate(self) -> list[str]:
-        printed = _as_printed(Stack.of(self._construct).resolve(self._resource))
-        justify(self._construct, cdk_nag={f"IAM5[Resource::{printed}]": self._reason})
+        resources = [*self._wildcards]
+        if resources != ["*"]:
+            resources = Stack.of(self._construct).resolve(resources)
+        reasons = zip(resources, self._wildcards.values(), strict=True)
+        justify(self._construct, cdk_nag={f"IAM5[Resource::{_as_printed(one)}]": reason for one, reason in reasons})
         return []
+
+
+_VALIDATIONS: WeakKeyDictionary[IConstruct, Validations] = WeakKeyDictionary()
+
+
+def _validations(construct: IConstruct) -> Validations:
+    """The acknowledgements of a construct: asking the CDK costs as much as acknowledging."""
+    found = _VALIDATIONS.get(construct)
+    if found is None:
+        found = _VALIDATIONS[construct] = Validations.of(construct)
+    return found
 
 
 def _as_printed(value: Any) -> str:

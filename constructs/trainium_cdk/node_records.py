@@ -54,13 +54,19 @@ class NodeRecords(Construct):
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
         of it but what it costs the node itself.
         """
-        for prefix in (RECORDS_PREFIX, LOGS_PREFIX, USAGE_PREFIX):
-            allow_objects(self.bucket, role, prefix=prefix, actions=["s3:PutObject"])
-        if internode_tests:
-            allow_objects(self.bucket, role, prefix=INTERNODE_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
-        if internode_ssh:
-            allow_objects(self.bucket, role, prefix=SSH_KEYS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
-        allow_objects(self.bucket, role, prefix=JOBS_PREFIX, actions=["s3:PutObject", "s3:GetObject"])
+        write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
+        allow_objects(
+            self.bucket,
+            role,
+            {
+                RECORDS_PREFIX: write,
+                LOGS_PREFIX: write,
+                USAGE_PREFIX: write,
+                **({INTERNODE_PREFIX: both} if internode_tests else {}),
+                **({SSH_KEYS_PREFIX: both} if internode_ssh else {}),
+                JOBS_PREFIX: both,
+            },
+        )
         read = [self.roster_arn, self.bucket.arn_for_objects(CURRENT_JOB_KEY)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jsii
 from aws_cdk import Annotations, CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack
 from aws_cdk import aws_autoscaling as autoscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
@@ -32,7 +31,6 @@ from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_volumes import allow_auto_scaling
-from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_network import plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.props_error import refuse
@@ -43,6 +41,9 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata import NodeLocations, node_script, node_user_data
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_cloudwatch as cloudwatch
 
 _LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
 
@@ -108,7 +109,7 @@ class PlannedFleet(FleetBase):
         """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
         return self._connections
 
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`, which the group then collects.
 
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
@@ -118,7 +119,7 @@ class PlannedFleet(FleetBase):
         self.group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
 
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
         """How many nodes said that they failed, of the keeper's log, which a metric filter then counts.
 
         options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
@@ -180,7 +181,8 @@ class PlannedFleet(FleetBase):
         self._connections = ec2.Connections(security_groups=[self.security_group])
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, parts)
-        script = self._node_script(plan)
+        script_text = node_script(plan)
+        script = self._node_script(script_text)
         locations = NodeLocations(
             region=stack.region,
             cache_url=cache.url,
@@ -201,7 +203,7 @@ class PlannedFleet(FleetBase):
             plan=plan,
             security_groups=groups,
             instance_profile=profile,
-            user_data=self._user_data(plan, locations, parts),
+            user_data=self._user_data(plan, locations, parts, script_text),
             placement_group_name=placement_group,
             image_id=parts.image_id,
             volume_key=parts.volume_key,
@@ -248,6 +250,8 @@ class PlannedFleet(FleetBase):
         )
         self.pilot = None
         if plan.ends_by_itself or plan.pilot.budget_usd is not None:
+            from trainium_cdk.pilot import Pilot
+
             self.pilot = Pilot(
                 self,
                 "Pilot",
@@ -290,15 +294,15 @@ class PlannedFleet(FleetBase):
         self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
         return role
 
-    def _node_script(self, plan: Plan) -> Asset:
+    def _node_script(self, text: str) -> Asset:
         """Where in S3 the nodes find what sets them up and verifies them: their user data have no room for it."""
         with TemporaryDirectory() as folder:
             file = Path(folder) / "node-script.sh"
-            file.write_bytes(node_script(plan).encode())
+            file.write_bytes(text.encode())
             return Asset(self, "NodeScript", path=str(file))
 
-    def _user_data(self, plan: Plan, locations: NodeLocations, parts: FleetParts) -> str:
-        text = node_user_data(plan, locations, encoded_environment(self, parts.environment))
+    def _user_data(self, plan: Plan, locations: NodeLocations, parts: FleetParts, script: str) -> str:
+        text = node_user_data(plan, locations, encoded_environment(self, parts.environment), script=script)
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
             names = ", ".join(parts.environment)

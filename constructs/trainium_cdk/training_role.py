@@ -84,7 +84,7 @@ class TrainingRole(Construct):
         reading = ["s3:GetObject", "s3:ListBucket"]
         prefix = folder.rstrip("/")
         if prefix:
-            allow_objects(bucket, self.role, prefix=prefix, actions=reading)
+            allow_objects(bucket, self.role, {prefix: reading})
             return
         everything = bucket.arn_for_objects("*")
         self._allow(["s3:GetObject"], [everything])

@@ -37,8 +37,12 @@ class TrainingStore(Construct):
     def grant_training(self, role: iam.IRole) -> None:
         """Allow a role what a job does: read source, write and read back checkpoints, write models."""
         reading = ["s3:GetObject", "s3:ListBucket"]
-        allow_objects(self.bucket, role, prefix=SOURCE_PREFIX, actions=reading)
         allow_objects(
-            self.bucket, role, prefix=CHECKPOINT_PREFIX, actions=[*reading, "s3:PutObject", "s3:DeleteObject"]
+            self.bucket,
+            role,
+            {
+                SOURCE_PREFIX: reading,
+                CHECKPOINT_PREFIX: [*reading, "s3:PutObject", "s3:DeleteObject"],
+                OUTPUT_PREFIX: ["s3:PutObject", "s3:AbortMultipartUpload"],
+            },
         )
-        allow_objects(self.bucket, role, prefix=OUTPUT_PREFIX, actions=["s3:PutObject", "s3:AbortMultipartUpload"])

@@ -46,17 +46,20 @@ _PART_OF = {
 """The steps of a boot in their order, by their functions' names, and the template of each."""
 
 
-def node_user_data(plan: Plan, locations: NodeLocations, environment: Mapping[str, str] | None = None) -> str:
+def node_user_data(
+    plan: Plan, locations: NodeLocations, environment: Mapping[str, str] | None = None, *, script: str | None = None
+) -> str:
     """The user data of every node of the plan: one MIME document, not base64-encoded, the same text every time.
 
     A small script fetches the plan's `node_script` from its node_script_url and runs it if its digest is right.
 
     environment: variables that scripts and jobs on the node have, their values in base64. Default: none.
+    script: the plan's `node_script`, where it is known. Default: it is rendered.
     """
-    digest = hashlib.sha256(node_script(plan).encode()).hexdigest()
+    digest = hashlib.sha256((node_script(plan) if script is None else script).encode()).hexdigest()
     files = reporting_files(constant_text=_render)
-    script = _render("fetch_node_script.sh", files=files, mark=mark(files), digest=digest)
-    return user_data(cloud_config(locations.lines, environment), script)
+    fetching = _render("fetch_node_script.sh", files=files, mark=mark(files), digest=digest)
+    return user_data(cloud_config(locations.lines, environment), fetching)
 
 
 def node_script(plan: Plan) -> str:
