@@ -26,6 +26,8 @@ class TrainiumCluster(Construct):
         """
         plan: all that the cluster is to be.
         sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake.
+
+        Raises PlanError for a plan of another region than the stack's.
         """
         super().__init__(scope, construct_id)
         tag_all(self, plan)

@@ -44,15 +44,21 @@ class ICompileCache(Protocol):
         ...
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading and listing compiled graphs."""
+        """Grant reading and listing compiled graphs. grantee: a role, a function, a fleet."""
         ...
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what nodes do: read, write and list compiled graphs, and delete PyTorch/XLA's own files."""
+        """Grant what nodes do: read, write and list compiled graphs, and delete PyTorch/XLA's own files.
+
+        grantee: a role, a function, a fleet.
+        """
         ...
 
     def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache repair` and `clean` do: read, list and delete compiled graphs."""
+        """Grant what `trn cache repair` and `clean` do: read, list and delete compiled graphs.
+
+        grantee: a role of whoever looks after the cache.
+        """
         ...
 
 
@@ -135,6 +141,8 @@ class CompileCache(Construct):
         """Grant what nodes do, with the key: read, write and list compiled graphs.
 
         Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
+
+        grantee: a role, a function, a fleet.
         """
         grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_WRITING)
         grant = grant.combine(grant_objects(self.bucket, grantee, prefix=_DIRECT_PREFIX, actions=_DELETING))

@@ -23,11 +23,12 @@ class _Efs(NodeFileSystem):
         return {"efs": NEW_EFS}
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open NFS from the nodes to the mount target."""
+        """Open NFS from the nodes to the mount target. nodes: the nodes' group."""
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         self.security_group.connections.allow_from(nodes, nfs, "NFS from the nodes")
 
     def added_to(self, places: NodeLocations) -> NodeLocations:
+        """The places with this file system among them. places: what the nodes' user data say."""
         return replace(places, efs_dns=self.dns_name)
 
 
@@ -57,6 +58,8 @@ class ElasticFileSystem(_Efs):
         file_system_id: an existing file system that has no mount target in another VPC nor in the subnet's zone.
             Default: a new one.
         retain: keep a new file system at destroy; its mount target goes. Default: it is deleted.
+
+        Raises PropsError for an id of another form, and for what is no VPC or subnet.
         """
         super().__init__(scope, construct_id)
         check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
@@ -105,6 +108,8 @@ class ExistingElasticFileSystem(_Efs):
         """
         file_system_id: the file system, such as fs-0123456789abcdef0.
         security_group_id: a group of the mount target; a rule for the nodes is added to it.
+
+        Raises PropsError for an id of another form.
         """
         super().__init__(scope, construct_id)
         check_setting(self, "file_system_id", file_system_id, setting="efs")

@@ -48,17 +48,25 @@ class INeuronFleet(Protocol):
         ...
 
     def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
-        """A metric of the Auto Scaling group by its name."""
+        """A metric of the Auto Scaling group.
+
+        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
+        Default: the average of five minutes.
+        """
         ...
 
     def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
-        """How many nodes failed in a period."""
+        """How many nodes failed. options: those of cloudwatch.Metric. Default: the sum of five minutes."""
         ...
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
     ) -> events.Rule:
-        """Send an event when a node fails."""
+        """Send an event when a node fails.
+
+        construct_id: of the rule. target: where it goes, such as targets.SnsTopic(topic). Default: none.
+        description: of the rule. Default: none.
+        """
         ...
 
 
@@ -128,10 +136,11 @@ class FleetBase(Construct):
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
     ) -> events.Rule:
-        """Send an event to a target when a node fails; its tag `trn:reason` says why.
+        """Send an event when a node fails; its tag `trn:reason` says why.
 
-        construct_id: of the rule, below the fleet. target: such as targets.SnsTopic(topic). Default: none, add_target()
-        adds one. description: of the rule. Default: none.
+        construct_id: of the rule, below the fleet.
+        target: where it goes, such as targets.SnsTopic(topic). Default: none, add_target() adds one.
+        description: of the rule. Default: none.
 
         The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`).
         """

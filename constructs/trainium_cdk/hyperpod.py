@@ -41,7 +41,11 @@ class HyperPod(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
-        """plan: what the nodes are, and how many; its section of HyperPod's settings says the rest."""
+        """
+        plan: what the nodes are, and how many; its section of HyperPod's settings says the rest.
+
+        Raises PlanError for a plan of another region than the stack's.
+        """
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan)

@@ -25,12 +25,16 @@ class _Lustre(NodeFileSystem):
         return {"fsx_lustre": facts()["fsx_lustre"]["smallest_gib"]}
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open Lustre's ports between the file system and the nodes, both ways: its servers call back."""
+        """Open Lustre's ports between the file system and the nodes, both ways: its servers call back.
+
+        nodes: the nodes' group.
+        """
         for port in _ports():
             self.security_group.connections.allow_from(nodes, port, "Lustre from the nodes")
             self.security_group.connections.allow_to(nodes, port, "Lustre to the nodes")
 
     def added_to(self, places: NodeLocations) -> NodeLocations:
+        """The places with this file system among them. places: what the nodes' user data say."""
         return replace(places, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
 
 
@@ -65,6 +69,8 @@ class LustreFileSystem(_Lustre):
             Default: SCRATCH_2.
         retain: keep the file system and its security group at destroy. Default: both are deleted. A file system that an
             update replaces, such as for another subnet, is kept in any case.
+
+        Raises PropsError for sizes and throughputs that FSx does not have, and for what is no VPC or subnet.
         """
         super().__init__(scope, construct_id)
         check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
@@ -134,6 +140,8 @@ class ExistingLustreFileSystem(_Lustre):
         file_system_id: the file system, such as fs-0123456789abcdef0.
         mount_name: as FSx shows it.
         security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
+
+        Raises PropsError for an id or name of another form.
         """
         super().__init__(scope, construct_id)
         check_setting(self, "file_system_id", file_system_id, setting="fsx_lustre")

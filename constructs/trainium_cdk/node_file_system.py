@@ -23,11 +23,11 @@ class NodeFileSystem(Construct):
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open what the file system needs between itself and the nodes' group, and nothing else."""
+        """Open what the file system needs between itself and the nodes, and nothing else. nodes: the nodes' group."""
 
     @abstractmethod
     def added_to(self, places: NodeLocations) -> NodeLocations:
-        """The places with this file system among them."""
+        """The places with this file system among them. places: what the nodes' user data say."""
 
 
 def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:

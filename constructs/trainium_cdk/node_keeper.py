@@ -49,7 +49,7 @@ class NodeKeeper(Construct):
         group_name: the nodes' Auto Scaling group. cluster_name: what the instances are tagged with, as trn:cluster.
         records: where the nodes report to, and find the roster.
         replacements: failed nodes that are replaced within 24 hours; 0 for none.
-        capacity_block_id: the reservation whose end the nodes are to be notified of.
+        capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
         """
         super().__init__(scope, construct_id)
         self.replacements = replacements

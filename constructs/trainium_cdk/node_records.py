@@ -48,7 +48,8 @@ class NodeRecords(Construct):
 
         It may read no record.
 
-        internode_ssh: to exchange public keys as well. internode_tests: and to agree on a test over all nodes.
+        role: the nodes' role. internode_ssh: to exchange public keys as well. Default: False.
+        internode_tests: to agree on a test over all nodes as well. Default: False.
 
         The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing

@@ -139,12 +139,18 @@ class PlannedFleet(FleetBase):
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup
     ) -> elbv2.LoadBalancerTargetProps:
-        """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this."""
+        """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
+
+        target_group: what sends the nodes requests; their group lets its load balancer in.
+        """
         target_group.register_connectable(self)
         return self._attach(target_group.target_group_arn)
 
     def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
-        """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this."""
+        """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
+
+        target_group: what sends the nodes connections; open their port for its clients yourself.
+        """
         return self._attach(target_group.target_group_arn)
 
     def add_outputs(self) -> None:

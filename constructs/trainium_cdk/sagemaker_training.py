@@ -190,7 +190,8 @@ class SageMakerTraining(_Training):
         vpc: where jobs run. Default: SageMaker's own network, with internet.
         vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private one.
         encryption_key: key for source, checkpoints, models and a new cache. Default: S3's own.
-        removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them.
+        removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
+            DESTROY.
         budget: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
         capacity_retries: times that the state machine tries again without capacity or quota. Default: 5.
         report_email: where failed jobs and ends of runs are sent; it must confirm once. Default: the topic alone.

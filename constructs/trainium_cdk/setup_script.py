@@ -38,5 +38,5 @@ class SetupScript:
 
     @staticmethod
     def from_text(text: str) -> "SetupScript":
-        """The script as text. Raises ValueError as the class does."""
+        """The script as text. text: with line feeds alone. Raises ValueError as the class does."""
         return SetupScript(text)

@@ -20,6 +20,8 @@ class SleepSwitch(Construct):
 
         switch = SleepSwitch(stack, "Switch")
         cidr = switch.when_awake("10.0.0.0/16", "10.1.0.0/16")
+
+    Raises PropsError for a second one in a stack.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
@@ -49,25 +51,26 @@ class SleepSwitch(Construct):
         self._only_awake: list[CfnResource] = []
 
     def only_awake(self, resource: CfnResource) -> None:
-        """Let a resource be there only while the cluster is awake."""
+        """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes."""
         resource.cfn_options.condition = self._awake
         self._only_awake.append(resource)
 
     def count(self, nodes: int) -> str:
         """A property of so many nodes while the cluster is awake, of none while it sleeps.
 
-        Whoever has it is created, or changed, after all that is there only while the cluster is awake.
+        nodes: how many while it is awake. Whoever has the property is created, or changed, after all that is there only
+        while the cluster is awake.
         """
         # CloudFormation allows no DependsOn on what may not be there, but knows a reference inside of a condition.
         after = [str(nodes), *(resource.ref for resource in self._only_awake)]
         return self.when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
     def when_awake(self, value: str, otherwise: str) -> str:
-        """A property of one value while the cluster is awake, of another while it sleeps."""
+        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps."""
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
     def always_there(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources of a construct that others may depend on."""
+        """The resources that others may depend on. construct: what they are part of."""
         if not self._only_awake:
             return [construct]
         return [one for one in construct.node.find_all() if CfnResource.is_cfn_resource(one) and not self._covers(one)]
