@@ -52,7 +52,8 @@ def test_what_refuses_parameters_says_so(name: str) -> None:
 
 def public_attributes(name: str) -> Iterator[tuple[str, Any]]:
     """What a class and those of this package that it inherits from have, by name."""
-    for part in getattr(trainium_cdk, name).__mro__:
+    parts: tuple[type, ...] = getattr(trainium_cdk, name).__mro__
+    for part in parts:
         if part.__module__.partition(".")[0] == trainium_cdk.__name__:
             yield from ((f"{part.__name__}.{key}", one) for key, one in vars(part).items() if not key.startswith("_"))
 
