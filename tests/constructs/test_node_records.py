@@ -37,6 +37,7 @@ def test_nodes_may_write_records_and_logs_read_the_roster_and_run_a_job() -> Non
     assert allowed() == {
         ("s3:PutObject", "/nodes/*"),
         ("s3:PutObject", "/logs/*"),
+        ("s3:PutObject", "/usage/*"),
         ("s3:GetObject", "/cluster.json"),
         ("s3:GetObject", "/job.json"),
         ("s3:GetObject", "/jobs/*"),
