@@ -150,7 +150,10 @@ class CompileCache(Construct):
         return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
 
     def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache repair` and `clean` do, with the key: read, list and delete compiled graphs."""
+        """Grant what `trn cache repair` and `clean` do, with the key: read, list and delete compiled graphs.
+
+        grantee: a role of whoever looks after the cache.
+        """
         grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=(*_READING, *_DELETING))
         key = self.bucket.encryption_key
         return grant if key is None else grant.combine(key.grant_decrypt(grantee))
