@@ -1,6 +1,7 @@
 """Jobs and their compile caches: the real wrapper, fake compilers, and S3 that checks signatures."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from tests.userdata import fake_compiler
 from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.cache_node import CacheNode
 from tests.userdata.job_nodes import JobNodes
+from trn_cache.entries import Entries
 from trn_node import job_cache
 
 COMPILES = f"""
@@ -88,6 +91,23 @@ def test_a_job_without_the_bucket_of_its_cache_succeeds_with_a_warning(nodes: Jo
     (found,) = nodes.record()["compile_caches"]
     assert found["misses"] == 2
     assert [text.split(":")[0] for text in found["warnings"]] == ["not filled from S3", "not written to S3"]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_node_whose_clock_is_wrong_by_an_hour_fills_and_stores(
+    aws: AwsStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    (tmp_path / "etc/trn").mkdir(parents=True)
+    (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
+    for name, value in {"ROOT": str(tmp_path), **aws.loopback_environment}.items():
+        monkeypatch.setenv(name, value)
+    aws.clock_ahead = timedelta(hours=hours)
+    first, second = (CacheNode(tmp_path / name, Entries(retries=0)) for name in ("first", "second"))
+    first.begin()
+    first.compile("a")
+    first.cache.store()
+    second.begin()
+    assert second.result("a") == fake_compiler.result_of("a")
 
 
 @pytest.mark.parametrize("stack", ["xla", None])
