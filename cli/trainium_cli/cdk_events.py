@@ -47,9 +47,16 @@ def cdk_event(line: str) -> CdkEvent | None:
 
 
 def run_cdk(
-    command: Sequence[str], folder: Path, on_line: Callable[[str], None], *, environment: Mapping[str, str]
+    command: Sequence[str],
+    folder: Path,
+    on_line: Callable[[str], None],
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> int:
-    """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code."""
+    """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code.
+
+    environment: default this process's.
+    """
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],
         cwd=folder,
