@@ -13,6 +13,7 @@ from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.cache_use import CacheUse
 from trainium_core.jobs.job import Job
+from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import SUCCEEDED, JobState, Outcome, moment
 from trainium_core.jobs.record import record_of
 from trainium_core.jobs.source_package import SourcePackage
@@ -221,7 +222,8 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
     if running_hour.unknown and not running_hour.usd:
         return str(running_hour)
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
-    return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the cluster's time"
+    whose = "host" if is_precompilation(state.job) else "cluster"
+    return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the {whose}'s time"
 
 
 def _place(url: str) -> str:

@@ -12,7 +12,8 @@ from trainium_cli.job_report import attempt_lines, job_record, jobs_table, phase
 from trainium_cli.job_submission import fetch_outputs
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.costs.estimate import estimate
+from trainium_core.costs.estimate import estimate, precompile_host_hour
+from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.errors import UnavailableError
@@ -57,7 +58,9 @@ def jobs(
         return
     state = known_job(known, job, as_json=as_json, every_node=True)
     with waiting("Asking AWS for prices ..."):
-        hourly = estimate(plan, aws=AwsPrices(plan.region, clients=command_clients())).running_hour
+        estimated = estimate(plan, aws=AwsPrices(plan.region, clients=command_clients()))
+    of_host = is_precompilation(state.job)
+    hourly = precompile_host_hour(plan, estimated) if of_host else estimated.running_hour
     if record:
         for line in job_record(state, hourly):
             click.echo(json.dumps(line))

@@ -90,6 +90,11 @@ COMMANDS = {
         attribute="run",
         summary="Run a training script on every node, and follow it to its result.",
     ),
+    "precompile": LazyCommand(
+        module="trainium_cli.precompile_command",
+        attribute="precompile",
+        summary="Compile a script's graphs on a host without devices.",
+    ),
     "jobs": LazyCommand(
         module="trainium_cli.jobs_command",
         attribute="jobs",

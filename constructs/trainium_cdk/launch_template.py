@@ -26,6 +26,13 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
 
+METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
+    http_endpoint="enabled",
+    http_tokens="required",
+    # One hop more than the node itself: containers ask too.
+    http_put_response_hop_limit=2,
+)
+
 
 @jsii.implements(ITaggable)
 class PlannedLaunchTemplate(Construct):
@@ -107,19 +114,14 @@ class PlannedLaunchTemplate(Construct):
                 network_interfaces=[
                     _interface(interface, groups, alone=len(interfaces) == 1) for interface in interfaces
                 ],
-                block_device_mappings=[_root_volume(plan, volume_key), *further],
-                metadata_options=ec2.CfnLaunchTemplate.MetadataOptionsProperty(
-                    http_endpoint="enabled",
-                    http_tokens="required",
-                    # One hop more than the node itself: containers ask too.
-                    http_put_response_hop_limit=2,
-                ),
+                block_device_mappings=[root_volume(plan, volume_key), *further],
+                metadata_options=METADATA_OPTIONS,
                 placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=placement_group_name)
                 if placement_group_name
                 else None,
                 instance_market_options=_market(plan),
                 capacity_reservation_specification=_reservation(plan),
-                tag_specifications=Lazy.any(_TagSpecifications(tags, self._tags)),
+                tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
                 user_data=Fn.base64(user_data),
             ),
             tag_specifications=[
@@ -240,7 +242,7 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
 
 
 @jsii.implements(IStableAnyProducer)
-class _TagSpecifications:
+class TagSpecifications:
     """The tags of what is launched, which are known once the aspects of the app have been applied."""
 
     def __init__(self, own: Mapping[str, str], of_the_app: TagManager) -> None:
@@ -272,7 +274,8 @@ def _interface(
     )
 
 
-def _root_volume(plan: Plan, key: Key | None) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
+def root_volume(plan: Plan, key: Key | None) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
+    """Of every instance of a plan. key: that it is encrypted with; None: the account's own for EBS."""
     return ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
         device_name=plan.root_device_name,
         ebs=ec2.CfnLaunchTemplate.EbsProperty(

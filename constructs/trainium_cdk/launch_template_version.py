@@ -31,11 +31,13 @@ class LaunchTemplateVersion(Construct):
         image_name: str | None = None,
         node_script_arn: str,
         uses: Mapping[str, str],
+        gives_image: bool = False,
     ) -> None:
         """
         plan: whose settings decide. image_id: what the newest version boots. node_script_arn: what its user data fetch.
         image_name: how the app names the image. Default: as the plan does.
         uses: resources that nodes cannot do without, by name; another one means other nodes.
+        gives_image: whether somebody needs `image`, the image that the version boots. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
@@ -53,9 +55,12 @@ class LaunchTemplateVersion(Construct):
                 "NodeScript": node_script_arn,
                 "Settings": replacing_settings(plan),
                 "Uses": dict(uses),
+                # A stack of an earlier version of this package has the answer without the image: another property asks.
+                **({"GivesImage": "true"} if gives_image else {}),
             },
         )
         chosen.node.add_dependency(function)
         self.version = chosen.get_att_string("Version")
         self.node_script = chosen.get_att_string("NodeScript")
+        self.image = chosen.get_att_string("Image") if gives_image else image_id
         self.summary = chosen.get_att_string("Summary")

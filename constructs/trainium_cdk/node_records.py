@@ -10,7 +10,14 @@ from constructs import Construct
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import INTERNODE_PREFIX, LOGS_PREFIX, RECORDS_PREFIX, SSH_KEYS_PREFIX
+from trainium_core.naming import (
+    INTERNODE_PREFIX,
+    LOGS_PREFIX,
+    PRECOMPILE_JOB_KEY,
+    PRECOMPILE_PREFIX,
+    RECORDS_PREFIX,
+    SSH_KEYS_PREFIX,
+)
 from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY, USAGE_PREFIX
 
 _LOGS_KEPT = Duration.days(30)
@@ -43,13 +50,21 @@ class NodeRecords(Construct):
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
-    def grant_node(self, role: iam.IRole, *, internode_ssh: bool = False, internode_tests: bool = False) -> None:
+    def grant_node(
+        self,
+        role: iam.IRole,
+        *,
+        internode_ssh: bool = False,
+        internode_tests: bool = False,
+        precompiles: bool = False,
+    ) -> None:
         """Allow the nodes' role to write records, logs and their use, to read the roster and the job, and to run that.
 
         It may read no record.
 
         role: the nodes' role. internode_ssh: to exchange public keys as well. Default: False.
         internode_tests: to agree on a test over all nodes as well. Default: False.
+        precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
 
         The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
@@ -65,10 +80,12 @@ class NodeRecords(Construct):
                 USAGE_PREFIX: write,
                 **({INTERNODE_PREFIX: both} if internode_tests else {}),
                 **({SSH_KEYS_PREFIX: both} if internode_ssh else {}),
+                **({PRECOMPILE_PREFIX: write} if precompiles else {}),
                 JOBS_PREFIX: both,
             },
         )
-        read = [self.roster_arn, self.bucket.arn_for_objects(CURRENT_JOB_KEY)]
+        keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
+        read = [self.roster_arn, *(self.bucket.arn_for_objects(key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn]))

@@ -1,7 +1,7 @@
 """A fleet made of a plan and the CDK objects around it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +33,7 @@ from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_volumes import allow_auto_scaling
 from trainium_cdk.plan_network import plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
+from trainium_cdk.precompile_host import PrecompileHost
 from trainium_cdk.props_error import refuse
 from trainium_cdk.quota_gate import PlannedQuotaGate
 from trainium_cdk.service_role import service_role
@@ -233,6 +234,7 @@ class PlannedFleet(FleetBase):
                 **({"block_devices": made.block_devices_text} if parts.block_devices else {}),
                 **{f"environment_{name}": value for name, value in parts.environment.items()},
             },
+            gives_image=plan.cache.precompile_instance_type is not None,
         )
         self._let_nodes_fetch(self.version.node_script)
         self.group = self._auto_scaling_group(plan, parts.subnet)
@@ -254,6 +256,23 @@ class PlannedFleet(FleetBase):
             replacements=plan.node.replacements if plan.node.recovery else 0,
             capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
         )
+        if plan.cache.precompile_instance_type is not None:
+            host = PrecompileHost(
+                self,
+                "PrecompileHost",
+                plan=plan,
+                instance_type=plan.cache.precompile_instance_type,
+                subnet=parts.subnet,
+                security_groups=groups,
+                role=self.role,
+                instance_profile=profile,
+                image_id=self.version.image,
+                locations=replace(locations, lustre_dns=None, lustre_mount_name=None, efs_dns=None),
+                environment=encoded_environment(self, parts.environment),
+                records=records,
+                volume_key=parts.volume_key,
+            )
+            host.group.node.add_dependency(*self.group.node.dependencies)
         self.pilot = None
         if plan.ends_by_itself or plan.pilot.budget_usd is not None:
             from trainium_cdk.pilot import Pilot
@@ -297,7 +316,10 @@ class PlannedFleet(FleetBase):
         if key is not None:
             key.grant_encrypt_decrypt(role)
         allow_jobs(self, role, plan.jobs)
-        self.records.grant_node(role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa)
+        precompiles = plan.cache.precompile_instance_type is not None
+        self.records.grant_node(
+            role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa, precompiles=precompiles
+        )
         return role
 
     def _node_script(self, text: str) -> Asset:

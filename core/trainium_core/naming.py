@@ -18,6 +18,12 @@ LOGS_PREFIX = "logs"
 SSH_KEYS_PREFIX = "ssh"
 """Folder of the nodes' public keys, beside the records."""
 
+PRECOMPILE_PREFIX = "precompile"
+"""Folder of the reports of hosts that compile ahead, beside the records."""
+
+PRECOMPILE_JOB_KEY = "precompile.json"
+"""Key of the job that such a host is given, beside that of the nodes."""
+
 INTERNODE_PREFIX = "internode"
 """Folder in which the nodes agree on the test over all of them, beside the records."""
 
@@ -47,6 +53,19 @@ def stack_name(construct_id: str, cluster_name: str) -> str:
     names one is the beginning of the other.
     """
     return construct_id if cluster_name == DEFAULT_CLUSTER_NAME else f"{cluster_name}-{construct_id}"
+
+
+_PRECOMPILE_GROUP = "-precompile"
+
+
+def precompile_group_name(stack: str, cluster_name: str) -> str:
+    """The Auto Scaling group of the host that compiles ahead. It begins as CloudFormation's names of a stack's do."""
+    return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
+
+
+def is_of_nodes(group_name: str) -> bool:
+    """Whether an Auto Scaling group of a cluster is that of its nodes: CloudFormation's own names end in capitals."""
+    return not group_name.endswith(_PRECOMPILE_GROUP)
 
 
 def training_job_prefix(cluster_name: str) -> str:

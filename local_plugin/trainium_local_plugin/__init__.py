@@ -45,7 +45,9 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
         clock_control.when_put_forward(nodes.write_usage)
         nodes.keep_writing_usage()
         event_bridge.when_emitted(nodes.handle_event)
-        event_bridge.when_emitted(StandInJobs(nodes.is_proven).handle_event)
+        jobs = StandInJobs(nodes.is_proven)
+        auto_scaling.when_launched(jobs.launched)
+        event_bridge.when_emitted(jobs.handle_event)
         signals.when_created(stand_in_signals.created)
     paths = {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
     return with_own_paths(control.counted(with_own_paths(application, paths)), {STATE_PATH: control.answer})

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +19,11 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
+from trainium_core.nodes.precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
+from trainium_local_plugin.stand_in_nodes import is_of_precompile_host, report_url
 from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
 
@@ -38,6 +43,22 @@ class StandInJobs:
         detail = event["detail"]
         if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
             self._run(_Bucket(detail["bucket"]["name"], event["region"]))
+
+    def launched(self, instance: Any) -> None:
+        """Run the job of a host that compiles ahead, if moto's instance is one. Returns at once and never raises."""
+        url = report_url(b64decode(str(instance.user_data or "")))
+        if url is None or not is_of_precompile_host(url):
+            return
+        bucket = _Bucket(urlsplit(url).netloc, instance.region_name)
+        threading.Thread(target=self._run_host, args=(bucket, instance.id), daemon=True).start()
+
+    def _run_host(self, bucket: "_Bucket", instance_id: str) -> None:
+        """Run its job, and report that it is over."""
+        try:
+            _run_attempt(bucket, json.loads(bucket.read(PRECOMPILE_JOB_KEY)), [instance_id])
+            bucket.write(f"{PRECOMPILE_PREFIX}/{instance_id}.json", {"instance_id": instance_id, "state": OVER})
+        except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
+            print(f"stand-in nodes: the host of {bucket.name} did not run its job: {error}", flush=True)
 
     def _run(self, bucket: "_Bucket") -> None:
         try:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog.catalog import InstanceType, builtin_catalog
+from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_local import clock
 from trainium_local.kept import kept
 from trainium_local.resources import api
@@ -51,7 +52,7 @@ class StandInNodes:
     def launched(self, instance: Any) -> None:
         """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
         url = report_url(b64decode(str(instance.user_data or "")))
-        if url is None:
+        if url is None or is_of_precompile_host(url):
             return
         record = node_record(instance.id, instance.instance_type, failed=len(self._launched) < self._failing)
         self._launched.append(instance.id)
@@ -139,6 +140,11 @@ def report_url(user_data: bytes) -> str | None:
         if found := _REPORT_URL.search(part):
             return found[1].rstrip("/")
     return None
+
+
+def is_of_precompile_host(url: str) -> bool:
+    """Whether what reports there is a host that compiles ahead, and no node."""
+    return urlsplit(url).path.strip("/") == PRECOMPILE_PREFIX
 
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:

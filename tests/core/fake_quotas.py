@@ -15,6 +15,9 @@ METRIC = UsageMetric(
 )
 
 
+_FAMILIES = ("trn", "r")
+
+
 @dataclass(kw_only=True)
 class FakeQuotas:
     """`unavailable` names the questions that get no answer. `limit`: of every quota of EC2, None where there is none.
@@ -61,16 +64,16 @@ class FakeQuotas:
         return self.metered
 
     def running_instances(self, family: str) -> Sequence[RunningInstance]:
-        assert family == "trn"
+        assert family in _FAMILIES
         self._check_available("instances")
         return self.running
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        assert family == "trn"
+        assert family in _FAMILIES
         self._check_available("ended")
         return self.ended
 
     def unused_reserved_vcpus(self, family: str) -> int:
-        assert family == "trn"
+        assert family in _FAMILIES
         self._check_available("reservations")
         return self.reserved

@@ -49,7 +49,13 @@ PSEUDO_PARAMETERS = {
 }
 
 CLUSTERS: dict[str, Json] = {
-    "cluster": {"ends": "5d", "ends_action": "destroy", "budget_usd": 500, "internode_ssh": True},
+    "cluster": {
+        "ends": "5d",
+        "ends_action": "destroy",
+        "budget_usd": 500,
+        "internode_ssh": True,
+        "precompile_instance_type": "r7i.24xlarge",
+    },
     "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
 }
 NAMES = [*CLUSTERS, "hyperpod-eks", "hyperpod-trn2", "training-own-vpc", "training-key"]

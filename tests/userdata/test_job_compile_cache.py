@@ -1,7 +1,8 @@
 """Jobs and their compile caches: the real wrapper, fake compilers, and S3 that checks signatures."""
 
+import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from tests.userdata import fake_compiler
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.cache_node import CacheNode
 from tests.userdata.job_nodes import JobNodes
+from trainium_core.jobs.precompile import precompile_job
+from trainium_core.jobs.request import JobRequest
+from trainium_core.plan import Plan
 from trn_cache.entries import Entries
 from trn_node import job_cache
 
@@ -136,3 +140,21 @@ def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monk
         job_cache.direct_url()
     (python.parent.parent / "lib/python3.11/site-packages/neuronx_cc-2.21.1.dist-info").mkdir(parents=True)
     assert job_cache.direct_url() == "s3://compiled/cache/direct/neuronx-cc-2.21.1/trn1-lnc1/xla/world-any"
+
+
+def test_a_job_of_several_nodes_finds_what_a_host_compiled_ahead(nodes: JobNodes) -> None:
+    """The host has all processes of the job, under neuron_parallel_compile; here that only starts what it is given."""
+    plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=2, precompile_instance_type="r7i.24xlarge")
+    request = JobRequest(command=f"exec {sys.executable} train.py", name="train")
+    ahead = precompile_job(plan, request, script=None, now=datetime(2026, 11, 23, tzinfo=UTC))
+    given = {"processes_per_node": ahead.processes_per_node, "environment": {**ahead.environment}}
+    nodes.start(COMPILES, command=ahead.command, compile_cache=cache_of(nodes.folder / "host"), **given)
+    assert nodes.wait() == [0]
+    (compiled,) = nodes.record()["compile_caches"]
+    assert (compiled["misses"], compiled["stored"]) == (2, 2)
+    nodes.next_attempt()
+    each = plan.neuron_cores_per_node
+    nodes.start(COMPILES, nodes=2, processes_per_node=each, compile_cache=cache_of(nodes.folder / "node"))
+    assert nodes.wait() == [0, 0]
+    (found,) = nodes.record()["compile_caches"]
+    assert (found["hits"], found["misses"]) == (2, 0)

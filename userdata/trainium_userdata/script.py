@@ -45,6 +45,15 @@ _PART_OF = {
 }
 """The steps of a boot in their order, by their functions' names, and the template of each."""
 
+_PART_OF_HOST = {
+    "limit_lifetime": "precompile.sh.j2",
+    "write_environment": "environment.sh.j2",
+    "choose_framework": "framework.sh.j2",
+    "run_setup_script": "setup.sh.j2",
+    "start_precompiling": "precompile.sh.j2",
+}
+"""The same of the host that compiles ahead, which has no Neuron device to verify."""
+
 
 def node_user_data(
     plan: Plan, locations: NodeLocations, environment: Mapping[str, str] | None = None, *, script: str | None = None
@@ -62,24 +71,29 @@ def node_user_data(
     return user_data(cloud_config(locations.lines, environment), fetching)
 
 
-def node_script(plan: Plan) -> str:
+def node_script(plan: Plan, *, precompiles: bool = False) -> str:
     """The script that installs on a node of the plan what sets it up, verifies and watches it; setup script included.
 
     User data have no room for it. It is the same text every time and holds nothing that a deployment decides, so that
     it can be an asset.
+
+    precompiles: of the host that compiles ahead, and not of a node. Default: False.
     """
-    files = all_files(plan, boot_script=boot_script(plan), constant_text=_render)
+    script = boot_script(plan, precompiles=precompiles)
+    files = all_files(plan, boot_script=script, constant_text=_render)
     return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
-def boot_script(plan: Plan) -> str:
-    """The script that sets a node of the plan up at every boot."""
-    steps = _steps(plan)
+def boot_script(plan: Plan, *, precompiles: bool = False) -> str:
+    """The script that sets a node of the plan up at every boot. precompiles: as of `node_script`."""
+    known = _PART_OF_HOST if precompiles else _PART_OF
+    steps = _steps(plan, known)
     return _render(
         "boot.sh",
         steps=steps,
-        parts=[*dict.fromkeys(_PART_OF[step] for step in steps), "motd.sh.j2"],
+        parts=[*dict.fromkeys(known[step] for step in steps), "motd.sh.j2"],
         plan=plan,
+        host=facts()["precompile"] if precompiles else None,
         expected=node_expectations(plan),
         packages=neuron_packages(),
         # A node reports only after its setup script has run.
@@ -87,7 +101,7 @@ def boot_script(plan: Plan) -> str:
     )
 
 
-def _steps(plan: Plan) -> list[str]:
+def _steps(plan: Plan, known: Mapping[str, str]) -> list[str]:
     wanted = {
         "install_software": plan.node.neuron_software == "install",
         "load_driver": plan.node.neuron_software == "install",
@@ -95,7 +109,7 @@ def _steps(plan: Plan) -> list[str]:
         "mount_file_systems": plan.file_systems.fsx_lustre is not None or plan.file_systems.efs is not None,
         "run_setup_script": bool(plan.setup_script),
     }
-    return [step for step in _PART_OF if wanted.get(step, True)]
+    return [step for step in known if wanted.get(step, True)]
 
 
 def _render(name: str, **values: Any) -> str:

@@ -119,6 +119,18 @@ def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]
     return tuple(CostLine(**vars(item), price=found.prices.get(item.item)) for item in items)
 
 
+def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
+    """An hour of the host of `trn precompile`; None for a plan without one."""
+    wanted = (ON_DEMAND, plan.cache.precompile_instance_type)
+    return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == wanted), None)
+
+
+def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
+    """What that host costs by the hour."""
+    line = precompile_host_line(plan, estimated)
+    return _total([None if line is None else line.unit_usd])
+
+
 def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
     """Why an on-demand plan may never get an instance: AWS lists no price at which it would sell one."""
     if plan.capacity != ON_DEMAND:

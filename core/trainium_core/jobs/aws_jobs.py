@@ -43,11 +43,16 @@ class LogChunk:
 
 
 class AwsJobs(AwsService):
-    """The jobs in one bucket of node records. Reading raises UnavailableError, writing RequestRefusedError."""
+    """The jobs in one bucket of node records. Reading raises UnavailableError, writing RequestRefusedError.
 
-    def __init__(self, region: str, bucket: str, *, clients: Clients | None = None) -> None:
+    current_key: of the job that is given out now. Default: that of the nodes.
+    """
+
+    def __init__(
+        self, region: str, bucket: str, *, clients: Clients | None = None, current_key: str = CURRENT_JOB_KEY
+    ) -> None:
         super().__init__(region, clients=clients)
-        self.bucket = bucket
+        self.bucket, self._current_key = bucket, current_key
         # What nobody changes any more.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -55,13 +60,13 @@ class AwsJobs(AwsService):
 
     def current(self) -> CurrentJob | None:
         """None when there has been no job yet. Raises UnavailableError also for one that cannot be read."""
-        found = self._get(CURRENT_JOB_KEY)
+        found = self._get(self._current_key)
         if found is None:
             return None
         try:
             return CurrentJob(job=Job.from_json(found[0]), etag=found[1])
         except ValueError as error:
-            raise UnavailableError(f"s3://{self.bucket}/{CURRENT_JOB_KEY} is {error}") from error
+            raise UnavailableError(f"s3://{self.bucket}/{self._current_key} is {error}") from error
 
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
@@ -78,11 +83,16 @@ class AwsJobs(AwsService):
             self._upload(f"{JOBS_PREFIX}/{job.id}/{INPUTS}/{name}", path)
         self._put(f"{JOBS_PREFIX}/{job.id}/job.json", body)
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
-        return self._put(CURRENT_JOB_KEY, body, **unchanged)
+        return self._put(self._current_key, body, **unchanged)
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
         """Ask the nodes to end a job."""
         self._put(f"{JOBS_PREFIX}/{job_id}/stop.json", json.dumps({"reason": reason, "at": at}).encode())
+
+    def close(self, job_id: str, reason: str, at: str) -> None:
+        """Say that a job failed which nobody runs any more; nothing for one that is over."""
+        end = {"result": "failed", "reason": reason, "at": at, "attempts": 0}
+        self._put(f"{JOBS_PREFIX}/{job_id}/end.json", json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
         """Every job that the bucket knows."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from trainium_core.naming import is_of_nodes
 from trainium_core.nodes.ending_nodes import GROUP, HYPERPOD_CLUSTER
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
@@ -68,7 +69,7 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
     """Implements trainium_core.nodes.ending_nodes.NodeChanges."""
 
     def running_nodes(self, stack: str) -> int:
-        groups = self.node_groups(self.physical_ids(stack, GROUP))
+        groups = self.node_groups([name for name in self.physical_ids(stack, GROUP) if is_of_nodes(name)])
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         return of_ec2 + sum(map(self._of_hyperpod, self.physical_ids(stack, HYPERPOD_CLUSTER)))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from trainium_core.naming import is_of_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
@@ -53,6 +54,7 @@ class EndingNodes:
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
     """Judge a change set of a stack with so many nodes that run. What is unknown is taken to end nodes."""
+    changes = [one for one in changes if one.kind != GROUP or is_of_nodes(one.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return EndingNodes(count=running, reasons=tuple(reasons))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from trainium_core.naming import is_of_nodes
 from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -44,6 +45,8 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
         if not clusters:
             continue
         group = _object(made.get("Properties"))
+        if not is_of_nodes(_text(group.get("AutoScalingGroupName")) or ""):
+            continue
         gate = _gate_of(resources, name)
         launched = _launched(resources, group)
         pilot = _json_object(gate.get("Pilot"))

@@ -1,6 +1,6 @@
 """Puts a deployed cluster to sleep and wakes it: an update of its stack, by the template that it has."""
 
-from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT
+from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, is_of_nodes
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.sleep.account import SleepState
@@ -27,7 +27,7 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
             asleep=None if asleep is None else asleep == "true",
             cluster=described[0].cluster,
             created=deployed.created,
-            groups=described[0].ids(GROUP),
+            groups=tuple(name for name in described[0].ids(GROUP) if is_of_nodes(name)),
         )
 
     def fleet(self, stack: str) -> str | None:

@@ -1,6 +1,6 @@
 """What a cluster is estimated to have cost until now: its nodes by when they ran, the rest by how long it is there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -26,18 +26,22 @@ LEFT_OUT = ("log group",)
 """Kinds that come to next to nothing, as in an estimate. An audit lists them with their size."""
 
 
-def node_lines(runs: Sequence[NodeRun], per_node: Iterable[CostLine], nodes: int, now: datetime) -> Iterator[Line]:
-    """`per_node`: what the plan's nodes are billed for by the hour, all `nodes` of them together."""
+def node_lines(
+    runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime, *, noun: str = "node"
+) -> Iterator[Line]:
+    """`per_node`: what the plan's nodes are billed for by the hour, all `nodes` of them together. noun: for one."""
     lasted = [run.lasted(now) for run in runs]
     known = sum((one for one in lasted if one is not None), timedelta())
     unknown = lasted.count(None)
-    how = f"estimated: {hours(known):.2f} node-hours that Auto Scaling and EC2 remember, at today's price"
+    how = f"estimated: {hours(known):.2f} {noun}-hours that Auto Scaling and EC2 remember, at today's price"
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
         what = products()[line.item.product].name
-        yield Line(what=f"{what}, of all nodes", usd=None if hourly is None else hourly * hours(known), how=how)
+        yield Line(what=f"{what}, of all {noun}s", usd=None if hourly is None else hourly * hours(known), how=how)
+    if runs and not per_node:
+        yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        yield Line(what=f"{unknown} nodes whose end is not known", usd=None, how="unknown: Auto Scaling forgot it")
+        yield Line(what=f"{unknown} {noun}s whose end is not known", usd=None, how="unknown: Auto Scaling forgot it")
 
 
 def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:

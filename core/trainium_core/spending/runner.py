@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from trainium_core.audit import Audit, NotRead, audit
 from trainium_core.audit.runner import Progress
-from trainium_core.costs.estimate import CostLine, Total, estimate
+from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate, precompile_host_line
+from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.spending.account import SpendingAccount
@@ -41,10 +42,14 @@ def spending(
     audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
-    runs = list(_runs(account, audited, not_read, now))
+    found_runs = list(_runs(account, audited, not_read, now))
+    runs = [run for group, run in found_runs if is_of_nodes(group)]
+    host_runs = [run for group, run in found_runs if not is_of_nodes(group)]
     audited = replace(audited, not_read=tuple(not_read))
+    estimated_cost = estimate(plan, aws=account)
     estimated = (
-        *node_lines(runs, _per_node(plan, account), plan.nodes, now),
+        *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
+        *node_lines(host_runs, _per_host(plan, estimated_cost), 1, now, noun="precompile host"),
         *forgotten_lines(since, now),
         *resource_lines(audited),
     )
@@ -61,7 +66,10 @@ def spending(
     return replace(found, forecast=_forecast(plan, found))
 
 
-def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime) -> Iterator[NodeRun]:
+def _runs(
+    account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime
+) -> Iterator[tuple[str, NodeRun]]:
+    """Each with the name of its group, which is empty for a node that no group remembers."""
     running = {one.resource.name: one.resource.created for one in audited.resources if one.kind == "EC2 instance"}
     counted = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
@@ -76,15 +84,19 @@ def _runs(account: SpendingAccount, audited: Audit, not_read: list[NotRead], now
             found = node_runs(activities, running=running, deleted=stack.deleted, remembered=remembered_since(now))
             for run in found:
                 counted.add(run.instance_id)
-                yield run
+                yield name, run
     for name, launched in running.items():  # before the groups began to remember
         if name not in counted and launched is not None:
-            yield NodeRun(instance_id=name, began=launched, ended=None)
+            yield "", NodeRun(instance_id=name, began=launched, ended=None)
 
 
-def _per_node(plan: Plan, account: SpendingAccount) -> list[CostLine]:
-    lines = estimate(plan, aws=account).lines
-    return [line for line in lines if line.resource_type in _OF_NODES and line.billed == "running"]
+def _per_node(estimated: Estimate) -> list[CostLine]:
+    return [line for line in estimated.lines if line.resource_type in _OF_NODES and line.billed == "running"]
+
+
+def _per_host(plan: Plan, estimated: Estimate) -> list[CostLine]:
+    line = precompile_host_line(plan, estimated)
+    return [] if line is None else [replace(line, billed="running")]
 
 
 def _billed(

@@ -25,5 +25,5 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     newest = "the newest" if chosen.version == latest else f"kept; the newest is {latest}"
     summary = f"version {chosen.version} of {offered['LaunchTemplateId']} ({newest})"
     print(summary)
-    data = {"Version": chosen.version, "NodeScript": chosen.script, "Summary": summary}
+    data = {"Version": chosen.version, "NodeScript": chosen.script, "Summary": summary, "Image": chosen.image}
     respond(event, physical_id=physical_id, data=data)

@@ -31,6 +31,7 @@ def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation)
         "Version": "1",
         "NodeScript": OFFER["NodeScript"],
         "Summary": "version 1 of lt-0123456789abcdef0 (kept; the newest is 2)",
+        "Image": OFFER["Image"],
     }
     assert later["PhysicalResourceId"] == first["PhysicalResourceId"]
 

@@ -14,6 +14,7 @@ def cost_items(plan: Plan) -> tuple[CostItem, ...]:
     """Everything the cluster is billed for, whatever its price. What the user had before is billed to them already."""
     return (
         _instances(plan),
+        *_precompile_host(plan),
         *_storage(plan),
         *_file_systems(plan),
         *network_items(plan, plan.network.effective_egress),
@@ -37,6 +38,14 @@ def _instances(plan: Plan) -> CostItem:
         billed=billed.get(plan.capacity, "running"),
         resource_type="AWS::AutoScaling::AutoScalingGroup",
     )
+
+
+def _precompile_host(plan: Plan) -> Iterator[CostItem]:
+    """Its volume costs a hundredth of it."""
+    kind = plan.cache.precompile_instance_type
+    if kind is not None:
+        group = "AWS::AutoScaling::AutoScalingGroup"
+        yield cost_item(plan, f"{kind} of `trn precompile`", ON_DEMAND, group, "by use", instance_type=kind)
 
 
 def _storage(plan: Plan) -> Iterator[CostItem]:

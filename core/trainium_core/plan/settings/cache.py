@@ -1,5 +1,6 @@
 """The compile cache: the bucket that nodes share compiled graphs in."""
 
+from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
 from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, section, setting
 
@@ -27,6 +28,15 @@ class Cache:
         WholeNumber(1, 3650),
         default=90,
         meaning="days after which a compiled graph expires from the new bucket",
+    )
+
+    precompile_instance_type: str | None = setting(
+        "precompile_instance_type",
+        Choice(tuple(facts()["precompile"]["hosts"])),
+        default=None,
+        left_out="none: `trn precompile` is refused",
+        meaning="type without Neuron devices of the host of `trn precompile`, which is there, and billed, only while "
+        "it compiles",
     )
 
     @property

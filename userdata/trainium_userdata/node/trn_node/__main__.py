@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("cache-url", help="where PyTorch/XLA keeps what is compiled outside of jobs, if it is there")
     commands.add_parser("watch", help="watch over this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
+    commands.add_parser("precompile", help="run the job of a host that compiles ahead; run by its service")
     return top
 
 
@@ -55,6 +56,11 @@ def main(arguments: list[str]) -> int:
         # Unwound, so that what it has started ends with it.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
+        return 0
+    if given.command == "precompile":
+        from . import precompile_host
+
+        precompile_host.main()
         return 0
     from . import watch
 

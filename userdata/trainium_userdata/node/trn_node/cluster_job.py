@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from . import files, job_cache, job_files
-from .cluster import Cluster, folder, unreachable
+from .cluster import folder, unreachable
 from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
@@ -29,11 +29,33 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 """Of a job: it becomes part of paths."""
 
 
-class ClusterJob:
-    """`poll` does whatever is due. now: the time in seconds since 1970."""
+JOB_KEY = "job.json"
+"""Of the job that the nodes of the cluster are given."""
 
-    def __init__(self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str) -> None:
-        self._s3, self._log, self._now, self._notice = s3, log, now, notice
+
+class Members(Protocol):
+    """The nodes that a job runs on, as cluster.Cluster knows them."""
+
+    read_at: float
+    expects_roster: bool
+
+    @property
+    def nodes(self) -> dict[str, str]: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def is_sound(self) -> bool: ...
+
+
+class ClusterJob:
+    """`poll` does whatever is due. now: the time in seconds since 1970. key: where the job is found in S3."""
+
+    def __init__(
+        self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = JOB_KEY
+    ) -> None:
+        self._s3, self._log, self._now, self._notice, self._key = s3, log, now, notice, key
         self._unit = JobUnit()
         self._etag = ""
         self._is_first = self._active = False
@@ -64,7 +86,7 @@ class ClusterJob:
         """Return after so many seconds, or when this node's part of the job ends; whether it did."""
         return self._unit.wait(seconds)
 
-    def poll(self, mine: dict[str, Any], cluster: Cluster) -> None:
+    def poll(self, mine: dict[str, Any], cluster: Members) -> None:
         """mine: the record of this node. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
         self._nodes = len(cluster.nodes)
         self._is_first = next(iter(cluster.nodes), None) == mine["instance_id"]
@@ -95,16 +117,26 @@ class ClusterJob:
         return self._job if self._spec and not self._is_over else ""
 
     @property
+    def is_known(self) -> bool:
+        """Whether a job was found."""
+        return bool(self._spec)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a job was found, and nothing is left to do for it here."""
+        return self._is_over and not self._unit.is_active()
+
+    @property
     def _job(self) -> str:
         return str(self._spec["id"])
 
     def _read_spec(self) -> None:
-        found = self._s3.get(f"{folder()}/job.json", self._etag)
+        found = self._s3.get(f"{folder()}/{self._key}", self._etag)
         if not found:
             return
         spec = json.loads(found[0])
         if spec["format"] not in FORMATS or not NAME.fullmatch(spec["id"]) or int(spec["nodes"]) < 1:
-            raise ValueError(f"job.json is no job of format {' or '.join(map(str, FORMATS))}")
+            raise ValueError(f"{self._key} is no job of format {' or '.join(map(str, FORMATS))}")
         self._etag = found[1]
         if spec["id"] != self._spec.get("id"):
             self._reset(spec)
@@ -173,7 +205,7 @@ class ClusterJob:
         """Whether the job wants one. Who submits jobs may have an earlier version, which says nothing of it."""
         return bool(self._spec.get("compile_cache", True))
 
-    def _lead(self, mine: dict[str, Any], cluster: Cluster) -> None:
+    def _lead(self, mine: dict[str, Any], cluster: Members) -> None:
         """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
@@ -198,7 +230,7 @@ class ClusterJob:
         elif mine["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
             self._begin(mine, cluster)
 
-    def _begin(self, mine: dict[str, Any], cluster: Cluster) -> None:
+    def _begin(self, mine: dict[str, Any], cluster: Members) -> None:
         """Write the start of the next attempt, once all its nodes are there."""
         wanted = int(self._spec["nodes"])
         nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]

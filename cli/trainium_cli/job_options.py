@@ -1,0 +1,92 @@
+"""The options of commands that run the user's own script: what the job is, whatever runs it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from trainium_core.jobs.request import JobRequest, job_request, read_job_file
+from trainium_core.jobs.source_package import SourcePackage, pack_directory, pack_source
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_JOB_FILE = ".toml"
+_SHOWN_KEYS = {
+    "script": "SCRIPT",
+    "arguments": "ARGUMENTS",
+    "environment": "--env",
+    "secrets": "--secret",
+    "inputs": "--input",
+    "retry_on_exit_codes": "--retry-on-exit-code",
+}
+
+
+def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str] | None:
+    split = [text.partition("=") for text in given]
+    for text, (name, separator, _) in zip(given, split, strict=True):
+        if not separator or not name:
+            raise click.BadParameter(f"{text!r} is not {param.metavar}")
+    return {name: value for name, _, value in split} or None
+
+
+_OPTIONS = (
+    click.option("--source", help="Directory that is packed with the script. Default: the script alone."),
+    click.option("--name", help="What the job's id begins with. Default: the script's name."),
+    click.option("--nodes", help="How many of the cluster's nodes. Default: all."),
+    click.option("--setup", help="A bash command that each node runs once before, in the source directory."),
+    click.option(
+        "--env",
+        "environment",
+        multiple=True,
+        callback=_pairs,
+        metavar="NAME=VALUE",
+        help="Environment variable of the job. No secrets: they are stored in S3. Can be repeated.",
+    ),
+    click.option(
+        "--secret",
+        "secrets",
+        multiple=True,
+        callback=_pairs,
+        metavar="NAME=ARN",
+        help="Environment variable whose value the nodes read, out of trn:job_secrets. Can be repeated.",
+    ),
+    click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        callback=_pairs,
+        metavar="NAME=PLACE",
+        help="Data that each node fetches before: an S3 URL in trn:job_inputs, or a path. Can be repeated.",
+    ),
+)
+
+
+def work_options(command: Command) -> Command:
+    """What is run, of which source, with what."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_request(
+    script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
+) -> tuple[JobRequest, Mapping[str, Any], Mapping[str, str]]:
+    """What is asked for, its raw values, and how each of these is called where it was given. Raises JobError."""
+    of_options = {key: value for key, value in options.items() if value not in (None, ())}
+    if arguments:
+        of_options["arguments"] = arguments
+    shown = {key: f"--{key.replace('_', '-')}" for key in options} | _SHOWN_KEYS
+    of_file: dict[str, Any] = {"script": str(script)}
+    if script.suffix == _JOB_FILE:
+        of_file = read_job_file(script)
+        # A problem of the file is shown with the file's own key.
+        shown = {key: shown[key] for key in of_options}
+    given = of_file | of_options
+    return job_request(given, shown=shown), given, shown
+
+
+def packed_source(request: JobRequest) -> SourcePackage:
+    """Raises JobError."""
+    source = None if request.source is None else Path(request.source)
+    return pack_directory(source) if request.script is None else pack_source(request.script, source)

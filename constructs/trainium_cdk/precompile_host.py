@@ -1,0 +1,156 @@
+"""The host of `trn precompile`: nothing until somebody asks for it, and ended whatever it does."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aws_cdk import CfnTag, Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_s3_assets import Asset
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.group_arn import allow_resizing
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify
+from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
+from trainium_cdk.node_records import NodeRecords
+from trainium_core.facts import facts
+from trainium_core.naming import PRECOMPILE_PREFIX, precompile_group_name
+from trainium_core.plan import Plan
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_userdata import NodeLocations, node_script, node_user_data
+
+
+class PrecompileHost(Construct):
+    """An Auto Scaling group of none or one instance without Neuron devices, with the image and the role of the nodes.
+
+    `trn precompile` sets it to one, and has Auto Scaling set it to none at a time limit. A function sets it to none
+    when the host reports that its job is over, or that it could not begin; the host itself shuts down after a day, and
+    a shutdown terminates it. `group` is the CDK object.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan,
+        instance_type: str,
+        subnet: ec2.ISubnet,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        role: iam.IRole,
+        instance_profile: iam.IInstanceProfile,
+        image_id: str,
+        locations: NodeLocations,
+        environment: Mapping[str, str],
+        records: NodeRecords,
+        volume_key: Key | None = None,
+    ) -> None:
+        """
+        plan: of the cluster that is compiled for. locations, environment: of its nodes, as node_user_data takes them.
+        records: whose bucket the host is given its job in, and reports to.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        text = node_script(plan, precompiles=True)
+        script = self._script(text)
+        role.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["s3:GetObject"], resources=[script.bucket.arn_for_objects(script.s3_object_key)]
+            )
+        )
+        report_url = f"s3://{records.bucket.bucket_name}/{PRECOMPILE_PREFIX}"
+        own = replace(locations, report_url=report_url, node_script_url=script.s3_object_url)
+        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-precompile"}
+        template = ec2.CfnLaunchTemplate(
+            self,
+            "LaunchTemplate",
+            launch_template_data=Data(
+                instance_type=instance_type,
+                image_id=image_id,
+                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
+                    arn=instance_profile.instance_profile_arn
+                ),
+                # A host that shuts itself down is gone, and not stopped with its volume billed.
+                instance_initiated_shutdown_behavior="terminate",
+                network_interfaces=[
+                    ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+                        device_index=0,
+                        groups=[group.security_group_id for group in security_groups],
+                        delete_on_termination=True,
+                        associate_public_ip_address=False,
+                    )
+                ],
+                block_device_mappings=[root_volume(plan, volume_key)],
+                metadata_options=METADATA_OPTIONS,
+                tag_specifications=Lazy.any(
+                    TagSpecifications(tags, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
+                ),
+                user_data=Fn.base64(node_user_data(plan, own, environment, script=text)),
+            ),
+            tag_specifications=[
+                ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
+                    resource_type="launch-template",
+                    tags=[CfnTag(key=key, value=value) for key, value in tags.items()],
+                )
+            ],
+        )
+        self.group = autoscaling.CfnAutoScalingGroup(
+            self,
+            "Group",
+            auto_scaling_group_name=precompile_group_name(stack.stack_name, plan.cluster_name),
+            min_size="0",
+            max_size="1",
+            # As long as a job may take: no health check replaces what is about to be ended.
+            health_check_grace_period=60 * facts()["precompile"]["most_minutes"],
+            vpc_zone_identifier=[subnet.subnet_id],
+            launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
+                launch_template_id=template.ref, version=template.attr_latest_version_number
+            ),
+        )
+        justify(self.group, cdk_nag={"AS3": "whoever starts a host follows it; the host reports its own end"})
+        self._end_on_report(plan, records)
+
+    def _script(self, text: str) -> Asset:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "host-script.sh"
+            file.write_bytes(text.encode())
+            return Asset(self, "HostScript", path=str(file))
+
+    def _end_on_report(self, plan: Plan, records: NodeRecords) -> None:
+        function = HandlerFunction(
+            self, "End", handler="precompile_end", timeout_minutes=1, environment={"GROUP": self.group.ref}
+        )
+        function.allow(actions=["autoscaling:DescribeAutoScalingGroups"], resources=["*"])
+        justify(
+            function,
+            cdk_nag={"IAM5[Resource::*]": "this read-only action knows no resources (Service Authorization Reference)"},
+        )
+        allow_resizing(function, group_name=self.group.ref, cluster_name=plan.cluster_name)
+        rule = events.CfnRule(
+            self,
+            "Reports",
+            event_pattern={
+                "source": ["aws.s3"],
+                "detail-type": ["Object Created"],
+                "detail": {
+                    "bucket": {"name": [records.bucket.bucket_name]},
+                    "object": {"key": [{"prefix": f"{PRECOMPILE_PREFIX}/"}]},
+                },
+            },
+            targets=[events.CfnRule.TargetProperty(id="End", arn=function.arn)],
+        )
+        lambda_.CfnPermission(
+            self,
+            "ReportsMayCall",
+            action="lambda:InvokeFunction",
+            function_name=function.arn,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )

@@ -1,0 +1,144 @@
+"""A job compiled ahead: the user's own command under its stack's precompilation, on one host without Neuron devices."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.facts import facts
+from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.request import JobRequest
+from trainium_core.plan import Plan
+
+_NAME = "precompile"
+_LONGEST_NAME = 29
+"""What an id has room for besides."""
+
+_COMPILER = "neuron_parallel_compile"
+_LOOPBACK = "127.0.0.1"
+_SAME = ("source_sha256", "setup", "stack")
+_MOST_JOBS = 20
+
+
+class EarlierJobs(Protocol):
+    """What is asked of the jobs in S3."""
+
+    def job_ids(self) -> Sequence[str]: ...
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None: ...
+
+
+def is_precompilation(job: Job) -> bool:
+    """Whether a job is one of the host's, and not of the nodes."""
+    return job.name.startswith(f"{_NAME}-") and facts()["precompile"]["target"] in job.environment
+
+
+def precompile_job(
+    plan: Plan, request: JobRequest, *, script: str | None, now: datetime, source_sha256: str | None = None
+) -> Job:
+    """The job of a host that compiles what a job of this request would compile on the plan's cluster.
+
+    All of that job's processes run on the one host, so that graphs are those of as many processes. A script of PyTorch/
+    XLA runs under neuron_parallel_compile, which lets it go through its steps, collects the graphs without computing,
+    and compiles them at once; a command of the user's own runs as it is, and must compile by itself.
+
+    Raises JobError for what cannot be compiled ahead, and for a plan without a host.
+    """
+    job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
+    problems = [*_not_ahead(plan, request), *_without_host(plan)]
+    if problems:
+        raise JobError(problems)
+    known = facts()["precompile"]
+    generation = re.match(r"(trn|inf)[0-9]+", plan.instance_type)
+    assert generation is not None, "the catalogue has no other types"
+    limit = job.time_limit_seconds or known["default_minutes"] * 60
+    name = f"{_NAME}-{job.name[:_LONGEST_NAME].rstrip('-')}"
+    return replace(
+        job,
+        id=f"{name}{job.id.removeprefix(job.name)}",
+        name=name,
+        nodes=1,
+        processes_per_node=job.nodes * job.processes_per_node,
+        stack=_stack(plan),
+        command=_command(job, compiles=request.command is None),
+        environment={known["target"]: generation[0], **job.environment},
+        checkpoints=None,
+        resume_from=None,
+        retries=0,
+        retry_on_exit_codes=(),
+        retry_on_hang=False,
+        time_limit_seconds=min(limit, known["largest_minutes"] * 60),
+    )
+
+
+def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
+    """The id of an earlier job that compiled the graphs of this one, as far as can be told; None for none.
+
+    That is one of the last _MOST_JOBS which came to its end or its first step with the same source, setup, command,
+    number of processes and environment. Raises UnavailableError.
+    """
+    ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MOST_JOBS]
+    for job_id in ids:
+        state = earlier.state(job_id)
+        if state is not None and _is_same(state.job, job, precompiled) and _has_compiled(state):
+            return job_id
+    return None
+
+
+def _is_same(found: Job, job: Job, precompiled: Job) -> bool:
+    wanted = precompiled if found.name == precompiled.name else job
+    processes = found.nodes * found.processes_per_node == wanted.nodes * wanted.processes_per_node
+    same = all(getattr(found, name) == getattr(wanted, name) for name in _SAME)
+    return processes and same and (found.command, found.environment) == (wanted.command, wanted.environment)
+
+
+def _has_compiled(state: JobState) -> bool:
+    if state.outcome is not None and state.outcome.is_success:
+        return True
+    phases = (node.phases for attempt in state.attempts for node in attempt.nodes)
+    return any("first_step" in one for one in phases)
+
+
+def _time_of(job_id: str) -> tuple[str, ...]:
+    return tuple(job_id.rsplit("-", 2)[1:])
+
+
+def _stack(plan: Plan) -> str:
+    """That of the plan's image, else the one that its nodes would choose."""
+    if plan.framework:
+        return plan.framework.stack
+    return next(one.stack for one in frameworks().values() if one.runs_on(plan.type.accelerator))
+
+
+def _not_ahead(plan: Plan, request: JobRequest) -> list[JobProblem]:
+    reason = facts()["precompile"]["not_ahead"].get(_stack(plan))
+    if reason is None or request.command is not None:
+        return []
+    fix = "leave it to `trn run`, which keeps what it compiles, or name what compiles as `command` of a job file"
+    return [JobProblem(key="script", got=str(request.script), allowed=f"scripts of PyTorch/XLA: {reason}", fix=fix)]
+
+
+def _without_host(plan: Plan) -> list[JobProblem]:
+    if plan.cache.precompile_instance_type is not None:
+        return []
+    hosts = ", ".join(facts()["precompile"]["hosts"])
+    fix = "set it, and deploy: it costs nothing while nothing is compiled"
+    return [JobProblem(key="trn:precompile_instance_type", got=None, allowed=hosts, fix=fix)]
+
+
+def _command(job: Job, *, compiles: bool) -> str:
+    """One bash line. With several nodes, each node's part of the job runs beside the others."""
+    text = job.command
+    if job.nodes > 1:
+        ranks = " ".join(map(str, range(job.nodes)))
+        text = (
+            f"export TRN_NODES={job.nodes} HEAD_NODE={_LOOPBACK}; parts=(); "
+            f"for TRN_NODE_RANK in {ranks}; do export TRN_NODE_RANK; ( {text} ) & parts+=($!); done; "
+            'code=0; for part in "${parts[@]}"; do wait "$part" || code=$?; done; exit $code'
+        )
+    return f"{_COMPILER} bash -c {shlex.quote(text)}" if compiles else text

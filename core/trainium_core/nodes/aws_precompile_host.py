@@ -1,0 +1,77 @@
+"""Starts and ends the host of `trn precompile`, and looks at it."""
+
+import json
+from datetime import UTC, datetime
+
+from trainium_core.naming import PRECOMPILE_PREFIX
+from trainium_core.nodes.precompile_host import HostState
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.stored_record import one_line
+
+_END = "end"
+_LAUNCH = "Launching a new EC2 instance"
+_LONGEST_REASON = 400
+_ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
+
+
+class AwsPrecompileHost(AwsService):
+    """The host of one cluster. group: name of its Auto Scaling group. bucket: of the node records."""
+
+    def __init__(self, region: str, group: str, bucket: str, *, clients: Clients | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self._group, self._bucket = group, bucket
+
+    def state(self, *, since: datetime | None = None) -> HostState | None:
+        """None without such a group. since: refusals of launches before are not shown. Raises UnavailableError."""
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
+            found = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._group])
+        if not found["AutoScalingGroups"]:
+            return None
+        (group,) = found["AutoScalingGroups"]
+        wanted, instances = bool(group["DesiredCapacity"]), tuple(one["InstanceId"] for one in group["Instances"])
+        refusal = self._refusal(since) if wanted and not instances and since else ""
+        return HostState(wanted=wanted, instances=instances, refusal=refusal)
+
+    def start(self, until: datetime) -> None:
+        """Launch the host, and have Auto Scaling end it at a moment, whatever becomes of whoever called.
+
+        Raises RequestRefusedError, with no host launched.
+        """
+        client = self.client("autoscaling")
+        with write_errors("autoscaling:PutScheduledUpdateGroupAction"):
+            client.put_scheduled_update_group_action(
+                AutoScalingGroupName=self._group,
+                ScheduledActionName=_END,
+                StartTime=until.astimezone(UTC),
+                DesiredCapacity=0,
+            )
+        with write_errors("autoscaling:UpdateAutoScalingGroup"):
+            client.update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=1)
+
+    def end(self) -> None:
+        """Raises RequestRefusedError."""
+        with write_errors("autoscaling:UpdateAutoScalingGroup"):
+            self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=0)
+
+    def failure(self, instance_id: str) -> str:
+        """Why a host could not begin, as it reported; empty when it reported no such thing. Raises UnavailableError."""
+        key = f"{PRECOMPILE_PREFIX}/{instance_id}.json"
+        with read_errors(f"s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):
+            body = self.client("s3").get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            try:
+                report = json.loads(body)
+                if report["state"] == "failed":
+                    return one_line(str(report["reason"]), _LONGEST_REASON)
+            except (ValueError, LookupError, TypeError):
+                pass
+        return ""
+
+    def _refusal(self, since: datetime) -> str:
+        with read_errors("autoscaling:DescribeScalingActivities"):
+            found = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=self._group)
+        for activity in found["Activities"]:
+            launched = activity["Description"].startswith(_LAUNCH) and activity["StartTime"] >= since
+            if launched and activity["StatusCode"] == "Failed":
+                return one_line(activity.get("StatusMessage", ""), _LONGEST_REASON)
+        return ""

@@ -1,0 +1,252 @@
+"""What a host compiles ahead, when that is not needed, and the host itself in Auto Scaling."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.core.fake_account import FakeAccount
+from tests.core.findings import found
+from trainium_core.compile_cache.place import place_of
+from trainium_core.costs.estimate import estimate, precompile_host_hour
+from trainium_core.facts import facts
+from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.precompile import is_precompilation, precompile_job, seems_compiled
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState, Outcome
+from trainium_core.jobs.request import JobRequest
+from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost
+from trainium_core.nodes.precompile_host import HostState
+from trainium_core.plan import Plan
+
+HOST = "r7i.24xlarge"
+PLAN = Plan.of(instance_type="trn1.32xlarge", region="us-west-2", nodes=2, precompile_instance_type=HOST)
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> JobRequest:
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+    return JobRequest(script=script, arguments=("--steps", "5"))
+
+
+def ahead(request: JobRequest, plan: Plan = PLAN, **more: Any) -> Job:
+    return precompile_job(plan, request, script="train.py", now=NOON, **more)
+
+
+def test_the_host_compiles_for_as_many_processes_as_the_job_has(request_: JobRequest) -> None:
+    job, compiled = new_job(PLAN, request_, script="train.py", now=NOON), ahead(request_)
+    assert (compiled.nodes, compiled.processes_per_node) == (1, 64)
+
+    def place(one: Job) -> str:
+        world = one.nodes * one.processes_per_node
+        return place_of(compiler="2.21", instance_type="trn1.32xlarge", lnc=1, stack="xla", world_size=world).path
+
+    assert place(compiled) == place(job)
+
+
+def test_its_job_is_told_apart_and_bounded(request_: JobRequest) -> None:
+    compiled = ahead(replace(request_, name="a" * 40))
+    assert len(compiled.id) <= 63
+    assert is_precompilation(compiled)
+    assert not is_precompilation(new_job(PLAN, request_, script="train.py", now=NOON))
+    assert (compiled.retries, compiled.time_limit_seconds) == (0, 240 * 60)
+    assert ahead(replace(request_, time_limit_minutes=10_000)).time_limit_seconds == 1380 * 60
+    assert Job.from_json(compiled.to_json()) == compiled
+
+
+def test_the_chip_is_named_since_there_is_none_to_ask(request_: JobRequest) -> None:
+    assert ahead(request_).environment == {"NEURON_PLATFORM_TARGET_OVERRIDE": "trn1"}
+    chosen = replace(request_, environment={"NEURON_PLATFORM_TARGET_OVERRIDE": "trn1n"})
+    assert ahead(chosen).environment == chosen.environment
+
+
+def printed(command: str, folder: Path) -> list[str]:
+    """What it prints with programs that print what they are given."""
+    bash = shutil.which("bash")
+    assert bash is not None
+    for name, body in {
+        "torchrun": 'echo "$TRN_NODE_RANK of $TRN_NODES at $HEAD_NODE: $*"; exit "${CODE:-0}"',
+        "neuron_parallel_compile": 'echo compiles; "$@"',
+    }.items():
+        (folder / name).write_text(f"#!{bash}\n{body}\n")
+        (folder / name).chmod(0o755)
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "TRN_NODES": "1", "TRN_NODE_RANK": "0", "HEAD_NODE": "10.0.0.1"}
+    ran = subprocess.run(
+        [bash, "-c", command], env=environment, capture_output=True, text=True, check=False, timeout=30
+    )
+    return sorted([*ran.stdout.splitlines(), f"exit code {ran.returncode}"])
+
+
+def test_every_nodes_part_runs_beside_the_others_under_the_stacks_own_precompilation(
+    request_: JobRequest, tmp_path: Path
+) -> None:
+    first, second, *rest = printed(ahead(request_).command, tmp_path)
+    assert first.startswith("0 of 2 at 127.0.0.1: --nnodes=2 --nproc_per_node=32 --node_rank=0 --master_addr=127.0.0.1")
+    assert second.startswith("1 of 2 at 127.0.0.1: ")
+    assert second.endswith(" train.py --steps 5")
+    assert rest == ["compiles", "exit code 0"]
+
+
+def test_a_part_that_fails_fails_the_whole(request_: JobRequest, tmp_path: Path) -> None:
+    assert "exit code 3" in printed(f"export CODE=3; {ahead(request_).command}", tmp_path)
+
+
+def test_a_job_of_one_node_runs_as_it_would_there(request_: JobRequest, tmp_path: Path) -> None:
+    lines = printed(ahead(replace(request_, nodes=1)).command, tmp_path)
+    assert lines[0].startswith("0 of 1 at 10.0.0.1: --nnodes=1")
+
+
+def refusal(request: JobRequest, plan: Plan) -> str:
+    with pytest.raises(JobError) as caught:
+        ahead(request, plan)
+    return "\n".join(map(str, caught.value.problems))
+
+
+def test_a_script_of_the_native_stack_is_refused_with_what_neurons_documentation_says(request_: JobRequest) -> None:
+    plan = Plan.of(
+        instance_type="trn2.48xlarge",
+        region="us-east-2",
+        precompile_instance_type=HOST,
+        ami="/aws/service/neuron/dlami/torch-neuronx-2.14/ubuntu-24.04/latest/image_id",
+    )
+    assert "native PyTorch compiles on Trn2 and Trn3 instances only" in refusal(request_, plan)
+    command = JobRequest(command="python compile.py", name="compile")
+    assert ahead(command, plan).command == "python compile.py"
+
+
+def test_a_plan_without_a_host_is_refused_with_its_setting(request_: JobRequest) -> None:
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-west-2")
+    assert "trn:precompile_instance_type" in refusal(request_, plan)
+
+
+class Earlier:
+    """Jobs that ended so, by their ids."""
+
+    def __init__(self, *jobs: tuple[Job, str | None]) -> None:
+        self._states = {
+            job.id: JobState(job=job, attempts=(), outcome=Outcome(result=result) if result else None, stopping=False)
+            for job, result in jobs
+        }
+
+    def job_ids(self) -> Sequence[str]:
+        return list(self._states)
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:  # noqa: ARG002
+        return self._states[job_id]
+
+
+def compiled_by(request: JobRequest, *earlier: tuple[Job, str | None]) -> str | None:
+    job = new_job(PLAN, request, script="train.py", now=NOON, source_sha256="a")
+    return seems_compiled(job, ahead(request, source_sha256="a"), Earlier(*earlier))
+
+
+def test_what_a_host_or_a_job_of_the_same_work_compiled_is_not_compiled_again(request_: JobRequest) -> None:
+    job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
+    host = ahead(request_, source_sha256="a")
+    assert compiled_by(request_, (host, "succeeded")) == host.id
+    assert compiled_by(request_, (job, "succeeded")) == job.id
+    assert compiled_by(request_, (host, "failed"), (job, None)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"source_sha256": "b"}, {"environment": {"NEURON_CC_FLAGS": "-O1"}}, {"nodes": 1}, {"command": "other"}],
+    ids=str,
+)
+def test_other_work_is_no_reason_not_to_compile(request_: JobRequest, changes: dict[str, Any]) -> None:
+    job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
+    assert compiled_by(request_, (replace(job, **changes), "succeeded")) is None
+
+
+# The host in Auto Scaling.
+
+GROUP = "TrnClusterStack-trn-pilot-precompile"
+
+
+def client(service: str) -> Any:
+    return boto3.client(service, "us-west-2")
+
+
+@pytest.fixture
+def host(credentials_of_nobody: None) -> Any:  # noqa: ARG001
+    with mock_aws():
+        ec2 = client("ec2")
+        ec2.create_launch_template(LaunchTemplateName="host", LaunchTemplateData={"ImageId": "ami-0123456789abcdef0"})
+        autoscaling = client("autoscaling")
+        autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=GROUP,
+            LaunchTemplate={"LaunchTemplateName": "host"},
+            MinSize=0,
+            MaxSize=1,
+            VPCZoneIdentifier=ec2.describe_subnets()["Subnets"][0]["SubnetId"],
+        )
+        s3 = client("s3")
+        s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        yield AwsPrecompileHost("us-west-2", GROUP, "records")
+
+
+def test_a_host_is_launched_once_its_end_is_fixed_and_goes_when_told(host: AwsPrecompileHost) -> None:
+    assert host.state() == HostState(wanted=False)
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
+    host.start(until)
+    autoscaling = client("autoscaling")
+    (action,) = autoscaling.describe_scheduled_actions(AutoScalingGroupName=GROUP)["ScheduledUpdateGroupActions"]
+    assert (action["DesiredCapacity"], action["StartTime"]) == (0, until)
+    state = host.state()
+    assert state
+    assert (state.wanted, len(state.instances), state.is_gone) == (True, 1, False)
+    host.end()
+    assert host.state() == HostState(wanted=False)
+
+
+def test_a_host_that_could_not_begin_says_why(host: AwsPrecompileHost) -> None:
+    assert host.failure("i-1") == ""
+    s3 = client("s3")
+    for text, reason in (
+        ('{"state": "failed", "reason": "the disk is full"}', "the disk is full"),
+        ('{"state": "over"}', ""),
+        ("nonsense", ""),
+    ):
+        s3.put_object(Bucket="records", Key="precompile/i-1.json", Body=text.encode())
+        assert host.failure("i-1") == reason
+
+
+@pytest.mark.usefixtures("host")
+def test_a_cluster_without_the_group_has_no_host() -> None:
+    assert AwsPrecompileHost("us-west-2", "other", "records").state() is None
+
+
+# Its price and its quota.
+
+
+def test_an_hour_of_the_host_is_in_the_estimate_and_in_no_total() -> None:
+    region = {"instance_type": "trn1.32xlarge", "region": "us-east-1"}
+    without, with_host = Plan.of(**region), Plan.of(**region, precompile_instance_type=HOST)
+    shown = estimate(with_host, aws=None)
+    assert str(precompile_host_hour(with_host, shown)) == "$6.35"
+    assert shown.running_hour.usd == estimate(without, aws=None).running_hour.usd
+    assert precompile_host_hour(PLAN, estimate(PLAN, aws=None)).unknown == 1  # no source for us-west-2
+
+
+STANDARD = facts()["quotas"]["standard"]["on-demand"]
+
+
+def finding_of(**account: Any) -> Any:
+    return found("precompile", FakeAccount(**account), precompile_instance_type=HOST)
+
+
+def test_a_host_that_could_not_be_launched_is_a_warning_and_keeps_no_cluster_from_being_deployed() -> None:
+    assert finding_of().outcome == "pass"
+    assert STANDARD["code"] in finding_of().found
+    small = finding_of(limit=64)
+    assert (small.outcome, STANDARD["code"] in small.fix) == ("warn", True)
+    assert finding_of(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")

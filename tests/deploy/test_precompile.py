@@ -1,0 +1,88 @@
+"""`trn precompile` on a deployed cluster: the host is there for its job alone, whatever becomes of job and command."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.constructs.synth import cluster_template
+from tests.deploy.account import Account, Run
+from tests.deploy.command import run_trn
+from trainium_core.naming import STACK_NAME, precompile_group_name
+from trainium_local.server import Settings
+
+HOST = "r7i.24xlarge"
+PLAN: Mapping[str, Any] = {
+    "instance_type": "trn1.2xlarge",
+    "region": "us-west-2",
+    "nodes": 1,
+    "precompile_instance_type": HOST,
+}
+OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
+GROUP = precompile_group_name(STACK_NAME, "trn-pilot")
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    made = start_account(Settings())
+    made.deploy(cluster_template(**PLAN))
+    return made
+
+
+def group(account: Account) -> Mapping[str, Any]:
+    client = account.aws.client("autoscaling")
+    (found,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
+    return found
+
+
+def hosts_ever(account: Account) -> list[str]:
+    pages = account.aws.client("ec2").describe_instances(Filters=[{"Name": "instance-type", "Values": [HOST]}])
+    return [one["State"]["Name"] for reservation in pages["Reservations"] for one in reservation["Instances"]]
+
+
+def precompile(account: Account, folder: Path, command: str, *arguments: str) -> Run:
+    (folder / "job.toml").write_text(f'command = "{command}"\nname = "graphs"\nsource = "."\n')
+    return run_trn(account, "precompile", *OPTIONS, "--yes", *arguments, str(folder / "job.toml"))
+
+
+def await_no_host(account: Account) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while group(account)["DesiredCapacity"] or group(account)["Instances"]:
+        assert time.monotonic() < deadline, "the host is still there"
+        time.sleep(0.1)
+
+
+def test_a_deployed_cluster_has_no_host(account: Account) -> None:
+    assert (group(account)["MinSize"], group(account)["MaxSize"], group(account)["DesiredCapacity"]) == (0, 1, 0)
+
+
+def test_a_followed_job_ends_with_its_host_and_shows_what_it_cost(account: Account, tmp_path: Path) -> None:
+    ended = precompile(account, tmp_path, "echo target $NEURON_PLATFORM_TARGET_OVERRIDE of $TRN_NODES")
+    assert ended.code == 0, ended.printed
+    assert "target trn1 of 1" in ended.printed
+    assert f"{HOST}, " in ended.printed
+    await_no_host(account)
+    assert set(hosts_ever(account)) == {"terminated"}
+
+
+def test_without_the_command_that_started_it_the_host_ends_after_a_job_that_failed(
+    account: Account, tmp_path: Path
+) -> None:
+    left = precompile(account, tmp_path, "exit 3", "--detach")
+    assert left.code == 0, left.printed
+    await_no_host(account)
+    listed = json.loads(run_trn(account, "jobs", *OPTIONS, "--json").printed)
+    assert [one["status"] for one in listed if one["job"]["id"].startswith("precompile-graphs-")][:1] == ["failed"]
+
+
+def test_auto_scaling_is_told_to_end_the_host_before_it_is_launched(account: Account, tmp_path: Path) -> None:
+    precompile(account, tmp_path, "true", "--time-limit-minutes", "60")
+    client = account.aws.client("autoscaling")
+    (action,) = client.describe_scheduled_actions(AutoScalingGroupName=GROUP)["ScheduledUpdateGroupActions"]
+    assert action["DesiredCapacity"] == 0
+    assert 80 * 60 < action["StartTime"].timestamp() - time.time() <= 90 * 60
+    await_no_host(account)

@@ -1,0 +1,84 @@
+"""The host that compiles ahead of the nodes: `trn-node precompile`.
+
+It runs one job, alone, as a node would, and says that it is over, upon which a function outside ends it: it may call no
+API but S3's. What it says is repeated for as long as it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import files, record
+from .cluster_job import ClusterJob
+from .imds import Imds
+from .objects import Objects
+from .watch import NOTICE, TICK, log
+
+JOB_KEY = "precompile.json"
+"""Of the job that this host is given, beside that of the nodes."""
+
+REPORT_SECONDS = 60
+IDLE_SECONDS = 600
+"""A host that found no job for so long has none: it was written before the host was launched."""
+
+OVER = "over"
+
+
+class Alone:
+    """A cluster of this instance, for a job of one node."""
+
+    version = ""
+    is_sound = True
+
+    def __init__(self, instance_id: str, address: str) -> None:
+        self.nodes = {instance_id: address}
+        self.read_at = float("inf")
+        self.expects_roster = False
+
+
+class PrecompileHost:
+    """`step` does whatever is due. mine: this instance's record. now: the time in seconds since 1970."""
+
+    def __init__(self, mine: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
+        self._mine, self._s3, self._now = mine, s3, now
+        self._alone = Alone(mine["instance_id"], mine["address"])
+        self._job = ClusterJob(s3, log, now, NOTICE, JOB_KEY)
+        self._started = now()
+        self._report_due = 0.0
+        self._message = ""
+
+    def step(self) -> None:
+        """What S3 does not take now is tried again at the next step."""
+        message = ""
+        try:
+            self._job.poll(self._mine, self._alone)
+            if (self._job.is_over or self._is_idle) and self._now() >= self._report_due:
+                self._report()
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            message = f"{type(error).__name__}: {error}"
+        if message != self._message:
+            log(message or "works again")
+        self._message = message
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._job.is_known and self._now() - self._started > IDLE_SECONDS
+
+    def _report(self) -> None:
+        url = f"{files.location('TRN_REPORT_URL').rstrip('/')}/{self._mine['instance_id']}.json"
+        self._s3.put(url, json.dumps({**self._mine, "state": OVER, "time": record.now()}).encode())
+        self._report_due = self._now() + REPORT_SECONDS
+        log("reported that nothing is left to do")
+
+
+def main() -> None:
+    """Run the job, and report until the instance is ended."""
+    imds = Imds()
+    mine = record.make("proven", [], imds)
+    host = PrecompileHost(mine, Objects(imds, retries=1))
+    while True:
+        host.step()
+        time.sleep(TICK)
