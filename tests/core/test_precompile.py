@@ -173,7 +173,8 @@ GROUP = "TrnClusterStack-trn-pilot-precompile"
 
 
 def client(service: str) -> Any:
-    return boto3.client(service, "us-west-2")
+    new: Any = boto3
+    return new.client(service, "us-west-2")
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_a_job_of_several_nodes_finds_what_a_host_compiled_ahead(nodes: JobNodes
     plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=2, precompile_instance_type="r7i.24xlarge")
     request = JobRequest(command=f"exec {sys.executable} train.py", name="train")
     ahead = precompile_job(plan, request, script=None, now=datetime(2026, 11, 23, tzinfo=UTC))
-    given = {"processes_per_node": ahead.processes_per_node, "environment": {**ahead.environment}}
+    given: dict[str, Any] = {"processes_per_node": ahead.processes_per_node, "environment": {**ahead.environment}}
     nodes.start(COMPILES, command=ahead.command, compile_cache=cache_of(nodes.folder / "host"), **given)
     assert nodes.wait() == [0]
     (compiled,) = nodes.record()["compile_caches"]
