@@ -30,6 +30,7 @@ from trainium_runtime.roster import Roster
 
 BOOT_SECONDS = 0.2
 _USAGE_SECONDS = 60
+USAGE_THREAD = "usage of stand-ins"
 WRITER = Check(
     name="written by",
     expected="the node itself",
@@ -99,7 +100,7 @@ class StandInNodes:
 
     def keep_writing_usage(self) -> None:
         """Do so every minute, from now on."""
-        threading.Thread(target=self._write_usage_for_ever, daemon=True, name="usage of stand-ins").start()
+        threading.Thread(target=self._write_usage_for_ever, daemon=True, name=USAGE_THREAD).start()
 
     def _write_usage_for_ever(self) -> None:
         while True:

@@ -86,6 +86,7 @@ def test_what_a_page_shows_is_what_is_printed(
 ) -> None:
     shutil.copy(ROOT / "cdk.json", tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")  # no path is broken, as in a terminal
     assert words(run(*shlex.split(command)[1:]).output) == words(output), f"{page}: {command}"
 
 

@@ -201,6 +201,7 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
         ("s3:ListBucket", f"${{{cache}.Arn}}"),
         ("s3:PutObject", f"${{{records}.Arn}}/nodes/*"),
         ("s3:PutObject", f"${{{records}.Arn}}/logs/*"),
+        ("s3:PutObject", f"${{{records}.Arn}}/usage/*"),
         ("s3:GetObject", f"${{{records}.Arn}}/cluster.json"),
         ("s3:GetObject", f"${{{records}.Arn}}/job.json"),
         ("s3:GetObject", f"${{{records}.Arn}}/jobs/*"),

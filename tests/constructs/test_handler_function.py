@@ -20,6 +20,7 @@ HANDLERS = (
     "node_keeper",
     "node_subnet",
     "pilot_clock",
+    "precompile_end",
     "quota_gate",
 )
 

@@ -31,6 +31,7 @@ REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
 FILE_SYSTEMS, ENDING = "file systems of one's own", "an end"
 HYPERPOD = "a HyperPod cluster"
+PRECOMPILE = "a host that compiles ahead"
 
 # Operation, the plan that needs it, the permission it takes, and the check that is unknown without it.
 QUESTIONS = [
@@ -75,6 +76,13 @@ QUESTIONS = [
     ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
     ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
     ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
+    (
+        "ec2.DescribeInstanceTypeOfferings",
+        PRECOMPILE,
+        "ec2:DescribeInstanceTypeOfferings",
+        "offering precompile",
+    ),
+    ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
 PRICES = "cost"
 """The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
@@ -149,6 +157,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         FILE_SYSTEMS: from_settings(**own, **file_systems(vpc, subnet)),
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
+        PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
         # Its nodes are of a training plan, since the embedded AWS has a quota of 0 for others.
         HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
@@ -218,7 +227,7 @@ def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ..
     return findings
 
 
-@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD])
+@pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD, PRECOMPILE])
 def test_without_a_fault_the_plan_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 

@@ -90,7 +90,9 @@ def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
     queue = account.aws.client("sqs").create_queue(QueueName="heard")["QueueUrl"]
     arn = f"arn:aws:sqs:{account.aws.region}:123456789012:heard"
     account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
-    return Pilot(account=account, clock=clock, queue=queue)
+    pilot = Pilot(account=account, clock=clock, queue=queue)
+    pilot.subjects.clear()  # those of a pilot before this one
+    return pilot
 
 
 def status(account: Account) -> str | None:

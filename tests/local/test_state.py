@@ -33,6 +33,7 @@ NOT_STATE = {
     "trainium_local.services.lambda_process._code": "unpacked again when it is needed",
     "trainium_local.services.lambda_process._endpoint": "of this start",
     "trainium_local.services.lambda_starter._zygote": "a process of this start",
+    "trainium_local_plugin.clock_control._before_schedules": "registered at the start",
     "trainium_local.kept._containers": "what is saved",
 }
 SCRIPTS = ("lambda_bootstrap", "lambda_zygote", "__main__")

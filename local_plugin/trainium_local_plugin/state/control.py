@@ -11,13 +11,15 @@ from werkzeug.wrappers import Request, Response
 from trainium_local.cloudformation.stack import _regions
 from trainium_local.own_paths import WsgiApp
 from trainium_local.services import schedules
+from trainium_local_plugin.stand_in_nodes import USAGE_THREAD
 from trainium_local_plugin.state import snapshot
 
 TIMEOUT_SECONDS = 10.0
 """Seconds to wait for what goes on, such as a node that boots or a function."""
 
 _IN_PROGRESS = tuple(f"{verb}_IN_PROGRESS" for verb in ("CREATE", "UPDATE", "DELETE", "ROLLBACK", "CLEANUP", "IMPORT"))
-_IDLE = ("MainThread", "schedules", "process_request_thread")
+_IDLE = ("MainThread", "schedules", "process_request_thread", USAGE_THREAD)
+"""Threads that change the state by requests alone, which are counted."""
 
 
 class BusyError(Exception):

@@ -191,7 +191,7 @@ def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
         # Beside this file, of the cluster's nodes.
         from compile_cache_place import place_of  # pyright: ignore
 
-        place = place_of(
+        place: Any = place_of(
             compiler=metadata.version("neuronx-cc"),
             instance_type=given["instance_type"],
             lnc=given["lnc"],
