@@ -50,6 +50,14 @@ def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
     assert "node 1 computes\n" in nodes.log(1)
 
 
+def test_what_all_nodes_leave_is_stored_before_the_job_succeeds(nodes: JobNodes) -> None:
+    nodes.start("import os\nopen(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')", nodes=2)
+    nodes.wait()
+    written = [key.removeprefix(f"{BUCKET}/jobs/{JOB}/") for key in nodes.aws.records]
+    end = written.index("attempts/1/end.json")
+    assert {"outputs/result", "outputs/node-1/result"} <= set(written[:end])
+
+
 def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
     names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED VIRTUAL_ENV MINE"
     nodes.start(

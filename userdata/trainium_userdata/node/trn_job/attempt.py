@@ -264,7 +264,10 @@ class Attempt:
             self._state = "failed"
             self._declare_failure(self._finder.failure(self._exit_code))
         else:
+            # Before it is said: when all nodes have succeeded the job is over, and the cluster may go.
             self._upload_checkpoints()
+            self._store_results()
+            self._retry_at_end("log", self._log.send)
             self._state = "succeeded"
             self._reporting.soon()
             self._wait_for_others()
@@ -365,13 +368,18 @@ class Attempt:
             self._state = "failed"
         for thread in threads:
             thread.stop()
-        self._upload_checkpoints()
+        if self._state != "succeeded":
+            self._upload_checkpoints()
+            self._store_results()
+        self._retry_at_end("log", self._log.send)
+        self._retry_at_end("record", self._report)
+
+    def _store_results(self) -> None:
+        """Outputs, and what was compiled."""
         start = time.monotonic()
         self._retry_at_end("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
         self._phases["outputs"] = time.monotonic() - start
         self._caches.store(settled=self._exit_code == 0)
-        self._retry_at_end("log", self._log.send)
-        self._retry_at_end("record", self._report)
 
     def _has_ended(self) -> bool:
         return self._command is None or self._command.exit_code is not None

@@ -30,7 +30,7 @@ class CompileCaches:
         self._given: Mapping[str, Any] = launch.compile_cache or {}
         self._caches: list[tuple[Cache, Use]] = []
         self._warnings: list[str] = []
-        self._lock = threading.Lock()
+        self._lock, self._storing = threading.Lock(), threading.Lock()
 
     @property
     def seconds(self) -> float:
@@ -58,11 +58,12 @@ class CompileCaches:
 
     def store(self, *, settled: bool = False) -> None:
         """Write back what is new. settled: what wrote it has ended by itself."""
-        for cache, _ in self._caches:
-            try:
-                cache.store(settled=settled)
-            except OSError as error:
-                cache.report.warn(f"not written to S3: {error}")
+        with self._storing:
+            for cache, _ in self._caches:
+                try:
+                    cache.store(settled=settled)
+                except OSError as error:
+                    cache.report.warn(f"not written to S3: {error}")
 
     def as_record(self, *, has_first_step: bool) -> list[dict[str, Any]]:
         """Of each cache what was used, for the job's record."""
