@@ -189,9 +189,10 @@ def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
         return {}
     try:
         # Beside this file, of the cluster's nodes.
-        from compile_cache_place import place_of  # pyright: ignore
+        import compile_cache_place  # pyright: ignore
 
-        place: Any = place_of(
+        module: Any = compile_cache_place
+        place = module.place_of(
             compiler=metadata.version("neuronx-cc"),
             instance_type=given["instance_type"],
             lnc=given["lnc"],
