@@ -1,10 +1,12 @@
 """Jobs of `trn run` on the deployed cluster: started from outside, by the command, and watched in S3."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -158,14 +160,23 @@ class ClusterJobs:
         logs = "".join(self.log(job, attempt, node) for node in range(self.count))
         return first_steps(logs)
 
-    def processes(self) -> Sequence[str]:
-        """The command lines of the job's processes on all nodes that have power."""
-        listed = [node.execute("ps", "-eo", "unit:40,args").splitlines() for node in self.nodes if node.is_on]
-        return [line for lines in listed for line in lines if UNIT in line or PROCESSES in line]
+    def processes(self, *, began_before: float = math.inf) -> Sequence[str]:
+        """The command lines of the job's processes on all nodes that have power.
 
-    def computing(self) -> Sequence[str]:
+        began_before: in seconds since 1970. The next attempt may begin before anybody has looked.
+        """
+        now = time.time()
+        listed = [
+            node.execute("ps", "--no-headers", "-eo", "etimes,unit:40,args").splitlines()
+            for node in self.nodes
+            if node.is_on
+        ]
+        lines = [line.split(maxsplit=1) for lines in listed for line in lines]
+        return [text for age, text in lines if now - int(age) < began_before and (UNIT in text or PROCESSES in text)]
+
+    def computing(self, *, began_before: float = math.inf) -> Sequence[str]:
         """The ranks among them."""
-        return [line for line in self.processes() if PROCESSES in line]
+        return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
 
     def await_proven(self) -> None:
         """Wait until all nodes are in the roster, and proven."""

@@ -121,9 +121,9 @@ def story(cluster: ClusterJobs) -> Story:
         declared = time.time() - began
         if undo:
             undo()
-        cluster.wait_for("the end of all ranks", lambda: not cluster.computing())
+        cluster.wait_for("the end of all ranks", lambda: not cluster.computing(began_before=began))
         ended = time.time() - began
-        cluster.wait_for("the end of all units", lambda: not cluster.processes())
+        cluster.wait_for("the end of all units", lambda: not cluster.processes(began_before=began))
         attempts[what] = Disturbed(
             job=job,
             attempt=number,

@@ -89,8 +89,6 @@ class Attempt:
         self._finish(threads)
         return 0 if self._end.content["result"] == "succeeded" else 1
 
-    # What goes on beside the command.
-
     def beside(self) -> list[PeriodicThread]:
         """All of it but for the checkpoints, not started yet."""
         timing = self._launch.timing
