@@ -6,6 +6,7 @@ Reads the kernel's log, the devices' error counters, the notices of AWS and the 
 
 from __future__ import annotations
 
+import compileall
 import json
 import time
 from collections.abc import Callable
@@ -198,6 +199,8 @@ class Watch:
 
 def main() -> None:
     """Watch until the process is ended."""
+    # Jobs run as a user who may not write there: Python would compile their modules at each start.
+    compileall.compile_dir(files.path("opt/trn"), quiet=2)
     imds = Imds(retries=1)
     watch = Watch(imds, Objects(imds, retries=1))
     while True:
