@@ -41,22 +41,6 @@ def submission_rows(plan: Plan, job: Job, package: SourcePackage, running_hour: 
     return rows
 
 
-def node_script(job: Job) -> str:
-    """What each node executes, as a script that a person can read."""
-    set_by_node = ("TRN_JOB", "TRN_ATTEMPT", "TRN_NODES", "TRN_NODE_RANK", "HEAD_NODE", "TRN_CHECKPOINT_DIR")
-    lines = [
-        f"# On each of {job.nodes} nodes, as the image's own user, in the unpacked source. The node sets",
-        f"# {', '.join(set_by_node)}, TRN_OUTPUT_DIR, and TRN_RESUME_FROM when there is a checkpoint.",
-        *(f"# {name} is the value of {arn}, in the environment alone." for name, arn in job.secrets.items()),
-        *(f"# $TRN_INPUT_DIR/{name} is {_place(url)}." for name, url in job.inputs.items()),
-        *([f"# Checkpoints are kept in {job.checkpoints}/{job.id}."] if job.checkpoints else []),
-        *(f"export {name}={_quoted(value)}" for name, value in job.environment.items()),
-        *([job.setup] if job.setup else []),
-        job.command,
-    ]
-    return "\n".join(lines)
-
-
 def jobs_table(states: Sequence[JobState]) -> Table:
     rows = [
         (
@@ -224,13 +208,3 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
     whose = "host" if is_precompilation(state.job) else "cluster"
     return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the {whose}'s time"
-
-
-def _place(url: str) -> str:
-    return url if "://" in url else f"{url} of the job"
-
-
-def _quoted(text: str) -> str:
-    import shlex
-
-    return shlex.quote(text)

@@ -12,7 +12,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import job_cluster_options
 from trainium_cli.job_following import job_exit_code
 from trainium_cli.job_options import packed_source, read_request, work_options
-from trainium_cli.job_report import node_script
+from trainium_cli.node_script import node_script
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
 from trainium_cli.precompiling import precompile_and_follow
 from trainium_cli.terminal import print_json

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.core.job_bucket import JOB
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.jobs.job import Job
 from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trn_job.command import variables
 
 CACHE_USE = {
     "stack": "xla",
@@ -99,6 +101,19 @@ def test_a_dry_run_shows_what_each_node_executes_and_starts_nothing(cluster: Clu
     assert ended.stdout.splitlines()[-3:-1] == ["export A='b c'", "pip list"]
     assert ended.stdout.endswith("train.py --epochs 3\n")
     assert cluster.jobs.current() is None
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_dry_run_names_the_stack_and_every_variable_that_a_node_sets() -> None:
+    shown = run("run", *TWO, "--dry-run", "--env", "A=b c", "train.py").stdout
+    assert "activates the environment of the stack xla" in shown
+    by_node = variables(
+        spec_environment={"A": "b c"}, job="train", attempt=1, nodes=2, rank=0, head="10.0.0.1", place=Path("/place")
+    )
+    exported = dict(re.findall(r"^export (\w+)=(.*)$", shown, re.MULTILINE))
+    described = set(re.findall(r"^# (\w+): .", shown, re.MULTILINE))
+    assert {*exported, *described} == {*by_node, "TRN_RESUME_FROM"}
+    assert exported == {name: shlex.quote(by_node[name]) for name in exported}
 
 
 def test_a_file_holds_the_options_and_options_come_before_it(cluster: Cluster) -> None:

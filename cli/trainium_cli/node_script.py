@@ -1,0 +1,63 @@
+"""What each node of a job executes, as a script that a person can read before anything is started."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+
+from trainium_core.jobs.job import Job
+
+_FOLDERS = {"checkpoints": "TRN_CHECKPOINT_DIR", "outputs": "TRN_OUTPUT_DIR", "inputs": "TRN_INPUT_DIR"}
+_ON_EVERY_NODE = {
+    "PYTHONFAULTHANDLER": "1",
+    "PYTHONUNBUFFERED": "1",
+    "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "[rank ${rank}] ",
+    "PET_TEE": "3",
+}
+
+
+def node_script(job: Job) -> str:
+    """What only a node knows is described in comments. The job's own variables come last, and override the others."""
+    return "\n".join([*_comments(job), *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)])
+
+
+def _comments(job: Job) -> Iterator[str]:
+    stack = f"activates the environment of the stack {job.stack}" if job.stack else "activates no environment"
+    count = "the node" if job.nodes == 1 else f"each of {job.nodes} nodes"
+    yield f"# On {count}, as the image's own user, by bash -l."
+    yield f"# The profile {stack}, and sets the variables of Neuron, EFA and rank 0."
+    yield "# The source is unpacked before, and is the working directory."
+    if job.compile_cache:
+        yield "# The compile cache is filled before, and stored while the job runs and at its end."
+    if job.setup:
+        yield "# Setup and command are started one after the other, each with these variables."
+    for name, text in _known_by_the_node(job).items():
+        yield f"# {name}: {text}"
+    for name, arn in job.secrets.items():
+        yield f"# {name} is the value of {arn}, in the environment alone."
+    for name, url in job.inputs.items():
+        yield f"# $TRN_INPUT_DIR/{name} is {url if '://' in url else f'{url} of the job'}."
+    if job.checkpoints:
+        yield f"# Checkpoints are kept in {job.checkpoints}/{job.id}."
+
+
+def _known_by_the_node(job: Job) -> Mapping[str, str]:
+    ranks = "0" if job.nodes == 1 else f"0 to {job.nodes - 1}, its place in the roster"
+    return {
+        "TRN_JOB": job.id,
+        "TRN_ATTEMPT": "1, and one more after each restart",
+        "TRN_NODES": str(job.nodes),
+        "TRN_NODE_RANK": ranks,
+        "HEAD_NODE": "the address of node 0",
+        **{variable: f"the folder of the attempt's {name}" for name, variable in _FOLDERS.items()},
+        "TRN_RESUME_FROM": "the folder of the checkpoint to go on from, when there is one",
+        "PET_LOG_DIR": "the folder of torchrun's own logs",
+    }
+
+
+def _exports(variables: Mapping[str, str]) -> Iterator[str]:
+    return (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def _commands(job: Job) -> Iterator[str]:
+    if job.setup:
+        yield job.setup
+    yield job.command
