@@ -164,6 +164,8 @@ def _cache_line(use: CacheUse) -> str:
         f"{duration(use.compile_seconds)} compiled" if use.compile_seconds else "",
         f"{size(use.fetched_bytes)} fetched" if use.fetched else "",
         f"{size(use.stored_bytes)} stored" if use.stored else "",
+        f"{use.renewed} renewed" if use.renewed else "",
+        f"{use.recompiled} compiled after the first step" if use.recompiled else "",
     ]
     return f"{use.stack}: {', '.join(part for part in parts if part)}"
 

@@ -1,14 +1,23 @@
 """Fixtures of the user data's tests."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
+from tests.local.server_zygote import start_server
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.booting_node import BootingNode
+from tests.userdata.cache_node import CacheNode, Keys
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
+from trainium_local import lifecycle
+from trainium_local.server import Settings
+from trn_cache.entries import Entries
+from trn_node.imds import Credentials
 
 NodeMaker = Callable[[Plan], BootingNode]
 
@@ -22,3 +31,47 @@ def aws() -> Iterator[AwsStandIn]:
 @pytest.fixture
 def node_for(tmp_path: Path, aws: AwsStandIn) -> NodeMaker:
     return lambda plan: BootingNode(tmp_path, plan, aws)
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The embedded AWS."""
+    folder = tmp_path_factory.mktemp("aws")
+    yield start_server(folder, Settings())
+    lifecycle.stop(folder)
+
+
+@pytest.fixture
+def bucket(endpoint: Any) -> Any:
+    """The bucket of compile caches there, as a boto3 resource."""
+    keys = endpoint.credentials
+    s3 = boto3.resource(
+        "s3",
+        endpoint_url=endpoint.endpoint,
+        region_name=endpoint.region,
+        aws_access_key_id=keys.access_key_id,
+        aws_secret_access_key=keys.secret_access_key,
+    ).Bucket("compiled")
+    s3.create(CreateBucketConfiguration={"LocationConstraint": endpoint.region})
+    yield s3
+    s3.objects.all().delete()
+    s3.delete()
+
+
+@pytest.fixture
+def s3(endpoint: Any, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
+    """What a node of this process reaches it with."""
+    del bucket
+    (tmp_path / "etc/trn").mkdir(parents=True)
+    (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={endpoint.region}\n")
+    monkeypatch.setenv("ROOT", str(tmp_path))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint.endpoint)
+    keys = endpoint.credentials
+    return Entries(Keys(Credentials(keys.access_key_id, keys.secret_access_key, "token")), retries=0)
+
+
+@pytest.fixture
+def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
+    """Makes a node with a disk of its own."""
+    numbers = count()
+    return lambda *place, **more: CacheNode(tmp_path / f"node{next(numbers)}", s3, *place, **more)

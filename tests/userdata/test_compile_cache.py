@@ -1,68 +1,22 @@
 """The compile cache of nodes, with fake compilers in real processes and the S3 of the embedded AWS."""
 
 import os
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.local.server_zygote import start_server
 from tests.userdata import fake_compiler
-from tests.userdata.cache_node import URL, CacheNode, Keys, killed_at, place
+from tests.userdata.cache_node import URL, CacheNode, killed_at, place
 from trainium_core.compile_cache.place import parse_key
-from trainium_local import lifecycle
-from trainium_local.server import Settings
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
 from trn_cache.use import RECOMPILES, Use
-from trn_node.imds import Credentials
 
 MODULES = [f"module{number}" for number in range(12)]
 STACKS = ("xla", "native")
 FEWEST_STEPS, MOST_STEPS = 5, 200
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder = tmp_path_factory.mktemp("aws")
-    yield start_server(folder, Settings())
-    lifecycle.stop(folder)
-
-
-@pytest.fixture
-def bucket(endpoint: Any) -> Any:
-    keys = endpoint.credentials
-    s3 = boto3.resource(
-        "s3",
-        endpoint_url=endpoint.endpoint,
-        region_name=endpoint.region,
-        aws_access_key_id=keys.access_key_id,
-        aws_secret_access_key=keys.secret_access_key,
-    ).Bucket("compiled")
-    s3.create(CreateBucketConfiguration={"LocationConstraint": endpoint.region})
-    yield s3
-    s3.objects.all().delete()
-    s3.delete()
-
-
-@pytest.fixture
-def s3(endpoint: Any, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
-    del bucket
-    (tmp_path / "etc/trn").mkdir(parents=True)
-    (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={endpoint.region}\n")
-    monkeypatch.setenv("ROOT", str(tmp_path))
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint.endpoint)
-    keys = endpoint.credentials
-    return Entries(Keys(Credentials(keys.access_key_id, keys.secret_access_key, "token")), retries=0)
-
-
-@pytest.fixture
-def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
-    numbers = count()
-    return lambda *place, **more: CacheNode(tmp_path / f"node{next(numbers)}", s3, *place, **more)
 
 
 def keys_in(bucket: Any) -> list[str]:

@@ -8,7 +8,7 @@ from trainium_runtime.stored_record import one_line
 
 _MOST_CACHES = 4
 _MOST_TEXTS = 10
-_LONGEST_TEXT = 400
+_LONGEST_TEXT = 600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,8 @@ class CacheUse:
     """Of one stack's cache on one node. hits: entries that were used; None where the node cannot tell.
 
     misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason. recompiled:
-    of the misses, those after the first step.
+    of the misses, those after the first step; recompiles: of the first of them the shapes, if they were many. renewed:
+    entries whose age in S3 counts anew.
     """
 
     stack: str
@@ -29,9 +30,11 @@ class CacheUse:
     fetched_bytes: int = 0
     stored: int = 0
     stored_bytes: int = 0
+    renewed: int = 0
     recompiled: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     removed: tuple[str, ...] = ()
+    recompiles: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -44,7 +47,7 @@ def cache_uses(raw: object) -> tuple[CacheUse, ...]:
 def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
     reasons = raw.get("reasons")
     known: Mapping[Any, Any] = cast("Mapping[Any, Any]", reasons) if isinstance(reasons, Mapping) else {}
-    counts = ("at_start", "misses", "fetched", "fetched_bytes", "stored", "stored_bytes", "recompiled")
+    counts = ("at_start", "misses", "fetched", "fetched_bytes", "stored", "stored_bytes", "renewed", "recompiled")
     return CacheUse(
         stack=one_line(str(raw.get("stack")), 16),
         place=one_line(str(raw.get("place") or ""), _LONGEST_TEXT),
@@ -52,6 +55,7 @@ def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
         compile_seconds=_count(raw.get("compile_seconds")),
         reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MOST_TEXTS]},
         removed=_texts(raw.get("removed")),
+        recompiles=_texts(raw.get("recompiles")),
         failed=_texts(raw.get("failed")),
         warnings=_texts(raw.get("warnings")),
         **{name: _count(raw.get(name)) for name in counts},

@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from trainium_core.compile_cache.place import SUFFIX, Place
@@ -39,7 +39,7 @@ class Report:
         self.removed: list[str] = []
         self.failed: list[str] = []
         self.warnings: list[str] = []
-        self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = 0
+        self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = self.renewed = 0
 
     def remove(self, name: str, why: str) -> None:
         self._add(self.removed, f"{name}: {why}", "removed from the last run")
@@ -77,7 +77,7 @@ class Cache:
         self._s3, self.place, self.layout, self._urgent = s3, place, layout, urgent
         self.folder = folder
         self.root = layout.root(folder)
-        self._url = f"{url.rstrip('/')}/{place.path}/"
+        self.url = f"{url.rstrip('/')}/{place.path}/"
         self.report = Report(say)
         self._there: set[str] = set()
         self._broken: dict[str, str] = {}
@@ -86,7 +86,7 @@ class Cache:
         self._whole: set[str] = set()
         self.at_start: dict[str, Path] = {}
         """Result files of the entries that were there when the compiler started, by name."""
-        self.in_s3_at_start: frozenset[str] = frozenset()
+        self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
         """Remove what no process that runs can finish. Raises OSError when the disk refuses."""
@@ -110,7 +110,7 @@ class Cache:
         here = self.layout.finished(self.root)
         try:
             listed = self._list()
-            self.in_s3_at_start = frozenset(listed)
+            self.in_s3_at_start = listed
             self._there = {*listed}
             self._read_all([each for name, each in listed.items() if name not in here], is_cancelled)
         except OSError as error:
@@ -141,6 +141,15 @@ class Cache:
         """Names of the entries that were read of those that were there at the start, and of those that are new."""
         read = {name for name, result in self.at_start.items() if _was_read(result)}
         return read, {*self.layout.finished(self.root)} - {*self.at_start}
+
+    @property
+    def was_used(self) -> bool:
+        """Whether any entry that was there at the start was read."""
+        return any(map(_was_read, self.at_start.values()))
+
+    def sound_in_s3(self) -> list[Stored]:
+        """What was in S3 at the start, but for entries that were found broken."""
+        return [each for name, each in self.in_s3_at_start.items() if name not in self._broken]
 
     def failures(self) -> dict[str, str]:
         """Entries that the compiler failed to make, and its last line."""
@@ -186,7 +195,7 @@ class Cache:
             new.replace(self.root / WHOLE)
 
     def _list(self) -> dict[str, Stored]:
-        found = self._s3.entries(self._url)
+        found = self._s3.entries(self.url)
         return {each.key[: -len(SUFFIX)]: each for each in found if each.key.endswith(SUFFIX)}
 
     def _read_all(self, wanted: list[Stored], is_cancelled: Callable[[], bool]) -> None:
@@ -234,7 +243,7 @@ class Cache:
         part.mkdir(parents=True, exist_ok=True)
         whole = part / target.name
         unpacking = Unpacking(whole)
-        found = self._s3.read(self._url + stored.key, unpacking)
+        found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
             # It has expired meanwhile.
             self._there.discard(name)
@@ -261,7 +270,7 @@ class Cache:
                 _mark_unread(entry.result)
             size = packed.stat().st_size
             replaced = self._broken.get(entry.name, "")
-            url = f"{self._url}{entry.name}{SUFFIX}"
+            url = f"{self.url}{entry.name}{SUFFIX}"
             stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced)
         finally:
             packed.unlink(missing_ok=True)

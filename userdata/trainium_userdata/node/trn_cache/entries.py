@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import time
 import xml.etree.ElementTree as ElementTree
+from datetime import datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from trainium_core.compile_cache.place import DIGEST
 from trn_node.objects import Objects
+from trn_node.s3 import S3Error
 from trn_node.web import Sink
 
 LARGEST = 5 * 1024**3
@@ -17,12 +24,26 @@ THERE = 412
 """PreconditionFailed. With 409, ConditionalRequestConflict, it is not known who came first: it is tried again."""
 
 
+_TAR = "application/x-tar"
+
+
 class Stored(NamedTuple):
-    """An object of a list. key: below the URL that was listed."""
+    """An object of a list. key: below the URL that was listed. modified: seconds since 1970, by S3's clock."""
 
     key: str
     size: int
     etag: str
+    modified: float = 0.0
+
+
+class Kept(NamedTuple):
+    """How S3 keeps an object. digest: as it was stored. expires: when a rule of the bucket deletes it, in seconds since
+    1970; None where no rule does. is_versioned: whether what is replaced stays, and is paid for."""
+
+    etag: str
+    digest: str
+    expires: float | None
+    is_versioned: bool
 
 
 class Entries(Objects):
@@ -48,7 +69,7 @@ class Entries(Objects):
         if size > LARGEST:
             raise OSError(f"an entry of {size / 1024**3:.1f} GiB: S3 takes up to 5 GiB at a time")
         headers = {
-            "content-type": "application/x-tar",
+            "content-type": _TAR,
             "content-length": str(size),
             f"x-amz-meta-{DIGEST}": digest,
             **({"if-match": replaced} if replaced else {"if-none-match": "*"}),
@@ -56,6 +77,40 @@ class Entries(Objects):
         accepted = (200, 404, THERE) if replaced else (200, THERE)
         with file.open("rb") as content:
             return self._send("PUT", url, headers, content, accepted, digest=digest).status == 200
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by S3's clock where it has told the time."""
+        return time.time() + (self.clock_offset or 0.0)
+
+    def look(self, url: str) -> Kept | None:
+        """None when there is no object."""
+        self.requests += 1
+        response = self._send("HEAD", url, {}, b"", (200, 404))
+        headers = response.headers
+        if response.status == 404:
+            return None
+        digest, is_versioned = headers.get(f"x-amz-meta-{DIGEST}", ""), "x-amz-version-id" in headers
+        return Kept(headers.get("ETag", ""), digest, _expires(headers), is_versioned)
+
+    def renew(self, url: str, kept: Kept) -> bool:
+        """Have S3 copy an object onto itself, from which its age counts. False when it is gone, or another one.
+
+        S3 takes such a copy only with metadata of its own (CopyObject, x-amz-metadata-directive).
+        """
+        self.requests += 1
+        headers = {
+            "content-type": _TAR,
+            "x-amz-copy-source": quote(url[len("s3:/") :], safe="/-_.~"),
+            "x-amz-copy-source-if-match": kept.etag,
+            "x-amz-metadata-directive": "REPLACE",
+            f"x-amz-meta-{DIGEST}": kept.digest,
+        }
+        answer = self._send("PUT", url, headers, b"", (200, 404, THERE))
+        # S3 may say 200 before it has copied.
+        if b"<Error>" in answer.body and answer.status == 200:
+            raise S3Error(f"a copy of {url}", answer)
+        return answer.status == 200
 
     def entries(self, url: str, most_requests: int = 100) -> list[Stored]:
         """All objects below a URL that ends with a slash, in the order of their keys, as far as the requests go."""
@@ -69,8 +124,24 @@ class Entries(Objects):
             page = ElementTree.fromstring(self._send("GET", f"s3://{bucket}/", {}, b"", (200,), query=query).body)
             for item in page.iterfind("{*}Contents"):
                 key, size = item.findtext("{*}Key", ""), item.findtext("{*}Size", "0")
-                found.append(Stored(key[len(prefix) :], int(size), item.findtext("{*}ETag", "")))
+                modified = _seconds(item.findtext("{*}LastModified", ""))
+                found.append(Stored(key[len(prefix) :], int(size), item.findtext("{*}ETag", ""), modified))
             token = page.findtext("{*}NextContinuationToken", "")
             if not token:
                 break
         return found
+
+
+def _seconds(text: str) -> float:
+    """Of a moment in a list, such as 2026-11-21T12:00:00.000Z; 0 for what is none."""
+    with contextlib.suppress(ValueError):
+        return datetime.strptime(f"{text[:19]}+0000", "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    return 0.0
+
+
+def _expires(headers: Message[str, str]) -> float | None:
+    """Of x-amz-expiration, such as expiry-date="Fri, 23 Dec 2012 00:00:00 GMT", rule-id="1" (HeadObject)."""
+    found = re.search(r'expiry-date="([^"]*)"', headers.get("x-amz-expiration", ""))
+    with contextlib.suppress(TypeError, ValueError):
+        return parsedate_to_datetime(found[1]).timestamp() if found else None
+    return None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache.place import place_of, version_in
+from trainium_core.compile_cache.place import Place, place_of, version_in
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
+from trn_cache.renewal import Renewal
+from trn_cache.room import make_room
 from trn_cache.use import Use
 
 from .launch import Launch
@@ -29,6 +31,7 @@ class CompileCaches:
         self._launch, self._say = launch, say
         self._given: Mapping[str, Any] = launch.compile_cache or {}
         self._caches: list[tuple[Cache, Use]] = []
+        self._renewals: list[tuple[Cache, Renewal]] = []
         self._warnings: list[str] = []
         self._lock, self._storing = threading.Lock(), threading.Lock()
 
@@ -46,13 +49,18 @@ class CompileCaches:
         if not self._given:
             return variables
         venv = Path(environment.get("VIRTUAL_ENV") or self._given["venv"])
-        for stack in _stacks(self._given["stack"], venv):
-            layout = LAYOUTS[stack]
-            if layout.variable in environment:
-                continue
+        stacks = [each for each in _stacks(self._given["stack"], venv) if LAYOUTS[each].variable not in environment]
+        places: dict[str, Place] = {}
+        for stack in stacks:
             try:
-                variables.update(self._fill(stack, venv, environment, is_cancelled))
-            except (OSError, ValueError) as error:
+                places[stack] = self._place(stack, venv, environment)
+            except ValueError as error:
+                self._warn(f"no compile cache for {stack}: {error}")
+        self._make_room(places.values())
+        for stack, place in places.items():
+            try:
+                variables.update(self._fill(stack, place, is_cancelled))
+            except OSError as error:
                 self._warn(f"no compile cache for {stack}: {error}")
         return variables
 
@@ -64,6 +72,11 @@ class CompileCaches:
                     cache.store(settled=settled)
                 except OSError as error:
                     cache.report.warn(f"not written to S3: {error}")
+            for cache, renewal in self._renewals:
+                try:
+                    renewal.step()
+                except OSError as error:
+                    cache.report.warn(f"not renewed in S3: {error}")
 
     def as_record(self, *, has_first_step: bool) -> list[dict[str, Any]]:
         """Of each cache what was used, for the job's record."""
@@ -73,26 +86,38 @@ class CompileCaches:
             records = [use.as_record(explain=not self._launch.rank) for _, use in self._caches]
         return records + ([{"stack": self._given["stack"], "warnings": self._warnings}] if self._warnings else [])
 
-    def _fill(
-        self, stack: str, venv: Path, environment: Mapping[str, str], is_cancelled: Callable[[], bool]
-    ) -> Mapping[str, str]:
-        given, launch = self._given, self._launch
+    def _place(self, stack: str, venv: Path, environment: Mapping[str, str]) -> Place:
+        given = self._given
         lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), given["lnc"])
-        place = place_of(
+        return place_of(
             compiler=version_in(venv, "neuronx_cc"),
             instance_type=given["instance_type"],
             lnc=int(lnc),
             stack=stack,
-            world_size=launch.world_size,
+            world_size=self._launch.world_size,
             compiler_flags=environment.get(FLAGS_VARIABLE, ""),
         )
+
+    def _make_room(self, places: Iterable[Place]) -> None:
+        folder = Path(self._given["folder"])
+        try:
+            for removed in make_room(folder, [folder / place.path for place in places]):
+                self._say(f"compile cache: the disk is full: {removed} was deleted here; what S3 has of it stays")
+        except OSError as error:
+            self._warn(f"no room was made on the disk: {error}")
+
+    def _fill(self, stack: str, place: Place, is_cancelled: Callable[[], bool]) -> Mapping[str, str]:
+        given, launch = self._given, self._launch
         folder = Path(given["folder"]) / place.path
         s3 = Entries(retries=RETRIES)
         cache = Cache(s3, given["url"], place, folder, LAYOUTS[stack], urgent=not launch.rank, say=self._say)
         cache.prepare()
         cache.fill(is_cancelled)
+        use = Use(cache, s3, given["url"])
         with self._lock:
-            self._caches.append((cache, Use(cache, s3, given["url"])))
+            self._caches.append((cache, use))
+            if not launch.rank:
+                self._renewals.append((cache, Renewal(cache, s3, tells_reading=use.tells_reading)))
         read = cache.report.fetched
         self._say(f"compile cache: {len(cache.at_start)} entries of {place.path}, {read} of them from S3 just now")
         return LAYOUTS[stack].environment(folder)

@@ -1,0 +1,211 @@
+"""Places in use are renewed in S3, those of an old release are not; a disk that fills up loses unused places."""
+
+import os
+import shutil
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata import fake_compiler
+from tests.userdata.cache_node import CacheNode, place
+from trn_cache import renewal, room
+from trn_cache.entries import Entries, Kept
+from trn_cache.renewal import Renewal
+from trn_cache.room import make_room
+
+DAY = 86400
+OLD = renewal.LIFETIME_SECONDS * renewal.DUE + DAY
+
+
+@pytest.fixture
+def later(s3: Entries, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the clock of S3 ahead by so many seconds."""
+
+    def set_ahead(seconds: float) -> None:
+        now = s3.now + seconds
+        monkeypatch.setattr(Entries, "now", property(lambda _: now))
+
+    return set_ahead
+
+
+@pytest.fixture
+def filled(new_node: Callable[..., CacheNode], bucket: Any) -> CacheNode:
+    """A node that has fetched the three entries of its place."""
+    first, second = new_node(), new_node()
+    first.begin()
+    first.compile("a", "b", "c")
+    first.cache.store()
+    second.begin()
+    assert len([*bucket.objects.all()]) == 3
+    return second
+
+
+def stored_at(bucket: Any) -> dict[str, Any]:
+    return {each.key: each.last_modified for each in bucket.objects.all()}
+
+
+def renewed(node: CacheNode, *, tells_reading: bool = True) -> int:
+    Renewal(node.cache, node.s3, tells_reading=tells_reading).step()
+    return node.cache.report.renewed
+
+
+def test_a_place_in_use_is_renewed_whole_and_keeps_what_it_holds(
+    filled: CacheNode, new_node: Callable[..., CacheNode], later: Callable[[float], None]
+) -> None:
+    later(OLD)
+    before = filled.s3.requests
+    assert filled.result("a") == fake_compiler.result_of("a")
+    assert renewed(filled) == 3
+    assert filled.s3.requests - before == 1 + 2 * 3
+    third = new_node()
+    third.begin()
+    assert [third.result(module) for module in "abc"] == [fake_compiler.result_of(module) for module in "abc"]
+    assert not third.cache.report.warnings
+
+
+def test_what_is_renewed_is_younger_in_the_bucket(
+    filled: CacheNode, bucket: Any, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = stored_at(bucket)
+    copied: list[str] = []
+    renew = Entries.renew
+
+    def counted(entries: Entries, url: str, kept: Kept) -> bool:
+        copied.append(url)
+        return renew(entries, url, kept)
+
+    monkeypatch.setattr(Entries, "renew", counted)
+    later(OLD)
+    filled.result("a")
+    renewed(filled)
+    after = stored_at(bucket)
+    assert sorted(f"s3://{bucket.name}/{key}" for key in after) == sorted(copied)
+    assert all(after[key] >= before[key] for key in before)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "requests"), [(renewal.YOUNG_SECONDS - 60, 0), (renewal.LIFETIME_SECONDS * renewal.DUE - DAY, 1)]
+)
+def test_a_place_that_is_not_old_is_left_as_it_is(
+    filled: CacheNode, later: Callable[[float], None], seconds: float, requests: int
+) -> None:
+    later(seconds)
+    filled.result("a")
+    before = filled.s3.requests
+    assert renewed(filled) == 0
+    assert filled.s3.requests - before == requests
+
+
+def test_a_place_of_which_nothing_was_read_is_left_to_expire(filled: CacheNode, later: Callable[[float], None]) -> None:
+    later(OLD)
+    assert renewed(filled) == 0
+
+
+def test_where_reading_leaves_no_trace_a_place_counts_as_used(
+    filled: CacheNode, later: Callable[[float], None]
+) -> None:
+    later(OLD)
+    assert renewed(filled, tells_reading=False) == 3
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ({"expires": 30 * DAY}, 3),
+        ({"expires": 300 * DAY}, 0),
+        ({"is_versioned": True}, 0),
+        ({"is_versioned": True, "expires": 30 * DAY}, 3),
+        ({"digest": ""}, 0),
+    ],
+    ids=["by-its-rule", "long-rule", "versioned", "versioned-with-rule", "no-checksum"],
+)
+def test_the_bucket_s_own_rule_decides_when(
+    filled: CacheNode,
+    later: Callable[[float], None],
+    monkeypatch: pytest.MonkeyPatch,
+    kept: dict[str, Any],
+    expected: int,
+) -> None:
+    look = Entries.look
+    begun = min(each.modified for each in filled.cache.in_s3_at_start.values())
+    changes = {**kept, **({"expires": begun + kept["expires"]} if "expires" in kept else {})}
+
+    def with_rule(entries: Entries, url: str) -> Kept | None:
+        found = look(entries, url)
+        return found and found._replace(**changes)
+
+    monkeypatch.setattr(Entries, "look", with_rule)
+    later(OLD)
+    filled.result("a")
+    assert renewed(filled) == expected
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_entry_that_is_broken_or_gone_is_not_renewed(
+    new_node: Callable[..., CacheNode], bucket: Any, later: Callable[[float], None]
+) -> None:
+    gone, poisoned, _ = bucket.objects.all()
+    poisoned.Object().put(Body=b"TORN", Metadata=poisoned.get()["Metadata"])
+    node = new_node()
+    node.begin()
+    gone.delete()
+    later(OLD)
+    assert renewed(node, tells_reading=False) == 1
+    assert len([*bucket.objects.all()]) == 2
+
+
+def test_no_more_is_renewed_at_once_or_by_one_job_than_is_allowed(
+    filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewal, "MOST", 2)
+    monkeypatch.setattr(renewal, "MOST_AT_ONCE", 1)
+    later(OLD)
+    filled.result("a")
+    renewing = Renewal(filled.cache, filled.s3, tells_reading=True)
+    for expected in (1, 2, 2):
+        renewing.step()
+        assert filled.cache.report.renewed == expected
+
+
+def test_after_a_refusal_nothing_more_is_asked(
+    filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> bool:
+        raise OSError("S3 refuses: AccessDenied")
+
+    monkeypatch.setattr(Entries, "renew", refuse)
+    later(OLD)
+    filled.result("a")
+    renewing = Renewal(filled.cache, filled.s3, tells_reading=True)
+    with pytest.raises(OSError, match="AccessDenied"):
+        renewing.step()
+    before = filled.s3.requests
+    renewing.step()
+    assert (filled.s3.requests, filled.cache.report.renewed) == (before, 0)
+
+
+Disk = namedtuple("Disk", ["total", "used", "free"])
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_full_disk_loses_the_places_that_were_not_used_for_longest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    places = [tmp_path / place(compiler=compiler).path for compiler in ("2.19", "2.20", "2.21", "2.22")]
+    for age, each in enumerate(reversed(places)):
+        (each / "neuronxcc").mkdir(parents=True)
+        os.utime(each, (10**9 - age, 10**9 - age))
+    (tmp_path / "notes/of/my/own").mkdir(parents=True)
+
+    def usage(_: Path) -> Disk:
+        there = sum(each.exists() for each in places)
+        return Disk(100, 0, 100 - 22 * there if full else 100 * room.LEAST_FREE)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    removed = make_room(tmp_path, [places[0]])
+    assert [each.exists() for each in places] == [True, not full, True, True]
+    assert removed == ([str(places[1].relative_to(tmp_path))] if full else [])
+    assert (tmp_path / "notes/of/my/own").exists()

@@ -1,0 +1,32 @@
+"""Room on a node's disk for what a job compiles: places that it does not use go, the longest unused first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from trainium_core.compile_cache.place import parse_place
+
+LEAST_FREE = 0.2
+"""Part of the disk that is to be free before a job reads its entries."""
+
+
+def make_room(folder: Path, used: Collection[Path]) -> list[str]:
+    """Of the places in a folder remember those that are used, and delete others while the disk lacks room: their paths.
+
+    Entries of theirs that S3 never took go as well. Raises OSError.
+    """
+    for place in used:
+        place.mkdir(parents=True, exist_ok=True)
+        os.utime(place)
+    removed: list[str] = []
+    others = [each for each in folder.glob("*/*/*/*") if parse_place(str(each.relative_to(folder)))]
+    for place in sorted({*others} - {*used}, key=lambda each: each.stat().st_mtime):
+        disk = shutil.disk_usage(folder)
+        if disk.free >= disk.total * LEAST_FREE:
+            break
+        shutil.rmtree(place)
+        removed.append(str(place.relative_to(folder)))
+    return removed
