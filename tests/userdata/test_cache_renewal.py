@@ -2,10 +2,9 @@
 
 import os
 import shutil
-from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -187,7 +186,10 @@ def test_after_a_refusal_nothing_more_is_asked(
     assert (filled.s3.requests, filled.cache.report.renewed) == (before, 0)
 
 
-Disk = namedtuple("Disk", ["total", "used", "free"])
+class Disk(NamedTuple):
+    total: int
+    used: int
+    free: float
 
 
 @pytest.mark.parametrize("full", [False, True])
