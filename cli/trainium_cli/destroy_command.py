@@ -20,6 +20,7 @@ from trainium_cli.grace import grace_option, in_words
 from trainium_cli.interruption import finishing, going_on
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
+from trainium_cli.running_job import running_job_sentence
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.plan import Plan
@@ -72,6 +73,9 @@ def destroy(
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
     if not as_json:
         show_inventory(found, scope, plan.region)
+        for sentence in (running_job_sentence(plan, one) for one in stacks):
+            if sentence:
+                click.echo(f"\nJob: {sentence}.")
         if grace and any(one.what == "nodes" for one in found.going):
             click.echo(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown or scope.shared):

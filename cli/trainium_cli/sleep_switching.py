@@ -14,6 +14,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finishing, going_on
 from trainium_cli.plan_options import IRRELEVANT_LATER
 from trainium_cli.progress_reporter import ProgressReporter
+from trainium_cli.running_job import running_job_sentence
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
@@ -66,7 +67,7 @@ def switch(
             _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
-        _say_what(plan, asleep=asleep, by_group=by_group)
+        _say_what(plan, stack, asleep=asleep, by_group=by_group)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
             _end(ExitCode.NOT_READY, "Nothing was changed.")
         if asleep:
@@ -127,21 +128,23 @@ def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
         _end(ExitCode.NOT_READY, message)
 
 
-def _say_what(plan: Plan, *, asleep: bool, by_group: bool) -> None:
+def _say_what(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
+        job = running_job_sentence(plan, stack) if asleep else None
+    of_job = f"  job:    {job}\n" if job else ""
     if asleep and by_group:
         click.echo(
             f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks. "
             "Its app knows no sleep (SleepSwitch), so what else it has stays as it is, and is billed.\n"
-            f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n"
+            f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n{of_job}"
         )
     elif asleep:
         click.echo(
             f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks; "
             "so do its paid ways out of the network. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
-            f"  asleep: {estimated.asleep_month} per month, and what is stored\n"
+            f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
         )
     else:
         click.echo(

@@ -21,6 +21,7 @@ def _on_a_wide_screen_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(teardown_run, "SHORTEST_PAUSE", 0)
+    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda *_: None)
 
 
 def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: str, typed: str | None = None) -> Result:
@@ -37,6 +38,13 @@ def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest
     assert ended.exit_code == ExitCode.NOT_READY
     assert ended.stdout.index(RECORDS) < ended.stdout.index("retained in") < ended.stdout.index(CACHE)
     assert "Nothing was destroyed." in ended.stdout
+
+
+def test_the_job_whose_nodes_end_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = {"TrnClusterStack": "fit-1 is not over (running)"}
+    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, stack: sentences.get(stack))
+    ended = destroy(monkeypatch, FakeTeardown(), typed="n\n")
+    assert "\nJob: fit-1 is not over (running).\n" in ended.stdout
 
 
 def test_every_thing_that_goes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

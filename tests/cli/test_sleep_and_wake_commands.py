@@ -92,10 +92,16 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, command: str, account: FakeSleepAccount, *options: str, typed: str | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    account: FakeSleepAccount,
+    *options: str,
+    typed: str | None = None,
+    job: str | None = None,
 ) -> Result:
     monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _: account)
     monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(sleep_switching, "running_job_sentence", lambda *_: job)
     return CliRunner().invoke(trn, [command, *GOOD, *options], prog_name="trn", input=typed)
 
 
@@ -120,6 +126,11 @@ def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command
     assert price in ended.stdout
     assert ended.exit_code == ExitCode.NOT_READY
     assert account.orders == []
+
+
+def test_it_names_the_job_whose_nodes_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(monkeypatch, "sleep", FakeSleepAccount(), typed="n\n", job="fit-1 is not over (running)")
+    assert "  job:    fit-1 is not over (running)\n" in ended.stdout
 
 
 @pytest.mark.parametrize(
