@@ -1,11 +1,13 @@
 """The options of commands that run the user's own script: what the job is, whatever runs it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.jobs.source_package import SourcePackage, pack_directory, pack_source
 
@@ -90,3 +92,8 @@ def packed_source(request: JobRequest) -> SourcePackage:
     """Raises JobError."""
     source = None if request.source is None else Path(request.source)
     return pack_directory(source) if request.script is None else pack_source(request.script, source)
+
+
+def as_given(error: JobError, shown: Mapping[str, str]) -> JobError:
+    """The same problems, with the names of options in place of keys that were given as such."""
+    return JobError([replace(one, key=shown.get(one.key, one.key)) for one in error.problems])

@@ -11,7 +11,7 @@ from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import job_cluster_options
 from trainium_cli.job_following import job_exit_code
-from trainium_cli.job_options import packed_source, read_request, work_options
+from trainium_cli.job_options import as_given, packed_source, read_request, work_options
 from trainium_cli.node_script import node_script
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
 from trainium_cli.precompiling import precompile_and_follow
@@ -62,7 +62,7 @@ def precompile(
     if as_json and not (yes or dry_run):
         raise click.UsageError("--json asks no questions: give --yes as well")
     try:
-        request, _, _ = read_request(script, arguments, options)
+        request, _, shown = read_request(script, arguments, options)
     except JobError as error:
         refuse(error, as_json=as_json)
     if request.on == SAGEMAKER:
@@ -74,7 +74,7 @@ def precompile(
             plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
         )
     except JobError as error:
-        refuse(error, as_json=as_json)
+        refuse(as_given(error, shown), as_json=as_json)
     if package.left_out:
         click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
     if dry_run:

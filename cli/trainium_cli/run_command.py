@@ -12,7 +12,7 @@ from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, job_cluster_options
 from trainium_cli.job_following import job_exit_code
-from trainium_cli.job_options import packed_source, read_request, work_options
+from trainium_cli.job_options import as_given, packed_source, read_request, work_options
 from trainium_cli.job_submission import fetch_outputs, submit_and_follow
 from trainium_cli.node_script import node_script
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
@@ -123,7 +123,7 @@ def run(
     try:
         job, package = _new_job(plan, request)
     except JobError as error:
-        refuse(error, as_json=as_json)
+        refuse(as_given(error, shown), as_json=as_json)
     if package.left_out:
         click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
     if dry_run:

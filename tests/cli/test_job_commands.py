@@ -243,9 +243,10 @@ def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_node
 
 @pytest.mark.usefixtures("cluster")
 def test_what_the_nodes_may_not_reach_is_refused_before_anything_is_asked() -> None:
-    ended = run("run", *TWO, "--input", "data=s3://other/data/", "train.py")
+    ended = run("run", *TWO, "--input", "data=s3://other/data/", "--nodes", "3", "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "add its folder to trn:job_inputs and deploy" in ended.stderr
+    assert all(f"  {option}: got" in ended.stderr for option in ("--input", "--nodes"))
 
 
 def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Cluster) -> None:
