@@ -48,10 +48,13 @@ def read_cluster(
     return plan, jobs
 
 
-def cluster_jobs(plan: Plan, stack: str) -> AwsJobs | None:
-    """The jobs of a stack; None when there is no such stack. Raises UnavailableError."""
+def cluster_jobs(plan: Plan, stack: str, *, account: AwsFleets | None = None) -> AwsJobs | None:
+    """The jobs of a stack; None when there is no such stack. account: one that is asked for more of it.
+
+    Raises UnavailableError.
+    """
     clients = command_clients()
-    account = AwsFleets(plan.region, clients=clients)
+    account = account or AwsFleets(plan.region, clients=clients)
     deployed = account.deployed_stack(stack)
     if deployed is None:
         return None

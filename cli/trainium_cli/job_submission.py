@@ -120,8 +120,8 @@ def _say_what_is_left_out(path: Path) -> None:
 
 def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
     """Ends the command where the cluster is not ready. Raises UnavailableError."""
-    jobs = cluster_jobs(plan, stack)
-    deployed = AwsNodes(plan.region, clients=command_clients()).nodes(stack)
+    account = AwsNodes(plan.region, clients=command_clients())
+    jobs, deployed = cluster_jobs(plan, stack, account=account), account.nodes(stack)
     if jobs is None or deployed is None:
         end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
     report = nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
@@ -132,7 +132,7 @@ def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
         told = f"Nothing was started, since not all nodes are proven: {report.verdict.reason}. See `trn nodes`."
         end(ExitCode.NOT_READY, told, as_json=as_json)
     current = jobs.current()
-    state = jobs.state(current.job.id) if current else None
+    state = None if current is None or jobs.has_ended(current.job.id) else jobs.state(current.job.id)
     if state is not None and not state.is_over:
         told = (
             f"{state.job.id} runs on this cluster ({state.status}), and one job runs at a time. "

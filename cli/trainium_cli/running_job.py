@@ -2,7 +2,7 @@
 
 from trainium_cli.cluster_selection import command_clients
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
 
@@ -17,6 +17,8 @@ def running_job_sentence(plan: Plan, stack: str) -> str | None:
         jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
+    except NoFleetError:
+        return None
     except UnavailableError as error:
         return f"could not tell whether a job runs: {error}"
     if state is None or state.is_over:

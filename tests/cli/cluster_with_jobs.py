@@ -42,7 +42,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
             def nodes(self, _stack: str) -> DeployedNodes | None:
                 return made.nodes
 
-        def jobs_of(_plan: object, _stack: str) -> AwsJobs | None:
+        def jobs_of(_plan: object, _stack: str, **_: object) -> AwsJobs | None:
             return made.jobs if made.nodes else None
 
         def pause(_seconds: float) -> None:

@@ -10,12 +10,15 @@ from tests.core.plans import GOOD, from_settings
 from trainium_cli import running_job
 from trainium_cli.running_job import running_job_sentence
 from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.nodes.aws_fleets import NoFleetError
+from trainium_runtime.errors import UnavailableError
 
 
 class Fleets:
     """There is a stack, with or without a bucket of records."""
 
     bucket: str | None = None
+    refusal: UnavailableError | None = None
 
     def __init__(self, _region: str, **_: object) -> None: ...
 
@@ -23,6 +26,8 @@ class Fleets:
         return object()
 
     def fleet_places(self, _stack: str, _deployed: object) -> SimpleNamespace:
+        if self.refusal:
+            raise self.refusal
         return SimpleNamespace(records_bucket=self.bucket)
 
 
@@ -51,8 +56,12 @@ def test_nothing_is_said_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfAJob]
 
 
 @pytest.mark.usefixtures("jobs")
-def test_a_stack_without_records_has_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("refusal", [None, NoFleetError("no nodes")])
+def test_a_stack_without_records_or_nodes_has_no_job(
+    monkeypatch: pytest.MonkeyPatch, refusal: UnavailableError | None
+) -> None:
     monkeypatch.setattr(Fleets, "bucket", None)
+    monkeypatch.setattr(Fleets, "refusal", refusal)
     assert running_job_sentence(from_settings(**GOOD), "TrnSageMakerTrainingStack") is None
 
 

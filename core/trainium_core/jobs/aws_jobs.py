@@ -128,6 +128,10 @@ class AwsJobs(AwsService):
             stopping=self._json(f"{JOBS_PREFIX}/{job_id}/stop.json") is not None,
         )
 
+    def has_ended(self, job_id: str) -> bool:
+        """Whether a job is over, which is less to read than its state."""
+        return self._json(f"{JOBS_PREFIX}/{job_id}/end.json") is not None
+
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
         """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
         prefix = f"{JOBS_PREFIX}/{job_id}/attempts/{attempt}/logs/node-{node}/"

@@ -8,6 +8,7 @@ from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
 
@@ -19,20 +20,39 @@ class FleetPlaces:
     records_bucket: str | None
 
 
+class NoFleetError(UnavailableError):
+    """A stack that has no nodes, and is to have none."""
+
+
 class AwsFleets(AwsStacks):
+    """Asked again for a stack that does not change meanwhile, it reads the places of its nodes once."""
+
+    def __init__(self, region: str, *, clients: Clients | None = None) -> None:
+        super().__init__(region, clients=clients)
+        self._places: dict[tuple[str, str], FleetPlaces] = {}
+
     def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
         """The nodes that a stack is to have, by its template. Raises UnavailableError."""
         resources = self.template_resources(stack.stack_id, stack.status)
         return fleets_in(resources, self._physical_ids(stack.stack_id))
 
     def fleet_places(self, name: str, stack: DeployedStack) -> FleetPlaces:
-        """By the outputs of a stack, else by its template. Raises UnavailableError where it has no nodes."""
+        """By the outputs of a stack, else by its template. Raises NoFleetError where it has no nodes."""
+        state = (stack.stack_id, stack.status)
+        if state not in self._places:
+            found = self._read_places(name, stack)
+            if not stack.status.endswith("_COMPLETE"):
+                return found
+            self._places[state] = found
+        return self._places[state]
+
+    def _read_places(self, name: str, stack: DeployedStack) -> FleetPlaces:
         outputs = stack.outputs
         if RECORDS_OUTPUT in outputs:
             return FleetPlaces(group=outputs.get(GROUP_OUTPUT), records_bucket=outputs[RECORDS_OUTPUT])
         found = self.fleets(stack)
         if not found:
-            raise UnavailableError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
+            raise NoFleetError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
         if len(found) > 1:
             clusters = ", ".join(one.cluster for one in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
