@@ -132,16 +132,17 @@ def _say_what(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
         job = running_job_sentence(plan, stack) if asleep else None
+    nodes = "its node ends" if plan.nodes == 1 else f"its {plan.nodes} nodes end"
     of_job = f"  job:    {job}\n" if job else ""
     if asleep and by_group:
         click.echo(
-            f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks. "
+            f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks. "
             "Its app knows no sleep (SleepSwitch), so what else it has stays as it is, and is billed.\n"
             f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n{of_job}"
         )
     elif asleep:
         click.echo(
-            f"{plan.cluster_name} goes to sleep: its {plan.nodes} nodes end, and with them what is on their disks; "
+            f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks; "
             "so do its paid ways out of the network. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
             f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
