@@ -48,36 +48,36 @@ def cp(source: str, destination: str, overrides: tuple[str, ...], cdk_json: Path
 
     Exit code 0: copied. 1: not, or nothing there. 3: could not tell.
     """
-    theirs, mine = remote(source), destination
-    upload = theirs is None
+    there, here = remote(source), destination
+    upload = there is None
     if upload:
-        theirs, mine = remote(destination), source
-    if theirs is None or (not upload and remote(destination)) or not (theirs.path or upload or theirs.is_job):
+        there, here = remote(destination), source
+    if there is None or (not upload and remote(destination)) or not (there.path or upload or there.is_job):
         got = f"{source} {destination}"
         fix = "write the path on this machine as ./PATH if it holds a colon"
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path of this machine, and {_REMOTE}", fix=fix)
-    if upload and theirs.is_job:
+    if upload and there.is_job:
         allowed = "a rank, an instance id, or all"
         fix = "give data to a job with `trn run --input NAME=PATH`"
         raise mistake("DESTINATION", destination, allowed=f"{allowed}, before the colon", fix=fix)
-    if upload and not Path(mine).exists():
-        raise mistake("SOURCE", mine, allowed="a file or directory that exists", fix="give the path of one")
+    if upload and not Path(here).exists():
+        raise mistake("SOURCE", here, allowed="a file or directory that exists", fix="give the path of one")
     plan, jobs = read_cluster(cdk_json, overrides, stack, as_json=False)
-    if theirs.is_job:
-        job_id = known_job(jobs, theirs.where, as_json=False).job.id
-        _fetch(jobs, job_id, "/".join(PurePosixPath(f"/{theirs.path}").parts[1:]), Path(mine))
+    if there.is_job:
+        job_id = known_job(jobs, there.where, as_json=False).job.id
+        _fetch(jobs, job_id, "/".join(PurePosixPath(f"/{there.path}").parts[1:]), Path(here))
         return
     stack = stack_of_cluster(plan, stack)
-    rank = _rank(plan, stack, theirs)
+    rank = _rank(plan, stack, there)
     if upload:
-        _run(plan, stack, copy_to(Path(mine), theirs.path, rank))
-        click.echo(f"Copied {mine} to {destination}.", err=True)
+        _run(plan, stack, copy_to(Path(here), there.path, rank))
+        click.echo(f"Copied {here} to {destination}.", err=True)
     else:
-        job_id = _run(plan, stack, copy_from(theirs.path, rank))
-        _fetch(jobs, job_id, output_folder(theirs.path, rank), Path(mine))
+        job_id = _run(plan, stack, copy_from(there.path, rank))
+        _fetch(jobs, job_id, output_folder(there.path, rank), Path(here))
 
 
-def _rank(plan: Plan, stack: str, theirs: Remote) -> int | None:
+def _rank(plan: Plan, stack: str, there: Remote) -> int | None:
     """The rank of the node that is meant, None for all; ends the command when there is none."""
     try:
         with waiting(f"Asking AWS for the nodes of {stack} ..."):
@@ -85,10 +85,10 @@ def _rank(plan: Plan, stack: str, theirs: Remote) -> int | None:
     except UnavailableError as error:
         end(ExitCode.COULD_NOT_TELL, f"Nothing was copied: {error}", as_json=False)
     try:
-        return theirs.rank(members)
+        return there.rank(members)
     except LookupError:
         allowed = f"all, 0 to {len(members) - 1}, or of {', '.join(members)}"
-        raise mistake("WHERE", theirs.where, allowed=allowed, fix="`trn nodes` shows them") from None
+        raise mistake("WHERE", there.where, allowed=allowed, fix="`trn nodes` shows them") from None
 
 
 def _run(plan: Plan, stack: str, request: JobRequest) -> str:

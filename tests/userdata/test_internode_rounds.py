@@ -61,7 +61,7 @@ def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float)
         return list(side_by_side.map(meet, NODES))
 
 
-def sound(_mine: str, _group: Sequence[str], step: int) -> Outcome:
+def sound(_instance_id: str, _group: Sequence[str], step: int) -> Outcome:
     return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
 
 
@@ -71,7 +71,7 @@ def test_all_nodes_come_to_the_same_verdict():
 
 
 def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
-    def outcome(_mine: str, group: Sequence[str], step: int) -> Outcome:
+    def outcome(_instance_id: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
             return Outcome(READY)
         return Outcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
@@ -88,7 +88,7 @@ def test_a_leader_that_comes_again_repeats_no_test(aws: AwsStandIn):
     hold(sound)
     before = dict(aws.records)
 
-    def fails(_mine: str, _group: Sequence[str], _step: int) -> Outcome:
+    def fails(_instance_id: str, _group: Sequence[str], _step: int) -> Outcome:
         raise AssertionError("tested twice")
 
     assert hold(fails)[0].tested

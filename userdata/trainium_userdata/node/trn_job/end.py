@@ -39,7 +39,7 @@ class End:
         traceback: str | None = None,
     ) -> None:
         """Write it, unless another node has written an end before. Tries until S3 answers."""
-        mine = {
+        own = {
             **end_of_attempt(result, reason, self._launch.nodes[self._launch.rank]["instance_id"], self._launch.rank),
             "rank": rank,
             "exit_code": exit_code,
@@ -48,8 +48,8 @@ class End:
         last_error = ""
         while not self.over.is_set():
             try:
-                if self._store.create(self._key, mine):
-                    self._set(mine)
+                if self._store.create(self._key, own):
+                    self._set(own)
                 else:
                     self.poll()
             except OSError as error:

@@ -31,11 +31,11 @@ class Notices:
 
         Whoever wrote the file here has signalled this node's processes already. Raises OSError without S3.
         """
-        mine = self._mine()
-        if mine:
-            self.announced = self.announced or mine
+        own = self._own()
+        if own:
+            self.announced = self.announced or own
             if not self._is_published:
-                self._store.create(self._key, mine)
+                self._store.create(self._key, own)
                 self._is_published = True
             return
         found = None if self._is_published else self._store.read(self._key)
@@ -43,7 +43,7 @@ class Notices:
             self.announced, self._is_published = found, True
             processes.signal_those_that_handle(SIGNAL)
 
-    def _mine(self) -> dict[str, Any] | None:
+    def _own(self) -> dict[str, Any] | None:
         """What is announced to this node itself, if it comes soon."""
         try:
             notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None

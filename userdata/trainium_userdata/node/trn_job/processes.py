@@ -31,9 +31,9 @@ def descendants() -> list[int]:
     found: list[int] = []
     left = [os.getpid()]
     while left:
-        mine = children.get(left.pop(), [])
-        found += mine
-        left += mine
+        direct = children.get(left.pop(), [])
+        found += direct
+        left += direct
     return found
 
 

@@ -89,27 +89,27 @@ class Cluster:
     def _is_tested(self) -> bool:
         return self.peers is not None and self.peers.roster == self.version
 
-    def poll(self, mine: str, now: float) -> list[Notice]:
-        """Read the roster, act on it as the instance `mine`, and return its notices. Raises OSError or ValueError."""
+    def poll(self, instance_id: str, now: float) -> list[Notice]:
+        """Read the roster, act on it as that instance, and return its notices. Raises OSError or ValueError."""
         self._read(f"{folder()}/cluster.json", now)
         self.read_at = now
         others = self.nodes
-        if mine in others:
+        if instance_id in others:
             plan, nodes = files.plan(), dict(others)
-            del others[mine]
+            del others[instance_id]
             if not self._is_tested or (self.peers and self.peers.problem):
-                self._test(others, plan, mine, now)
+                self._test(others, plan, instance_id, now)
             # A job that begins by them would take the cores of the test.
             if self._is_tested:
-                _write(list(nodes), list(nodes.values()), mine)
+                _write(list(nodes), list(nodes.values()), instance_id)
         notices = self._roster.get("notices", [])
         return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
-    def exchange_keys(self, mine: str) -> None:
-        """Publish the keys of the instance `mine`, and trust those of the others, if nodes may log on to each other."""
+    def exchange_keys(self, instance_id: str) -> None:
+        """Publish the keys of that instance, and trust those of the others, if nodes may log on to each other."""
         version = self._roster.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:
-            ssh_keys.exchange(self._s3, folder(), mine, self.nodes)
+            ssh_keys.exchange(self._s3, folder(), instance_id, self.nodes)
             self._trusted_version = version
 
     def _read(self, url: str, now: float) -> None:
@@ -129,7 +129,7 @@ class Cluster:
                 self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
             self._roster, self._etag = roster, found[1]
 
-    def _test(self, others: dict[str, str], plan: dict[str, Any], mine: str, now: float) -> None:
+    def _test(self, others: dict[str, str], plan: dict[str, Any], instance_id: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
         targets = [(address, port) for port in ports for address in others.values()]
         silent = set[str]() if self._reached == self.version else _unreachable(targets)
@@ -139,7 +139,7 @@ class Cluster:
         if not silent:
             self._reached = self.version
             if others and plan.get("internode") and NAME not in plan["suppress_checks"]:
-                internode_result = self._internode.tested(Task(self.version, mine, self.nodes, folder()))
+                internode_result = self._internode.tested(Task(self.version, instance_id, self.nodes, folder()))
                 if not internode_result:
                     return
         expected, found = f"{len(others)} of {len(others)}", f"{len(others) - len(silent)} of {len(others)}"
@@ -177,14 +177,14 @@ def folder() -> str:
     return files.locations()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
-def _write(names: list[str], addresses: list[str], mine: str) -> None:
+def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
     """The shell variables that the training environment ends with, and the host file for MPI: rank 0 comes first.
 
     NEURON_RT_ROOT_COMM_ID is not among them: torch_xla derives it from MASTER_ADDR only where it is unset, and a job on
     some of the nodes has another root.
     """
     head = addresses[0]
-    text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(mine)}\nTRN_NODES={len(names)}\n"
+    text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(instance_id)}\nTRN_NODES={len(names)}\n"
     if files.read(VARIABLES) != text:
         files.write(HOSTS, "\n".join(addresses) + "\n")
         files.write(VARIABLES, text)

@@ -86,10 +86,10 @@ class ClusterJob:
         """Return after so many seconds, or when this node's part of the job ends; whether it did."""
         return self._unit.wait(seconds)
 
-    def poll(self, mine: dict[str, Any], cluster: Members) -> None:
-        """mine: the record of this node. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
+    def poll(self, record: dict[str, Any], cluster: Members) -> None:
+        """record: this node's. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
         self._nodes = len(cluster.nodes)
-        self._is_first = next(iter(cluster.nodes), None) == mine["instance_id"]
+        self._is_first = next(iter(cluster.nodes), None) == record["instance_id"]
         self._read_spec()
         if not self._spec or self._is_over:
             self._active = False
@@ -99,7 +99,7 @@ class ClusterJob:
         if not self._active:
             self._follow()
             if self._attempt and not self._end:
-                self._join(mine)
+                self._join(record)
             elif self._read("end.json") is not None:
                 self._is_over = True
                 self._log(f"job {self._job}: over")
@@ -107,7 +107,7 @@ class ClusterJob:
         # A node that was lost may be replaced by another one, which only a newer roster names.
         cluster.expects_roster = bool(self._end) and not self._is_over
         if self._is_first:
-            self._lead(mine, cluster)
+            self._lead(record, cluster)
         elif not self._active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
             self._close(self._end)
 
@@ -162,26 +162,26 @@ class ClusterJob:
         self._end = self._read(f"attempts/{self._attempt}/end.json")
         self._end_seen = self._now()
 
-    def _join(self, mine: dict[str, Any]) -> None:
+    def _join(self, record: dict[str, Any]) -> None:
         """Start this node's part of the attempt, or write why it cannot, or that it is gone."""
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
-        if self._end or mine["instance_id"] not in names:
+        if self._end or record["instance_id"] not in names:
             return
-        rank = names.index(mine["instance_id"])
-        name = f"node {rank} ({mine['instance_id']})"
+        rank = names.index(record["instance_id"])
+        name = f"node {rank} ({record['instance_id']})"
         job, attempt, this_boot = self._unit.begun()
         if (job, attempt) == (self._job, self._attempt):
             why = "the job's processes were ended" if this_boot else "it was started anew"
-            self._declare("node-lost", f"{name} is out of the job: {why}", mine, rank)
-        elif mine["state"] != "proven":
-            self._declare("failed", f"{name} is not proven: {mine['state']} {mine['reason']}".strip(), mine, rank)
+            self._declare("node-lost", f"{name} is out of the job: {why}", record, rank)
+        elif record["state"] != "proven":
+            self._declare("failed", f"{name} is not proven: {record['state']} {record['reason']}".strip(), record, rank)
         else:
             self._log(f"job {self._job}: starts attempt {self._attempt} as node {rank}")
             try:
                 self._unit.start(self._job, self._attempt, self._launch(rank))
                 self._active = self._unit.is_active()
             except (OSError, ValueError, LookupError) as error:
-                self._declare("failed", f"{name} cannot start the job: {error}", mine, rank)
+                self._declare("failed", f"{name} cannot start the job: {error}", record, rank)
 
     def _launch(self, rank: int) -> dict[str, Any]:
         stack = self._spec.get("stack")
@@ -205,7 +205,7 @@ class ClusterJob:
         """Whether the job wants one. Who submits jobs may have an earlier version, which says nothing of it."""
         return bool(self._spec.get("compile_cache", True))
 
-    def _lead(self, mine: dict[str, Any], cluster: Members) -> None:
+    def _lead(self, record: dict[str, Any], cluster: Members) -> None:
         """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
@@ -213,7 +213,7 @@ class ClusterJob:
             lost = [node for node in self._start["nodes"] if cluster.nodes.get(node["instance_id"]) != node["address"]]
             if lost:
                 names = ", ".join(node["instance_id"] for node in lost)
-                self._declare("node-lost", f"no longer in the cluster: {names}", mine, None)
+                self._declare("node-lost", f"no longer in the cluster: {names}", record, None)
             return
         if self._active:
             return
@@ -222,15 +222,15 @@ class ClusterJob:
             return
         stop = self._read("stop.json")
         if stop is not None:
-            self._close(job_files.end_of_attempt("stopped", str(stop.get("reason") or ""), mine["instance_id"], 0))
+            self._close(job_files.end_of_attempt("stopped", str(stop.get("reason") or ""), record["instance_id"], 0))
         elif self._seconds_left() == 0:
             limit = self._spec.get("time_limit_seconds")
             why = f"the job's time limit of {limit} seconds is over"
-            self._close(job_files.end_of_attempt("time-limit", why, mine["instance_id"], 0))
-        elif mine["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
-            self._begin(mine, cluster)
+            self._close(job_files.end_of_attempt("time-limit", why, record["instance_id"], 0))
+        elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
+            self._begin(record, cluster)
 
-    def _begin(self, mine: dict[str, Any], cluster: Members) -> None:
+    def _begin(self, record: dict[str, Any], cluster: Members) -> None:
         """Write the start of the next attempt, once all its nodes are there."""
         wanted = int(self._spec["nodes"])
         nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]
@@ -266,7 +266,7 @@ class ClusterJob:
         self._set_attempt(start)
         self._log(f"job {self._job}: attempt {self._attempt} on {wanted} nodes, from {checkpoint or 'the beginning'}")
         # Not at the next poll: who submits a job waits for it.
-        self._join(mine)
+        self._join(record)
 
     def _newest_checkpoint(self, job: str) -> str | None:
         """A manifest is written last: what has one is complete."""
@@ -305,9 +305,9 @@ class ClusterJob:
         self._is_over = True
         self._log(f"job {self._job}: {end['result']} {end['reason']}".rstrip())
 
-    def _declare(self, result: str, reason: str, mine: dict[str, Any], rank: int | None) -> None:
+    def _declare(self, result: str, reason: str, record: dict[str, Any], rank: int | None) -> None:
         """End the attempt for all nodes, unless one has before."""
-        end = job_files.end_of_attempt(result, reason, mine["instance_id"], rank)
+        end = job_files.end_of_attempt(result, reason, record["instance_id"], rank)
         self._s3.create(f"{self._folder}/attempts/{self._attempt}/end.json", json.dumps(end).encode())
         self._log(f"job {self._job}, attempt {self._attempt}: {result}: {reason}")
         self._read_end()

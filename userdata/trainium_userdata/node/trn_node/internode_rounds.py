@@ -33,7 +33,7 @@ class Task(NamedTuple):
     """nodes: addresses by instance id, rank 0 first. folder: S3 URL of the cluster's folder."""
 
     version: str
-    mine: str
+    instance_id: str
     nodes: dict[str, str]
     folder: str
 
@@ -70,8 +70,8 @@ class Rounds:
             members = [name for group in groups(self._names, step) for name in group]
             longest = "assembly_seconds" if step == ASSEMBLY else "step_seconds"
             ends = time.monotonic() + self._limits[longest] + self._limits["grace_seconds"]
-            mine = {self._task.mine: self._outcome(step)} if self._task.mine in members else {}
-            history.append({**mine, **self._outcomes(step, [name for name in members if name not in mine], ends)})
+            own = {self._task.instance_id: self._outcome(step)} if self._task.instance_id in members else {}
+            history.append({**own, **self._outcomes(step, [name for name in members if name not in own], ends)})
 
     def follow(self) -> Judgement:
         """Take part in the steps that rank 0 calls. Raises OSError without S3."""
@@ -90,10 +90,10 @@ class Rounds:
 
     def _outcome(self, step: int) -> Outcome:
         """This node's; a step that it has taken part in already is not repeated."""
-        place = f"{step}/{self._task.mine}"
+        place = f"{step}/{self._task.instance_id}"
         if stored := self._get(place):
             return Outcome.from_json(stored)
-        group = next((group for group in groups(self._names, step) if self._task.mine in group), None)
+        group = next((group for group in groups(self._names, step) if self._task.instance_id in group), None)
         if group is None:
             return Outcome(READY)
         outcome = self._run_step(group, step)
@@ -151,7 +151,7 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         str(interpreter.with_name("torchrun")),
         f"--nnodes={len(group)}",
         f"--nproc_per_node={cores}",
-        f"--node_rank={group.index(task.mine)}",
+        f"--node_rank={group.index(task.instance_id)}",
         f"--master_addr={task.nodes[group[0]]}",
         f"--master_port={plan['rendezvous_port']}",
         str(Path(__file__).with_name("all_reduce.py")),
@@ -174,13 +174,16 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
 def check(judgement: Judgement, task: Task) -> Check:
     """What the judgement makes of this node."""
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
-    fault = judgement.faults.get(task.mine)
+    fault = judgement.faults.get(task.instance_id)
     if fault:
         problem = f"all-reduce over nodes: {fault}"
-        return Check(NAME, expected, judgement.found, False, problem, wrong_numbers=task.mine in judgement.wrong)
+        return Check(NAME, expected, judgement.found, False, problem, wrong_numbers=task.instance_id in judgement.wrong)
     # One that failed is replaced, and the new nodes are tested together.
     settled = judgement.tested or bool(judgement.faults)
-    warnings = ["" if settled else f"all-reduce over nodes: {judgement.found}", judgement.warnings.get(task.mine, "")]
+    warnings = [
+        "" if settled else f"all-reduce over nodes: {judgement.found}",
+        judgement.warnings.get(task.instance_id, ""),
+    ]
     return Check(NAME, expected, judgement.found, True, warning="; ".join(filter(None, warnings)))
 
 
@@ -189,7 +192,7 @@ def main() -> None:
     task, plan = Task.read(), files.plan()
     rounds = Rounds(S3(), task, plan["internode"], lambda group, step: run_step(plan, task, group, step))
     try:
-        judgement = rounds.lead() if next(iter(task.nodes)) == task.mine else rounds.follow()
+        judgement = rounds.lead() if next(iter(task.nodes)) == task.instance_id else rounds.follow()
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         judgement = Judgement(f"not tested: {one_line(str(error))}")

@@ -40,11 +40,11 @@ class Alone:
 
 
 class PrecompileHost:
-    """`step` does whatever is due. mine: this instance's record. now: the time in seconds since 1970."""
+    """`step` does whatever is due. own_record: this instance's. now: the time in seconds since 1970."""
 
-    def __init__(self, mine: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
-        self._mine, self._s3, self._now = mine, s3, now
-        self._alone = Alone(mine["instance_id"], mine["address"])
+    def __init__(self, own_record: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
+        self._record, self._s3, self._now = own_record, s3, now
+        self._alone = Alone(own_record["instance_id"], own_record["address"])
         self._job = ClusterJob(s3, log, now, NOTICE, JOB_KEY)
         self._started = now()
         self._report_due = 0.0
@@ -54,7 +54,7 @@ class PrecompileHost:
         """What S3 does not take now is tried again at the next step."""
         message = ""
         try:
-            self._job.poll(self._mine, self._alone)
+            self._job.poll(self._record, self._alone)
             if (self._job.is_over or self._is_idle) and self._now() >= self._report_due:
                 self._report()
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -68,8 +68,8 @@ class PrecompileHost:
         return not self._job.is_known and self._now() - self._started > IDLE_SECONDS
 
     def _report(self) -> None:
-        url = f"{files.location('TRN_REPORT_URL').rstrip('/')}/{self._mine['instance_id']}.json"
-        self._s3.put(url, json.dumps({**self._mine, "state": OVER, "time": record.now()}).encode())
+        url = f"{files.location('TRN_REPORT_URL').rstrip('/')}/{self._record['instance_id']}.json"
+        self._s3.put(url, json.dumps({**self._record, "state": OVER, "time": record.now()}).encode())
         self._report_due = self._now() + REPORT_SECONDS
         log("reported that nothing is left to do")
 
@@ -77,8 +77,8 @@ class PrecompileHost:
 def main() -> None:
     """Run the job, and report until the instance is ended."""
     imds = Imds()
-    mine = record.make("proven", [], imds)
-    host = PrecompileHost(mine, Objects(imds, retries=1))
+    own_record = record.make("proven", [], imds)
+    host = PrecompileHost(own_record, Objects(imds, retries=1))
     while True:
         host.step()
         time.sleep(TICK)

@@ -42,8 +42,8 @@ def read() -> dict[str, Any] | None:
     """The record on this node; None when there is none that can be read, or that of another node in a baked image."""
     try:
         record = json.loads(files.read(files.RECORD))
-        mine = record["instance_id"] == (instance_id() or record["instance_id"])
-        return record if mine and record["state"] and record["checks"] is not None else None
+        is_own = record["instance_id"] == (instance_id() or record["instance_id"])
+        return record if is_own and record["state"] and record["checks"] is not None else None
     except (ValueError, LookupError, TypeError):
         return None
 

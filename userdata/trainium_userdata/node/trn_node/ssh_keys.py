@@ -19,7 +19,7 @@ HOST_KEY = "etc/ssh/ssh_host_ed25519_key.pub"
 MARK = "# trn-node"
 
 
-def exchange(s3: S3, folder: str, mine: str, nodes: dict[str, str]) -> None:
+def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> None:
     """Put this node's public keys below the folder, and trust those of the others. nodes: addresses by instance id.
 
     Raises LookupError or ValueError as long as some have not put theirs there.
@@ -28,10 +28,10 @@ def exchange(s3: S3, folder: str, mine: str, nodes: dict[str, str]) -> None:
     if not (ssh / "id_ed25519").exists():
         _as_user(ssh, "mkdir -pm 700 $D; ssh-keygen -qt ed25519 -N '' -f $D/id_ed25519")
     keys = [_key((ssh / "id_ed25519.pub").read_text()), _key(files.read(HOST_KEY))]
-    s3.put(f"{folder}/ssh/{mine}.json", json.dumps(keys).encode())
+    s3.put(f"{folder}/ssh/{instance_id}.json", json.dumps(keys).encode())
     blocks: dict[str, str] = {"authorized_keys": "", "known_hosts": ""}
     for name, address in nodes.items():
-        if name == mine:
+        if name == instance_id:
             continue
         found = s3.get(f"{folder}/ssh/{name}.json")
         if not found:

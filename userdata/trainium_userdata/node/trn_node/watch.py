@@ -104,29 +104,29 @@ class Watch:
             self._due["job"] = 0
 
     def _poll(self, name: str) -> None:
-        mine = record.read()
+        own_record = record.read()
         if name == "kernel log":
             self._remember(self._kernel_log.errors())
             self._memory["seen"] = self._kernel_log.seen
         elif name == "counters":
             self._count()
         elif name == "roster":
-            if mine:
-                self._set_notices(name, self._cluster.poll(mine["instance_id"], self._now()))
+            if own_record:
+                self._set_notices(name, self._cluster.poll(own_record["instance_id"], self._now()))
         elif name == "keys":
-            if mine:
-                self._cluster.exchange_keys(mine["instance_id"])
+            if own_record:
+                self._cluster.exchange_keys(own_record["instance_id"])
         elif name == "job":
-            if mine:
+            if own_record:
                 before = self._job.open_job
-                self._job.poll(mine, self._cluster)
+                self._job.poll(own_record, self._cluster)
                 if self._job.open_job != before:
                     self._due["use"] = 0
         elif name == "use":
-            if mine:
-                self._usage.poll(f"{folder()}/usage/{mine['instance_id']}.json", self._job.open_job, self._now())
+            if own_record:
+                self._usage.poll(f"{folder()}/usage/{own_record['instance_id']}.json", self._job.open_job, self._now())
         elif name == "record":
-            self._update_record(mine)
+            self._update_record(own_record)
         elif name != "sending":
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
@@ -159,7 +159,7 @@ class Watch:
             log(f"{'notice' if notice in found else 'withdrawn'}: {notice.reason} {iso(notice.at)}")
         self._found[source] = found
 
-    def _update_record(self, mine: dict[str, Any] | None) -> None:
+    def _update_record(self, own_record: dict[str, Any] | None) -> None:
         """Bring the notice, the jobs and the record up to date."""
         now, memory = self._now(), self._memory
         errors = {**memory["errors"], **self._repairable}
@@ -168,7 +168,8 @@ class Watch:
         ends = sorted((each for found in self._found.values() for each in found if each.ends), key=lambda each: each.at)
         urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
         peers = self._cluster.peers
-        all_read = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not (mine and mine["roster"]))
+        is_in_roster = own_record is not None and own_record["roster"]
+        all_read = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not is_in_roster)
         for kind, reason, at, _ in urgent[:1]:
             notice = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
             files.write(NOTICE, json.dumps(notice))
@@ -181,11 +182,11 @@ class Watch:
         files.write(MEMORY, json.dumps(memory))
         for key in new:
             log(f"{keys[key].reason}: {job_signals.notify(keys[key].reason)}")
-        if mine:
+        if own_record:
             near = [each for each in ends if each.at - now < DRAIN_SECONDS]
             drains = repairs + [f"{each.reason}, {iso(each.at) or 'at any moment'}" for each in near]
-            new_record = updated_record(mine, failures, drains, peers, all_read)
-            if new_record not in (mine, self._unwritten):
+            new_record = updated_record(own_record, failures, drains, peers, all_read)
+            if new_record not in (own_record, self._unwritten):
                 before, new_record = new_record, {**new_record, "time": iso(now)}
                 # Saved before: a watch that is killed in between must not take it for sent.
                 memory["unsent"] = True
