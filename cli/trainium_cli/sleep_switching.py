@@ -21,7 +21,7 @@ from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.polling import SHORTEST_PAUSE
+from trainium_core.polling import Polling
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
@@ -203,18 +203,24 @@ def _launch(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str]
 def _await_nodes(plan: Plan, stack: str) -> NoReturn:
     """End the command when all nodes are proven, or cannot be."""
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
+    replacements = plan.node.replacements if plan.node.recovery else 0
+    polling, report = Polling(time.sleep), None
     try:
         with ProgressReporter() as reporter:
             while True:
-                deployed = nodes.nodes(stack)
-                replacements = plan.node.replacements if plan.node.recovery else 0
-                report = nodes_report(deployed, replacements=replacements) if deployed else None
-                if report and report.final:
+                try:
+                    deployed = nodes.nodes(stack)
+                except UnavailableError as error:
+                    if polling.gives_up():
+                        raise
+                    reporter.report("nodes", f"no answer, asking again: {error}")
+                else:
+                    polling.answered()
+                    report = nodes_report(deployed, replacements=replacements) if deployed else None
+                    reporter.report("nodes", report.verdict.reason if report else "none yet")
+                if (report and report.final) or time.monotonic() > deadline:
                     break
-                if time.monotonic() > deadline:
-                    break
-                reporter.report("nodes", report.verdict.reason if report else "none yet")
-                time.sleep(SHORTEST_PAUSE)
+                polling.wait()
     except KeyboardInterrupt:
         _end(ExitCode.INTERRUPTED, "\nInterrupted: the nodes are launched, and billed. `trn nodes` shows them.")
     if report and report.verdict.state == "ready":

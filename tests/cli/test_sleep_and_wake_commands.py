@@ -300,9 +300,11 @@ def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> Non
     ("nodes", "code", "message"),
     [
         ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.COULD_NOT_TELL, "Could not tell: gone"),
         ([EMPTY], ExitCode.NOT_READY, "the group is to have no nodes"),
     ],
-    ids=["launched", "stopped again"],
+    ids=["launched", "one poll without an answer", "no more answers", "stopped again"],
 )
 def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
     monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
