@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from rich.table import Table
-
+from trainium_cli.layout import Table
 from trainium_cli.terminal import table
 from trainium_core.audit import Audit, Audited, Group
 from trainium_core.costs.estimate import Total, dollars

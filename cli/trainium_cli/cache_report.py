@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-
+from trainium_cli.layout import Table
 from trainium_cli.quantities import size
 from trainium_cli.terminal import table
 from trainium_core.compile_cache.contents import CachedEntry, ReleaseUse

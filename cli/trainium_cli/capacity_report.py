@@ -6,9 +6,8 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from rich.text import Text
-
-from trainium_cli.terminal import console, table
+from trainium_cli.layout import Text
+from trainium_cli.terminal import console, shell_lines, table
 from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import Found
@@ -70,7 +69,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
     if best:
         out.print("What to type next, for the best of each way:")
         for number, option in best:
-            out.print(f"  {number:>2}  {next_command(request, option, overrides)}", soft_wrap=True)
+            out.print(shell_lines(f"{number:>2}  {next_command(request, option, overrides)}"))
         out.print()
     for note in _notes(found):
         out.print(note)

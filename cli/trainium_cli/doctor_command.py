@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 import click
-from rich.text import Text
 
 from trainium_cli.cdk_program import cdk_path, tool_path
 from trainium_cli.cluster_selection import cluster_options, configured_region, settings_of_a_plan
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.layout import Text
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting

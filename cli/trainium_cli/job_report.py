@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from rich.table import Table
-
+from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
+from trainium_cli.layout import Table, Text
 from trainium_cli.terminal import table
 from trainium_core.clusters.cluster import Cluster, ClusterList
 from trainium_runtime.pilot_end import utc_text

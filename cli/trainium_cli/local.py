@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from trainium_cli.local_report import health_table
 from trainium_cli.local_score_command import score
 from trainium_cli.mistakes import mistake
+from trainium_cli.terminal import console
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
@@ -166,9 +166,9 @@ def start(
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
     if state:
         _load(state, started.connection)
-    console = Console(highlight=False)
-    console.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
-    console.print(health_table(started.health))
+    screen = console()
+    screen.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
+    screen.print(health_table(started.health))
 
 
 @local.command()
@@ -181,9 +181,8 @@ def status(as_json: bool) -> None:
     if as_json:
         click.echo(health.to_json() if health else "null")
     elif health:
-        console = Console(highlight=False)
-        console.print(health_table(health))
-        console.print(PROVES)
+        console().print(health_table(health))
+        console().print(PROVES)
     else:
         click.echo("The embedded AWS does not run. Start it with: trn local start")
     if health is None:

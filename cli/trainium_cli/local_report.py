@@ -2,34 +2,34 @@
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
+from trainium_cli.layout import Pairs, Text
 
 if TYPE_CHECKING:
     from trainium_local.server import Health
 
 
-def health_table(health: "Health") -> Table:
+def health_table(health: "Health") -> Pairs:
     """How it was started, and what is in it."""
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     names = {quota.code: quota.name for quota in seeded_quotas()}
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("endpoint", health.endpoint)
-    table.add_row("account", f"{health.account} (not a real one)")
-    table.add_row("region", health.region)
-    table.add_row("started", f"{health.started}, process {health.pid}, version {health.version}")
-    table.add_row(
-        "quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items())
-    )
+    rows = list[tuple[str, str]]()
+
+    def add(label: str, value: str) -> None:
+        rows.append((label, value))
+
+    add("endpoint", health.endpoint)
+    add("account", f"{health.account} (not a real one)")
+    add("region", health.region)
+    add("started", f"{health.started}, process {health.pid}, version {health.version}")
+    add("quotas", "\n".join(f"{code}  {value:4.0f} vCPU  {names[code]}" for code, value in health.quotas.items()))
     if health.fail_nodes:
-        table.add_row("fail nodes", f"the first {health.fail_nodes} report a missing device")
-    table.add_row("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
+        add("fail nodes", f"the first {health.fail_nodes} report a missing device")
+    add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     if not health.stand_in_nodes:
-        table.add_row("nodes", "nobody plays them: their records come from somewhere else")
-    table.add_row("created", f"{len(health.created)} types of resources really exist here (see --json)")
-    table.add_row("stored", health.schema_only)
-    table.add_row("log", health.log)
-    table.add_row("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")
-    return table
+        add("nodes", "nobody plays them: their records come from somewhere else")
+    add("created", f"{len(health.created)} types of resources really exist here (see --json)")
+    add("stored", health.schema_only)
+    add("log", health.log)
+    add("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")
+    return Pairs(rows=[(Text(label, "bold"), Text(value)) for label, value in rows])

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import console, print_json
@@ -86,6 +84,9 @@ def score(
 
 def _measured(corpus: "Corpus", name: str, server: Any, *, limit: float, jobs: int) -> "Score":
     """The score of one kind of server, with a bar on standard error if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     from trainium_cli.score.measuring import measure
 
     total = len(corpus.templates) + len(corpus.apps) + len(corpus.wrong)

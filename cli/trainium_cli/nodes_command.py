@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from rich.live import Live
 
 from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
 from trainium_cli.exit_codes import ExitCode
@@ -114,11 +113,17 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesRep
 def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     with waiting(f"Asking AWS for the nodes of {stack}") as change:
         report = _report_once_made(account, plan, stack, change)
-    with Live(nodes_table(report), console=console(), auto_refresh=False) as screen:
+    from rich.live import Live
+    from rich.text import Text
+
+    def shown() -> Text:
+        return Text.from_ansi(console().rendered(nodes_table(report)))
+
+    with Live(shown(), auto_refresh=False) as screen:
         while not report.final:
             time.sleep(_PAUSE_S)
             report = _report(account, plan, stack)
-            screen.update(nodes_table(report), refresh=True)
+            screen.update(shown(), refresh=True)
     return report
 
 

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
+from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import table
 from trainium_core.nodes.report import NodesReport, NodeStatus
 from trainium_runtime.node_record import Check
@@ -33,7 +30,7 @@ def nodes_table(report: NodesReport) -> Group:
     ]
     columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
     drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
-    return Group(*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}"))
+    return Group([*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:
@@ -61,7 +58,7 @@ def checks_table(node: NodeStatus) -> Group:
     title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
     problem = [Text(node.problem)] if node.problem else []
     drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
-    return Group(Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else []))
+    return Group([Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
 
 
 def _outcome(check: Check) -> Text:

@@ -7,7 +7,7 @@ import click
 
 from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.plan_report import plan_as_json, plan_sections
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, pairs, print_json, shell_lines
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.engines.warnings import plan_warnings
 from trainium_core.naming import STACK_NAME
@@ -41,7 +41,7 @@ def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> No
         out.print(f"\n{title}", style="bold")
         out.print(pairs(rows, label_width=15))
     out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
-    out.print(f"  {torchrun_command(checked)}", soft_wrap=True)
+    out.print(shell_lines(torchrun_command(checked)))
     out.print()
     others = [CONSTRUCT_IDS[stack] for stack in checked.stacks if CONSTRUCT_IDS[stack] != STACK_NAME]
     if others:

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
+from trainium_cli.layout import Table, Text
 from trainium_cli.terminal import console, table
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict

@@ -3,10 +3,12 @@
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.markup import escape
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _SECONDS_A_LINE = 30
 """How long a step may go on without a new line where a line cannot be overwritten."""
@@ -19,8 +21,7 @@ class ProgressReporter:
     """Shows how far a command is, on standard error. A new step is shown at once, and so is its end."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._status = self._console.status("") if sys.stderr.isatty() else None
+        self._status = _living_line() if sys.stderr.isatty() else None
         self._step, self._step_begun, self._next_line_at = "", 0.0, 0.0
 
     def __enter__(self) -> "ProgressReporter":
@@ -42,13 +43,25 @@ class ProgressReporter:
         if ended:
             self._line(f"  {step}: {message}")
         elif self._status:
-            self._status.update(escape(f"{step}: {message} ({round(now - self._step_begun)} s)"))
+            self._status.update(_plain(f"{step}: {message} ({round(now - self._step_begun)} s)"))
         elif now >= self._next_line_at:
             self._line(f"  {step}: {message}")
             self._next_line_at = now + _SECONDS_A_LINE
 
     def _line(self, text: str) -> None:
         if self._status:
-            self._console.print(text, markup=False)
+            self._status.console.print(text)
         else:
             click.echo(text, err=True)
+
+
+def _living_line() -> "Status":
+    from rich.console import Console  # late: it takes long to import, and off a terminal nobody needs it
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False).status("")
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rich.table import Table
-
+from trainium_cli.layout import Table
 from trainium_cli.terminal import table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.spending.spending import Line, Spending

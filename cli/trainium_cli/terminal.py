@@ -4,48 +4,73 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderResult
-from rich.segment import Segment
-from rich.table import Table
-from rich.text import Text
 
-_NARROWEST_WRAPPED = 16
-_GAP = 2
+from trainium_cli.layout import Column, Drawn, Line, Pairs, Table, Text
+
+PIPE_COLUMNS = 120
+_LEAST_COLUMNS = 20
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35"}
 
 
-class _Console(Console):
-    """Never cuts a line: what is wider than the screen runs on in its next line. No line ends in spaces."""
+@dataclass(frozen=True, kw_only=True)
+class Screen:
+    """Standard output, so many columns wide. Nothing on it is wider, and no line ends in spaces."""
 
-    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
-        shown = (_WithoutPadding(one) if isinstance(one, str | Text | Table | Group) else one for one in objects)
-        super().print(*shown, crop=crop, **options)
+    width: int
+    has_colours: bool
+
+    def print(self, shown: str | Drawn = "", style: str = "") -> None:
+        """Show a text, or what has lines; `style` is for all that has none of its own."""
+        drawn = Text(shown) if isinstance(shown, str) else shown
+        for line in drawn.lines(self.width):
+            click.echo(self._line(line, style), color=self.has_colours)
+
+    def rendered(self, shown: Drawn) -> str:
+        """What `print` would show."""
+        return "\n".join(self._line(line, "") for line in shown.lines(self.width))
+
+    def _line(self, line: Line, style: str) -> str:
+        segments = list(line)
+        while segments and not segments[-1][0].rstrip():
+            segments.pop()
+        if segments:
+            segments[-1] = (segments[-1][0].rstrip(), segments[-1][1])
+        return "".join(self._styled(text, own or style) for text, own in segments)
+
+    def _styled(self, text: str, style: str) -> str:
+        if not self.has_colours or not style or not text.strip():
+            return text
+        return f"\x1b[{';'.join(_CODES[word] for word in style.split())}m{text}\x1b[0m"
 
 
-class _WithoutPadding:
-    """Text or a table without the spaces that rich leaves at the ends of lines."""
-
-    def __init__(self, padded: str | Text | Table | Group) -> None:
-        self._padded = Text(padded) if isinstance(padded, str) else padded
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in Segment.split_lines(console.render(self._padded, options)):
-            while line and not line[-1].text.rstrip():
-                line.pop()
-            yield from line[:-1]
-            for last in line[-1:]:
-                yield Segment(last.text.rstrip(), last.style)
-            yield Segment.line()
+def console() -> Screen:
+    """Standard output: colours only on a terminal and without NO_COLOR; 120 columns wide in a pipe."""
+    return Screen(width=screen_width(), has_colours=_has_colours())
 
 
-def console() -> Console:
-    """A console on standard output: colours only on a terminal and without NO_COLOR; 120 columns wide in a pipe."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return _Console(highlight=False, markup=False, emoji=False, width=width)
+def screen_width() -> int:
+    """Columns of the screen: $COLUMNS, the terminal's own number, or PIPE_COLUMNS where there is none."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given):
+        return max(int(given), _LEAST_COLUMNS)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            columns = os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError, AttributeError):
+            continue
+        if columns and stream.isatty():
+            return max(columns, _LEAST_COLUMNS)
+    return PIPE_COLUMNS
+
+
+def _has_colours() -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
 def table(
@@ -57,36 +82,38 @@ def table(
 ) -> Table:
     """A plain table with a header. `right`: columns of numbers; `wrapping`: those that give way on a narrow screen.
 
-    No cell is ever cut: a table that cannot be made narrow enough is wider than the screen.
+    No cell is ever cut: rows of a table that cannot be made narrow enough are shown one below the other.
     """
-    rows = list(rows)
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    least = 0
-    for at, column in enumerate(columns):
-        widest = max((cell_len(str(row[at])) for row in rows), default=0)
-        longest_word = max((cell_len(word) for word in column.split()), default=0)
-        if column in wrapping:
-            drawn.add_column(column, overflow="fold")
-            least += min(widest, _NARROWEST_WRAPPED) + _GAP
-        else:
-            justify = "right" if column in right else "left"
-            drawn.add_column(column, justify=justify, no_wrap=True, min_width=max(widest, longest_word))
-            least += max(widest, longest_word) + _GAP
-    for row in rows:
-        drawn.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    if least > console().width:
-        drawn.width = least
-    return drawn
+    drawn = [Column(title=column, right=column in right, wraps=column in wrapping) for column in columns]
+    rule = "─" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "-"
+    return Table(columns=drawn, rows=[[_text(cell) for cell in row] for row in rows], rule=rule)
 
 
-def pairs(rows: Iterable[tuple[str, str]], *, label_width: int) -> Table:
+def pairs(rows: Iterable[tuple[str, str]], *, label_width: int) -> Pairs:
     """Names and what they stand for, in two columns; `label_width` lines several such tables up."""
-    drawn = Table.grid(padding=(0, 2), pad_edge=True)
-    drawn.add_column(min_width=label_width, no_wrap=True)
-    drawn.add_column(overflow="fold")
-    for label, value in rows:
-        drawn.add_row(Text(label), Text(value))
-    return drawn
+    return Pairs(rows=[(Text(label), Text(value)) for label, value in rows], label_width=label_width)
+
+
+def _text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+def shell_lines(command: str, *, indent: int = 2) -> str:
+    """A command to copy, in lines that the screen takes: each but the last ends in a backslash.
+
+    It is broken at spaces that the shell takes for such, and within quotation marks of `bash -c` alone.
+    """
+    width = screen_width() - 2
+    lines, current, quoted = list[str](), " " * indent, ""
+    for word in command.split(" "):
+        longer = f"{current} {word}" if current.strip() else f"{current}{word}"
+        if len(longer) > width and current.strip() and quoted in ("", "bash"):
+            lines.append(f"{current} \\")
+            longer = " " * (indent + 4) + word
+        current = longer
+        if word.count("'") % 2:
+            quoted = "" if quoted else ("bash" if command.startswith("bash ") else "word")
+    return "\n".join([*lines, current])
 
 
 def print_json(value: Any) -> None:

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.status import Status
 
 DELAY_SECONDS = 1
 
@@ -19,13 +21,39 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    status = Console(stderr=True, highlight=False).status(message)
-    timer = Timer(DELAY_SECONDS, status.start)
+    line = _LivingLine(message)
+    timer = Timer(DELAY_SECONDS, line.start)
     timer.daemon = True
     timer.start()
     try:
-        yield status.update
+        yield line.update
     finally:
         timer.cancel()
-        timer.join()  # it may just be starting the status
-        status.stop()
+        timer.join()  # it may just be starting the line
+        line.stop()
+
+
+class _LivingLine:
+    """A message that moves, from `start` to `stop`. rich is imported only then: most commands end before."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+        self._status: Status | None = None
+
+    def start(self) -> None:
+        from rich.console import Console
+        from rich.markup import escape
+
+        self._status = Console(stderr=True, highlight=False).status(escape(self._message))
+        self._status.start()
+
+    def update(self, message: str) -> None:
+        self._message = message
+        if self._status:
+            from rich.markup import escape
+
+            self._status.update(escape(message))
+
+    def stop(self) -> None:
+        if self._status:
+            self._status.stop()

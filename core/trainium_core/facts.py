@@ -3,12 +3,12 @@
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from trainium_runtime import facts as runtime
 
-DATA = files("trainium_core") / "data"
+DATA = Path(__file__).parent / "data"
 """The folder of the data files that this package ships."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 SETTING_PREFIX = "trn:"
 
@@ -48,6 +47,8 @@ class PlanError(ValueError):
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """The known word that `word` most likely meant, whatever its case, or None when nothing is close."""
+    from difflib import get_close_matches  # late: only mistakes need it
+
     by_folded = {name.casefold(): name for name in known}
     matches = get_close_matches(word.strip().casefold(), by_folded, n=1, cutoff=0.55)
     return by_folded[matches[0]] if matches else None

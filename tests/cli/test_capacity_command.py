@@ -125,7 +125,8 @@ def test_regions_with_the_same_to_say_share_a_row(ask: Ask) -> None:
 
 
 def commands(ended: Result) -> list[list[str]]:
-    return [shlex.split(line)[1:] for line in ended.stdout.splitlines() if " trn preflight " in line or " buy " in line]
+    whole = ended.stdout.replace(" \\\n", " ")
+    return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
 
 
 def test_what_to_type_next_is_shown_for_the_best_of_each_way(ask: Ask) -> None:

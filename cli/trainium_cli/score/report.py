@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
+from trainium_cli.layout import Table
 from trainium_cli.score.corpus import Corpus
 from trainium_cli.score.measuring import Score
 from trainium_cli.score.outcome import Outcome

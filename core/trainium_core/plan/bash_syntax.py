@@ -1,8 +1,6 @@
 """What bash would say of a script before it runs it."""
 
-import subprocess
 from functools import cache
-from shutil import which
 
 _SECONDS = 10
 
@@ -10,6 +8,9 @@ _SECONDS = 10
 @cache
 def bash_syntax_error(script: str) -> str | None:
     """The first complaint of `bash -n`; None when it has none, and where there is no bash to be asked."""
+    import subprocess  # late: few plans have a script
+    from shutil import which
+
     bash = which("bash")
     if bash is None:
         return None
