@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.command_line import processor_time
 from bench.compile_cache import compile_cache
 from bench.library import imports, share_of_a_fleet
 from bench.node_requests import requests_of_nodes
@@ -91,6 +92,7 @@ def deployment(aws: PrivateAws) -> Iterator[Result]:
 ALL = (
     size_of_the_template,
     start_of_the_command,
+    processor_time,
     imports,
     synthesis,
     share_of_a_fleet,

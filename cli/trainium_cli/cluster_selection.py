@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-import boto3
 import click
 from botocore.exceptions import BotoCoreError
 
@@ -23,6 +22,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file, settings_given
 from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import UnavailableError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -227,8 +227,8 @@ def _the_one(
 def _configured_region(*, as_json: bool) -> str:
     """That of the environment or the profile."""
     try:
-        session: Any = boto3.Session()
-        region: str | None = os.environ.get("AWS_REGION") or session.region_name
+        session = AwsSession()
+        region = os.environ.get("AWS_REGION") or session.region_name
     except BotoCoreError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
     if region is None:

@@ -1,7 +1,6 @@
 """Values that the shell completes: settings, regions and instance types from data, clusters from the account."""
 
 from threading import Thread
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -46,14 +45,14 @@ def complete_cluster(ctx: click.Context, param: click.Parameter, incomplete: str
 def _clusters(region: str | None, found: list[str]) -> None:
     import os
 
-    import boto3
     from botocore.exceptions import BotoCoreError
 
     from trainium_core.clusters.aws_account import AwsClustersAccount
+    from trainium_runtime.aws_session import AwsSession
     from trainium_runtime.errors import UnavailableError
 
     try:
-        session: Any = boto3.Session()
+        session = AwsSession()
         region = region or os.environ.get("AWS_REGION") or session.region_name
         stacks = AwsClustersAccount(region).cluster_stacks().stacks if region else ()
     except (UnavailableError, BotoCoreError):

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-import boto3
 import click
 from botocore.exceptions import BotoCoreError
 
@@ -30,6 +28,7 @@ from trainium_core.support.archive import Part, SupportFiles, gather, write_arch
 from trainium_core.support.aws_support import AwsSupport
 from trainium_core.support.masking import Masking, secrets_of_environment, secrets_of_script
 from trainium_core.support.parts import account_parts, problems_part, settings_part
+from trainium_runtime.aws_session import AwsSession
 from trainium_userdata.node import trn_node
 
 _PACKAGES = ("trainium-cdk", "aws-cdk-lib", "constructs", "boto3", "botocore", "moto")
@@ -100,8 +99,7 @@ def _settings(plan: Plan | None, problems: PlanError | None) -> Part:
 def _credentials() -> set[str]:
     """Those that AWS is asked with."""
     try:
-        session: Any = boto3.Session()
-        found = session.get_credentials()
+        found = AwsSession().get_credentials()
     except BotoCoreError:
         return set()
     return {value for value in (found.access_key, found.secret_key, found.token) if value} if found else set()

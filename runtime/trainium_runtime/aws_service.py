@@ -1,4 +1,4 @@
-"""boto3 clients with the timeouts and retries of this project."""
+"""botocore clients with the timeouts and retries of this project."""
 
 import gc
 from collections.abc import Generator
@@ -7,11 +7,11 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from trainium_runtime.aws_errors import WITHOUT_CREDENTIALS
+from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 CONNECT_TIMEOUT_SECONDS = 3
@@ -26,13 +26,13 @@ CLIENT_CONFIG = Config(
 
 
 class Clients:
-    """boto3 clients for the credentials that boto3 finds, one for each service and region; threads may share it.
+    """botocore clients for the credentials that botocore finds, one for each service and region; threads may share it.
 
     They come from one session: most of what a client takes is the description of its service, which the session keeps.
-    `session`: default one of its own, made when it is needed.
+    `session`: one of boto3, or default one of its own, made when it is needed.
     """
 
-    def __init__(self, session: boto3.Session | None = None) -> None:
+    def __init__(self, session: Any = None) -> None:
         self._session = session
         self._clients_by_key: dict[tuple[str, str], Any] = {}
         self._lock = Lock()
@@ -47,7 +47,7 @@ class Clients:
 
     def _create(self, service: str, region: str) -> Any:
         try:
-            self._session = self._session or boto3.Session()
+            self._session = self._session or AwsSession()
             return self._session.client(service, region_name=region, config=CLIENT_CONFIG)
         except WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error

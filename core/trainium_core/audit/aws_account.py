@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError
 
 from trainium_core.audit.aws_stack_history import AwsStackHistory
@@ -26,6 +25,7 @@ from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
+from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -52,19 +52,19 @@ LISTINGS: tuple[Listing, ...] = (
 
 
 class _CallLog:
-    """A boto3 session that counts the calls of its clients, threads or not.
+    """A session that counts the calls of its clients, threads or not.
 
     Raises UnavailableError without one, such as for a profile that does not exist.
     """
 
     def __init__(self) -> None:
         try:
-            self.session: Any = boto3.Session()
+            self.session = AwsSession()
         except BotoCoreError as error:
             raise UnavailableError(str(error)) from error
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
-        self.session.events.register("before-call", self._count)
+        self.session.register("before-call", self._count)
 
     @property
     def calls(self) -> Mapping[str, int]:

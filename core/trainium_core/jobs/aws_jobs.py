@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -181,10 +182,15 @@ class AwsJobs(AwsService):
         found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
+    @property
+    def _transfers(self) -> Any:
+        """boto3's, in parts and side by side; imported when they are wanted, which takes long."""
+        return import_module("boto3.s3.inject")
+
     def download(self, job_id: str, name: str, path: str) -> None:
         """A file of a job, by its path in the job's folder."""
         with read_errors(self._permission("s3:GetObject")):
-            self.client("s3").download_file(self.bucket, f"{JOBS_PREFIX}/{job_id}/{name}", path)
+            self._transfers.download_file(self.client("s3"), self.bucket, f"{JOBS_PREFIX}/{job_id}/{name}", path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
@@ -192,7 +198,7 @@ class AwsJobs(AwsService):
             files = {f"{key}/{name}": file for name, file in files_below(path).files.items()}
         for one, file in files.items():
             with write_errors(self._permission("s3:PutObject")), file.open("rb") as content:
-                self.client("s3").upload_fileobj(content, self.bucket, one)
+                self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, one)
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
         number, job_id = 1, job.id

@@ -1,0 +1,57 @@
+"""What commands of `trn` take of this machine's processor, beside what nobody who uses click or boto3 can go below."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from bench.result import Result
+from bench.timing import CannotMeasureError
+from demo.private_aws import PrivateAws
+
+PROJECT = Path(__file__).parents[1]
+RUNS = 7
+OFFLINE = ("--help", "types", "settings", "plan", "explain VcpuLimitExceeded")
+ASKING = ("cost --no-cost-explorer", "audit", "capacity")
+CLICK = (sys.executable, "-c", "import click")
+BARE_CALL = (sys.executable, "-c", "import boto3; boto3.client('sts').get_caller_identity()")
+
+_ANSWERED = (0, 1, 3)
+"""Exit codes of a command that has said what it was asked: done, not ready, or not all could be known."""
+
+
+def processor_time(_aws: PrivateAws) -> Iterator[Result]:
+    """Commands that ask nobody against Python with click; those that ask AWS against one call of boto3."""
+    method = f"medians of {RUNS} runs each, in turn, user and system, bytecode there; the client alone, no server"
+    for commands, floor, named, aim in (
+        (OFFLINE, CLICK, "Python with click alone", 0.1),
+        (ASKING, BARE_CALL, "one call of bare boto3", 0.5),
+    ):
+        for command in commands:
+            ours, least = _medians(("trn", *command.split()), floor)
+            yield Result(
+                name=f"trn {command}, in seconds of CPU",
+                value=ours,
+                aim=aim,
+                found=f"{ours:.2f} s, {ours / least:.1f} x {named}, which takes {least:.2f} s",
+                method=method,
+            )
+
+
+def _medians(ours: tuple[str, ...], floor: tuple[str, ...]) -> tuple[float, float]:
+    pairs = [(_cpu_seconds(ours), _cpu_seconds(floor)) for _ in range(RUNS + 1)][1:]
+    return median(one for one, _ in pairs), median(other for _, other in pairs)
+
+
+def _cpu_seconds(words: tuple[str, ...]) -> float:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    before = os.times()
+    ran = subprocess.run(
+        words, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    after = os.times()
+    if ran.returncode not in _ANSWERED:
+        raise CannotMeasureError(f"{' '.join(words)}: exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return after.children_user + after.children_system - before.children_user - before.children_system
