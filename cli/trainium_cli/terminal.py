@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -104,15 +105,15 @@ def shell_lines(command: str, *, indent: int = 2) -> str:
     It is broken at spaces that the shell takes for such, and within quotation marks of `bash -c` alone.
     """
     width = screen_width() - 2
-    lines, current, quoted = list[str](), " " * indent, ""
-    for word in command.split(" "):
-        longer = f"{current} {word}" if current.strip() else f"{current}{word}"
-        if len(longer) > width and current.strip() and quoted in ("", "bash"):
+    is_script = command.startswith("bash ")  # within its quotation marks a backslash joins lines as well
+    words = command.split(" ") if is_script else re.findall(r"(?:'[^']*'|[^' ])+", command)
+    lines, current = list[str](), " " * indent + words[0]
+    for word in words[1:]:
+        if len(f"{current} {word}") > width:
             lines.append(f"{current} \\")
-            longer = " " * (indent + 4) + word
-        current = longer
-        if word.count("'") % 2:
-            quoted = "" if quoted else ("bash" if command.startswith("bash ") else "word")
+            current = " " * (indent + 4) + word
+        else:
+            current += f" {word}"
     return "\n".join([*lines, current])
 
 

@@ -40,7 +40,7 @@ class AwsSession:
         self._session.register(event, handler)
 
 
-def _service_names(folders: Sequence[str], _type_name: str) -> list[str]:
+def _service_names(folders: Sequence[str], type_name: str) -> list[str]:  # noqa: ARG001
     """Of all that botocore describes. Its own list opens the folder of each of 400 services to see what is in it."""
     return [one.name for folder in map(Path, folders) if folder.is_dir() for one in folder.iterdir()]
 

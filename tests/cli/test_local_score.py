@@ -1,11 +1,9 @@
 """`trn local score`: what is measured, with which values, and how the result is shown."""
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.cli.test_local import trn_in
 from trainium_cli.score.apps import stacks_of
@@ -164,9 +162,8 @@ def test_the_table_and_the_failures_show_every_score() -> None:
     clean = Outcome(name="a.yaml", deployed=True, updated=True, deleted=True, resources=2, stored=1)
     left = Outcome(name="b.yaml", deployed=True, updated=True, deleted=True, left_behind=["sqs queue"])
     scores = {"one": score_of(clean, left), "other": score_of(clean)}
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(score_table(scores))
-    rows = [line.split() for line in console.export_text().splitlines()]
+    lines = score_table(scores).lines(100)
+    rows = ["".join(text for text, _ in line).split() for line in lines]
     assert ["templates:", "tried", "2", "1"] in rows
     assert ["templates:", "something", "left", "behind", "1", "0"] in rows
     assert list(failures(scores)) == ["one: b.yaml: left behind: sqs queue"]

@@ -1,0 +1,79 @@
+"""Tables and texts for any width: nothing is wider than the screen, nothing is cut or lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_cli.layout import Column, Drawn, Pairs, Table, Text, columns_of, wrapped
+from trainium_cli.terminal import shell_lines
+
+words = st.text(st.characters(exclude_categories=("C", "Z", "M")), max_size=40)
+sentences = st.lists(words, max_size=12).map(" ".join)
+
+
+def drawn(what: Drawn, width: int) -> list[str]:
+    return ["".join(text for text, _ in line) for line in what.lines(width)]
+
+
+def without_space(text: str) -> str:
+    return "".join(text.split())
+
+
+@given(sentences, st.integers(4, 130))
+def test_a_text_is_broken_within_the_width_and_keeps_all_of_it(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+    assert all(columns_of(line) <= width for line in lines)
+    assert without_space("".join(lines)) == without_space(text)
+
+
+@given(st.lists(st.tuples(words, sentences, words), min_size=1, max_size=5), st.integers(20, 130))
+def test_a_table_is_within_the_width_and_keeps_every_cell(rows: list[tuple[str, str, str]], width: int) -> None:
+    columns = [Column(title="Node"), Column(title="What is wrong", wraps=True), Column(title="In all", right=True)]
+    lines = drawn(Table(columns=columns, rows=[[Text(cell) for cell in row] for row in rows]), width)
+    assert all(columns_of(line) <= width for line in lines)
+    shown = sorted(without_space("".join(lines)))
+    for cell in (cell for row in rows for cell in row):
+        assert set(without_space(cell)) <= set(shown)
+
+
+@given(st.lists(st.tuples(words, sentences), min_size=1, max_size=5), st.integers(20, 130))
+def test_pairs_are_within_the_width(rows: list[tuple[str, str]], width: int) -> None:
+    lines = drawn(Pairs(rows=[(Text(name), Text(value)) for name, value in rows]), width)
+    assert all(columns_of(line) <= width for line in lines)
+
+
+WIDE = Table(
+    columns=[Column(title="Instance"), Column(title="Launched"), Column(title="What is wrong", wraps=True)],
+    rows=[
+        [Text("i-0123456789abcdef0"), Text("11-23 08:53:03Z"), Text("neuron-ls lists 15 of 16 devices")],
+        [Text("i-1"), Text(""), Text("")],
+    ],
+)
+
+
+def test_where_the_columns_fit_they_stand_side_by_side() -> None:
+    header, rule, first, *_ = drawn(WIDE, 80)
+    assert header.split() == ["Instance", "Launched", "What", "is", "wrong"]
+    assert set(rule) == {"─"}
+    assert first.split(maxsplit=3)[:2] == ["i-0123456789abcdef0", "11-23"]
+
+
+def test_where_they_do_not_each_row_is_shown_by_itself_with_whole_titles() -> None:
+    assert drawn(WIDE, 50) == [
+        "i-0123456789abcdef0",
+        "  Launched       11-23 08:53:03Z",
+        "  What is wrong  neuron-ls lists 15 of 16 devices",
+        "",
+        "i-1",
+    ]
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "120"])
+def test_a_command_to_copy_is_broken_where_the_shell_takes_it_for_one_line(
+    monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    command = "trn preflight -c trn:capacity=on-demand -c 'trn:tags=a long word' -c trn:availability_zone_id=usw2-az1"
+    lines = shell_lines(command).split("\n")
+    assert max(map(len, lines)) <= int(columns)
+    assert " ".join(line.removesuffix("\\").strip() for line in lines) == command
