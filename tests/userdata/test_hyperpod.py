@@ -9,6 +9,7 @@ import pytest
 from tests.userdata.plans import every_plan, plan_for
 from tests.userdata.test_bash import findings, shellcheck
 from tests.verdicts import Verdicts
+from trainium_core.compile_cache.place import place_of
 from trainium_core.plan import Plan
 from trainium_userdata.hyperpod import hyperpod_files, hyperpod_script
 
@@ -61,6 +62,44 @@ def test_an_instance_gets_the_training_environment(root: Path) -> None:
     assert f"NEURON_COMPILE_CACHE_URL={CACHE}/direct" in environment
     assert "FI_PROVIDER=efa" in environment
     assert "AWS_REGION=us-west-2" in environment
+
+
+def install_compiler(root: Path, environment: str, version: str) -> Path:
+    venv = root / "opt" / environment
+    (venv / f"lib/python3.11/site-packages/neuronx_cc-{version}.dist-info").mkdir(parents=True)
+    return venv
+
+
+def last_cache_url(root: Path) -> str:
+    """What a shell that reads the environment has."""
+    lines = (root / "etc/trn/environment").read_text().splitlines()
+    return [line.partition("=")[2] for line in lines if line.startswith("NEURON_COMPILE_CACHE_URL=")][-1]
+
+
+def test_compiled_graphs_are_where_the_image_s_newest_compiler_has_them(root: Path) -> None:
+    install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
+    install_compiler(root, "aws_neuronx_venv_pytorch_2_10", "2.21.2+b2")
+    install_compiler(root, "aws_neuronx_venv_pytorch_2_11_nxd_training", "2.99")
+    run(plan_for("trn2.48xlarge"), root)
+    where = place_of(compiler="2.21.2+b2", instance_type="trn2.48xlarge", lnc=2, stack="xla", world_size=0)
+    assert last_cache_url(root) == f"{CACHE}/{where.direct_path}"
+
+
+def test_a_job_asks_again_with_its_own_environment_and_its_processes(root: Path, tmp_path: Path) -> None:
+    install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
+    own = install_compiler(tmp_path / "home", "venv", "2.22")
+    run(plan_for("trn1.32xlarge"), root)
+    asked = {"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(own)}
+    told = subprocess.run(
+        [root / "usr/local/bin/trn-cache-url", "64"], env=asked, check=True, capture_output=True, text=True
+    )
+    where = place_of(compiler="2.22", instance_type="trn1.32xlarge", lnc=1, stack="xla", world_size=64)
+    assert told.stdout.strip() == f"{CACHE}/{where.direct_path}"
+
+
+def test_without_a_compiler_graphs_are_not_apart_and_the_log_says_so(root: Path) -> None:
+    run(plan_for("trn1.32xlarge"), root)
+    assert last_cache_url(root) == f"{CACHE}/direct"
 
 
 def test_every_login_has_it(root: Path) -> None:

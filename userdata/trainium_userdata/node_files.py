@@ -42,7 +42,7 @@ def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], st
     return (
         _file("/etc/trn/plan.json", json.dumps(node_expectations(plan), indent=1)),
         *(_module(package, name) for package in _PACKAGES for name in _modules(package)),
-        _file("/opt/trn/trainium_core/compile_cache/place.py", _CACHE_PLACE.read_text()),
+        _file("/opt/trn/trainium_core/compile_cache/place.py", CACHE_PLACE.read_text()),
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
@@ -75,5 +75,5 @@ def _file(path: str, text: str, *, mode: str = "644") -> NodeFile:
 
 _SOURCES = files("trainium_userdata") / "node"
 _PACKAGES = ("trn_node", "trn_job", "trn_cache")
-_CACHE_PLACE = files("trainium_core") / "compile_cache" / "place.py"
+CACHE_PLACE = files("trainium_core") / "compile_cache" / "place.py"
 """What nodes and `trn` must agree on; the other modules of its package stay here."""

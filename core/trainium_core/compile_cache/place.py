@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -96,6 +97,15 @@ def place_of(
     return Place(release, generation[0], lnc, stack, world_size, flags)
 
 
+def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_size: int = 0) -> str:
+    """Where PyTorch/XLA keeps what it compiles by itself, outside of jobs of `trn run`, in the cache at a URL.
+
+    Raises ValueError as `place_of` does.
+    """
+    place = place_of(compiler=compiler, instance_type=instance_type, lnc=lnc, stack="xla", world_size=world_size)
+    return f"{url}/{place.direct_path}"
+
+
 def version_in(venv: Path, package: str) -> str:
     """That of a package in a virtual environment, without starting its Python; empty when it is not there."""
     for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
@@ -124,3 +134,24 @@ def _place(found: re.Match[str]) -> Place:
         0 if found["world"] == "any" else int(found["world"]),
         found["flags"] or "",
     )
+
+
+def main(arguments: list[str]) -> int:
+    """`python3 place.py URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...` prints the `direct_url` of a compiler.
+
+    That is the one of the active environment, else of the newest of others; without any URL/direct is printed, and why.
+    PROCESSES: 0 where they are not known. ACTIVE, VENV: folders, of which any may be missing.
+    """
+    url, instance_type, lnc, processes, active, *others = arguments
+    newest = sorted(others, key=lambda venv: [int(part) for part in re.findall(r"[0-9]+", venv)], reverse=True)
+    compiler = next(filter(None, (version_in(Path(venv), "neuronx_cc") for venv in (active, *newest))), "")
+    try:
+        print(direct_url(url, compiler=compiler, instance_type=instance_type, lnc=int(lnc), world_size=int(processes)))
+    except ValueError as error:
+        print(f"the compile cache is not apart for each release: {error}", file=sys.stderr)
+        print(f"{url}/{DIRECT}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ import pwd
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache.place import place_of, version_in
+from trainium_core.compile_cache import place
 
 from . import files
 from .self_test import framework_python
@@ -45,14 +45,8 @@ def direct_url() -> str:
     given = compile_cache("xla")
     if given is None:
         raise ValueError("this node has no PyTorch/XLA")
-    place = place_of(
-        compiler=version_in(Path(given["venv"]), "neuronx_cc"),
-        instance_type=given["instance_type"],
-        lnc=given["lnc"],
-        stack="xla",
-        world_size=0,
-    )
-    return f"{given['url']}/{place.direct_path}"
+    compiler = place.version_in(Path(given["venv"]), "neuronx_cc")
+    return place.direct_url(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
 
 
 def make_folder(user: str) -> None:

@@ -192,17 +192,17 @@ def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
         import compile_cache_place  # pyright: ignore
 
         module: Any = compile_cache_place
-        place = module.place_of(
+        found = module.direct_url(
+            given["url"],
             compiler=metadata.version("neuronx-cc"),
             instance_type=given["instance_type"],
             lnc=given["lnc"],
-            stack="xla",
             world_size=processes,
         )
     except (ImportError, ValueError) as error:
         print(f"trn: the compile cache is not apart for each release: {error}", flush=True)
         return {}
-    return {"NEURON_COMPILE_CACHE_URL": f"{given['url']}/{place.direct_path}"}
+    return {"NEURON_COMPILE_CACHE_URL": found}
 
 
 def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tuple[int, deque[str]]":
