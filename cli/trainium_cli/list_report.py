@@ -20,7 +20,7 @@ def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> T
             Text(cluster.name, style="bold" if cluster.name == own else ""),
             cluster.region,
             Text(cluster.state, style=_STYLE.get(cluster.state, "yellow")),
-            ", ".join(f"{count} x {kind}" for kind, count in cluster.node_counts.items()) or "none",
+            _instances(cluster) or "none",
             str(cluster.per_hour),
             _end(cluster, now),
             ", ".join(stack.name for stack in cluster.stacks) or "none",
@@ -38,6 +38,11 @@ def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
         "clusters": [_as_json(cluster) for one in found for cluster in one.clusters],
         "not_read": [{"region": one.region, "reason": reason} for one in found for reason in one.not_read],
     }
+
+
+def _instances(cluster: Cluster) -> str:
+    counts = [*cluster.node_counts.items(), *cluster.host_counts.items()]
+    return ", ".join(f"{count} x {kind}" for kind, count in counts)
 
 
 def _as_json(cluster: Cluster) -> dict[str, Any]:

@@ -38,6 +38,9 @@ from trainium_runtime.fleet_verdict import is_ready_with_nodes
 from trainium_runtime.pilot_end import utc_text
 
 _NOTICE = "sleep"
+_HOST_GOES = (
+    "The host of `trn precompile` is there, and ends as well: `trn precompile` can start it while a cluster sleeps.\n"
+)
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
 
@@ -61,6 +64,12 @@ def switch(
         by_group = state is not None and bool(state.groups) and _goes_by_group(plan, state, asleep=asleep, there=there)
         _refuse(plan, stack, state, nodes_can_end=(asleep and there) or by_group)
         assert state is not None
+        has_host = asleep and _has_nodes(account, state.hosts)
+        if has_host and not there and (by_group or state.asleep):
+            click.echo(_HOST_GOES)
+            if not yes and not click.confirm("End it?"):
+                _end(ExitCode.NOT_READY, "Nothing was changed.")
+            _end_host(account, state)
         if by_group and asleep != there:
             _end(ExitCode.OK, f"{plan.cluster_name} {'has no nodes' if asleep else 'has its nodes'} already.")
         if state.asleep == asleep and not (asleep and there) and not by_group:
@@ -68,8 +77,12 @@ def switch(
         if not asleep:
             _refuse_after_the_end(plan, state)
         _say_what(plan, stack, asleep=asleep, by_group=by_group)
+        if has_host:
+            click.echo(_HOST_GOES)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
             _end(ExitCode.NOT_READY, "Nothing was changed.")
+        if has_host:
+            _end_host(account, state)
         if asleep:
             _give_notice(account, plan, stack, state.groups, grace)
         if by_group and not asleep:
@@ -81,6 +94,12 @@ def switch(
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
     except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
+
+
+def _end_host(account: SleepAccount, state: SleepState) -> None:
+    """Without a wait: its job's record says by itself that it was ended."""
+    for group in state.hosts:
+        account.empty_group(group, for_good=False)
 
 
 def _goes_by_group(plan: Plan, state: SleepState, *, asleep: bool, there: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -18,11 +18,13 @@ from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.naming import PRECOMPILE_JOB_KEY
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.aws_usage import AwsUsage
 from trainium_core.plan import Plan
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.naming import CURRENT_JOB_KEY
 from trainium_runtime.usage import ClusterUsage
 
 
@@ -73,9 +75,9 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         bucket = records_bucket()
         return AwsUsage(plan.region).usage(bucket, instances, now=datetime.now(UTC)) if bucket else None
 
-    def job() -> JobStatus | None:
+    def job(key: str = CURRENT_JOB_KEY) -> JobStatus | None:
         bucket = records_bucket()
-        jobs = AwsJobs(plan.region, bucket) if bucket else None
+        jobs = AwsJobs(plan.region, bucket, current_key=key) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
         return JobStatus(job_id=state.job.id, status=state.status) if state else None
@@ -86,6 +88,7 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         nodes=AwsNodes(plan.region),
         events=AwsStackEvents(plan.region),
         job=job,
+        precompilation=partial(job, PRECOMPILE_JOB_KEY),
         usage=usage,
         replacements=plan.node.replacements if plan.node.recovery else 0,
     )

@@ -33,7 +33,11 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
         for gone in found.nodes.gone[:_GONE_SHOWN]:
             yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
-    yield "Price now", f"{cluster.per_hour} per hour, for the nodes alone"
+    if cluster.host_counts:
+        job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
+        yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
+    for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes alone"
+    yield "Price now", f"{cluster.per_hour} per hour, {for_what}"
     yield "End", _end(cluster.ends, now)
     if found.usage:
         yield "In use", _usage(found.usage, idle_minutes)
@@ -59,6 +63,10 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "unknown_prices": cluster.per_hour.unknown,
         "ends": utc_text(cluster.ends) if cluster.ends else None,
         "usage": {"state": found.usage.state, "why": found.usage.why} if found.usage else None,
+        "precompile_hosts": dict(cluster.host_counts),
+        "precompilation": {"id": found.precompilation.job_id, "status": found.precompilation.status}
+        if found.precompilation
+        else None,
         "job": {"id": found.job.job_id, "status": found.job.status} if found.job else None,
         "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
         "not_read": list(found.not_read),

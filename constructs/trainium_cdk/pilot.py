@@ -33,6 +33,7 @@ class Pilot(Construct):
         sleep: SleepSwitch | None = None,
         keeper: NodeKeeper | None = None,
         records: NodeRecords | None = None,
+        precompile_group_name: str | None = None,
     ) -> None:
         """
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
@@ -40,6 +41,7 @@ class Pilot(Construct):
         sleep: what the clock leaves to others. Default: the cluster never sleeps.
         keeper: notifies jobs that nodes stop soon. Default: none.
         records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
+        precompile_group_name: the Auto Scaling group of the host that compiles ahead. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -59,6 +61,7 @@ class Pilot(Construct):
                 keeper=keeper,
                 records=records,
                 budget=budget_name(self, plan) if plan.pilot.stops_at_budget else None,
+                precompile_group_name=precompile_group_name,
             )
         if plan.pilot.budget_usd is not None:
             spent = self.topic

@@ -40,6 +40,7 @@ class PilotClock(Construct):
         keeper: NodeKeeper | None = None,
         records: NodeRecords | None = None,
         budget: str | None = None,
+        precompile_group_name: str | None = None,
     ) -> None:
         """
         topic: where warnings go.
@@ -48,6 +49,8 @@ class PilotClock(Construct):
         keeper: notifies jobs that nodes stop soon. Default: none.
         records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
         budget: name of the budget that stops the nodes. Default: none does.
+        precompile_group_name: the Auto Scaling group of the host that compiles ahead, which ends with the pilot.
+        Default: none.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -66,6 +69,7 @@ class PilotClock(Construct):
                 **self.settings,
                 **({"GROUP": group_name} if group_name else {}),
                 **({"KEEPER": keeper.arn} if keeper else {}),
+                **({"PRECOMPILE_GROUP": precompile_group_name} if precompile_group_name else {}),
                 **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
                 "STACK_ID": stack.stack_id,
                 "TOPIC": topic.topic_arn,
@@ -89,6 +93,8 @@ class PilotClock(Construct):
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
             self._allow_on_group(group_name, plan.cluster_name, in_block=in_block)
+        if precompile_group_name:
+            allow_resizing(function, group_name=precompile_group_name, cluster_name=plan.cluster_name)
         if records and stops_idle:
             allow_reading_usage(function, records)
         if keeper:

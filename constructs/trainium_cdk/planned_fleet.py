@@ -256,6 +256,7 @@ class PlannedFleet(FleetBase):
             replacements=plan.node.replacements if plan.node.recovery else 0,
             capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
         )
+        host = None
         if plan.cache.precompile_instance_type is not None:
             host = PrecompileHost(
                 self,
@@ -285,6 +286,7 @@ class PlannedFleet(FleetBase):
                 sleep=sleep,
                 keeper=self.keeper,
                 records=records,
+                precompile_group_name=host.group.ref if host else None,
             )
         self.gate = FleetGate(
             self,

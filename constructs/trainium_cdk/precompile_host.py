@@ -17,22 +17,26 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify
+from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
 from trainium_cdk.node_records import NodeRecords
 from trainium_core.facts import facts
-from trainium_core.naming import PRECOMPILE_PREFIX, precompile_group_name
+from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, precompile_group_name
 from trainium_core.plan import Plan
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED
+from trainium_runtime.naming import CLUSTER_TAG, JOBS_PREFIX
 from trainium_userdata import NodeLocations, node_script, node_user_data
+
+_ENDS = f"{JOBS_PREFIX}/*/end.json"
 
 
 class PrecompileHost(Construct):
     """An Auto Scaling group of none or one instance without Neuron devices, with the image and the role of the nodes.
 
     `trn precompile` sets it to one, and has Auto Scaling set it to none at a time limit. A function sets it to none
-    when the host reports that its job is over, or that it could not begin; the host itself shuts down after a day, and
-    a shutdown terminates it. `group` is the CDK object.
+    when the host reports that its job is over, or that it could not begin, and says of the job of a host that was not
+    launched, or is gone, that it failed; the host itself shuts down after a day, and a shutdown terminates it. `group`
+    is the CDK object.
     """
 
     def __init__(
@@ -124,8 +128,18 @@ class PrecompileHost(Construct):
             return Asset(self, "HostScript", path=str(file))
 
     def _end_on_report(self, plan: Plan, records: NodeRecords) -> None:
+        bucket = records.bucket
         function = HandlerFunction(
-            self, "End", handler="precompile_end", timeout_minutes=1, environment={"GROUP": self.group.ref}
+            self,
+            "End",
+            handler="precompile_end",
+            timeout_minutes=1,
+            environment={
+                "GROUP": self.group.ref,
+                "BUCKET": bucket.bucket_name,
+                "JOB_KEY": PRECOMPILE_JOB_KEY,
+                "REPORTS": PRECOMPILE_PREFIX,
+            },
         )
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups"], resources=["*"])
         justify(
@@ -133,22 +147,45 @@ class PrecompileHost(Construct):
             cdk_nag={"IAM5[Resource::*]": "this read-only action knows no resources (Service Authorization Reference)"},
         )
         allow_resizing(function, group_name=self.group.ref, cluster_name=plan.cluster_name)
+        reports, ends = bucket.arn_for_objects(f"{PRECOMPILE_PREFIX}/*"), bucket.arn_for_objects(_ENDS)
+        function.allow(actions=["s3:GetObject"], resources=[reports, bucket.arn_for_objects(PRECOMPILE_JOB_KEY)])
+        function.allow(actions=["s3:PutObject"], resources=[ends])
+        for objects in (reports, ends):
+            justify_wildcard(function, objects, "one object for each host or job, whose ids are not known before")
+        self._call(
+            function,
+            "Reports",
+            source="aws.s3",
+            detail_types=["Object Created"],
+            detail={"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{PRECOMPILE_PREFIX}/"}]}},
+        )
+        self._call(
+            function,
+            "Departures",
+            source="aws.autoscaling",
+            detail_types=[NOT_LAUNCHED, ENDED],
+            detail={"AutoScalingGroupName": [self.group.ref]},
+        )
+
+    def _call(
+        self,
+        function: HandlerFunction,
+        name: str,
+        *,
+        source: str,
+        detail_types: list[str],
+        detail: Mapping[str, object],
+    ) -> None:
+        """Have a function called for events."""
         rule = events.CfnRule(
             self,
-            "Reports",
-            event_pattern={
-                "source": ["aws.s3"],
-                "detail-type": ["Object Created"],
-                "detail": {
-                    "bucket": {"name": [records.bucket.bucket_name]},
-                    "object": {"key": [{"prefix": f"{PRECOMPILE_PREFIX}/"}]},
-                },
-            },
+            name,
+            event_pattern={"source": [source], "detail-type": detail_types, "detail": dict(detail)},
             targets=[events.CfnRule.TargetProperty(id="End", arn=function.arn)],
         )
         lambda_.CfnPermission(
             self,
-            "ReportsMayCall",
+            f"{name}MayCall",
             action="lambda:InvokeFunction",
             function_name=function.arn,
             principal="events.amazonaws.com",

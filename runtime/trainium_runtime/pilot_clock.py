@@ -86,6 +86,12 @@ class ClockDecision:
     spent: SpentBudget | None = None
     idle: "StopNotice | None" = None
 
+    @property
+    def ends_all(self) -> bool:
+        """Whether nothing of the pilot is to run any more, with the host that compiles ahead: not where nodes alone
+        stop, since nobody uses them or their Capacity Block is not there."""
+        return self.ended is not None or (self.spent is not None and self.stopped == _stopped_by(self.spent))
+
 
 @dataclass(frozen=True, kw_only=True)
 class StopNotice:

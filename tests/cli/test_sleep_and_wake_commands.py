@@ -322,3 +322,33 @@ def test_nodes_of_a_capacity_block_are_left_to_its_clock(monkeypatch: pytest.Mon
     answer = run(monkeypatch, "wake", account, "--yes", *block)
     assert (answer.exit_code, account.sized) == (ExitCode.NOT_READY, {})
     assert "its clock launches the nodes" in answer.stderr
+
+
+HOST = "TrnClusterStack-trn-pilot-precompile"
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
+    monkeypatch: pytest.MonkeyPatch, *, asleep: bool
+) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    ended = run(monkeypatch, "sleep", account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.emptied == [HOST]
+    assert "The host of `trn precompile` is there, and ends as well" in ended.stdout
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_whoever_says_no_keeps_the_host(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    ended = run(monkeypatch, "sleep", account, typed="n\n")
+    assert (ended.exit_code, account.emptied, account.orders) == (ExitCode.NOT_READY, [], [])
+
+
+def test_a_cluster_that_wakes_keeps_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    assert run(monkeypatch, "wake", account, "--yes").exit_code == ExitCode.OK
+    assert account.emptied == []

@@ -86,3 +86,42 @@ def test_auto_scaling_is_told_to_end_the_host_before_it_is_launched(account: Acc
     assert action["DesiredCapacity"] == 0
     assert 80 * 60 < action["StartTime"].timestamp() - time.time() <= 90 * 60
     await_no_host(account)
+
+
+def status_of(account: Account, job: str) -> Mapping[str, Any]:
+    return json.loads(run_trn(account, "jobs", *OPTIONS, job, "--json").printed)
+
+
+def newest_job(account: Account) -> str:
+    listed = json.loads(run_trn(account, "jobs", *OPTIONS, "--json").printed)
+    return str(listed[0]["job"]["id"])
+
+
+def await_failed(account: Account, job: str) -> str:
+    """The reason, once the record says that the job failed."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (found := status_of(account, job))["status"] != "failed":
+        assert time.monotonic() < deadline, f"{job} is {found['status']}"
+        time.sleep(0.1)
+    return str(found["outcome"]["reason"])
+
+
+def test_a_cluster_that_goes_to_sleep_takes_its_host_along_and_the_job_says_so(
+    account: Account, tmp_path: Path
+) -> None:
+    precompile(account, tmp_path, "sleep 600", "--detach")
+    shown = run_trn(account, "status", *OPTIONS).printed
+    assert f"Precompile   {HOST}" in shown
+    assert run_trn(account, "sleep", *OPTIONS, "--yes", "--grace", "1s").code == 0
+    await_no_host(account)
+    assert await_failed(account, newest_job(account)).startswith("the host was ended before its job")
+
+
+def test_a_host_that_ec2_does_not_launch_leaves_no_job_that_waits(
+    start_account: Callable[[Settings], Account], tmp_path: Path
+) -> None:
+    refusing = start_account(Settings(quotas={"L-1216C47A": 64}))
+    refusing.deploy(cluster_template(**PLAN))
+    precompile(refusing, tmp_path, "true", "--detach")
+    assert await_failed(refusing, newest_job(refusing)).startswith("EC2 launched no host: ")
+    await_no_host(refusing)

@@ -268,3 +268,8 @@ def test_what_a_person_ended_is_not_called_idle() -> None:
 def test_the_end_of_a_pilot_comes_before_idleness() -> None:
     both = terms(10, idle=timedelta(hours=2))
     assert (decision(10, both, idle_since=DEPLOYED).stopped or "").startswith("end ")
+
+
+@pytest.mark.parametrize("stopped", ["capacity block", "idle since 2026-11-25T16:00Z", None])
+def test_nodes_that_stop_alone_leave_what_compiles_ahead(stopped: str | None) -> None:
+    assert not ClockDecision(nodes=0, why="", stopped=stopped, spent=SpentBudget(usd=500, since=DEPLOYED)).ends_all

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from trainium_core.facts import facts
 from trainium_core.identity.caller import Identities
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import Prices
@@ -42,6 +43,11 @@ class ClusterNode:
     product: str
     zone_id: str = ""
     stack: str | None = None
+
+    @property
+    def compiles_ahead(self) -> bool:
+        """Whether it is the host of `trn precompile`: nodes are of other types."""
+        return self.instance_type in facts()["precompile"]["hosts"]
 
 
 @dataclass(frozen=True, kw_only=True)

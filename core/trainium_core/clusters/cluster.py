@@ -22,8 +22,8 @@ _BILLED = ("pending", "running")
 class Cluster:
     """One cluster in one region.
 
-    per_hour: what its nodes cost now in US dollars, by list price; a Capacity Block is paid before. ends: the first end
-    of a stack.
+    nodes: with the host that compiles ahead. per_hour: what they cost now in US dollars, by list price; a Capacity
+    Block is paid before. ends: the first end of a stack.
     """
 
     name: str
@@ -41,14 +41,19 @@ class Cluster:
             return ", ".join(unsteady)
         if not self.stacks:
             return "no stack"
-        if self.nodes:
+        if self.node_counts:
             return "running"
         return "asleep" if any(stack.asleep for stack in self.stacks) else "no nodes"
 
     @property
     def node_counts(self) -> Mapping[str, int]:
-        """How many of each type."""
-        return Counter(node.instance_type for node in self.nodes)
+        """How many of each type, without the host that compiles ahead."""
+        return Counter(node.instance_type for node in self.nodes if not node.compiles_ahead)
+
+    @property
+    def host_counts(self) -> Mapping[str, int]:
+        """How many of each type compile ahead: one, or none."""
+        return Counter(node.instance_type for node in self.nodes if node.compiles_ahead)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,8 @@ class JobStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
-    """nodes, usage, job: None where there are none. events: of the stack itself, newest first.
+    """nodes, usage, job: None where there are none. precompilation: the job of the host that compiles ahead, while
+    that is there. events: of the stack itself, newest first.
 
     replacements: allowed in 24 h. not_read: what could not be asked, and why.
     """
@@ -37,6 +38,7 @@ class ClusterStatus:
     replacements: int = 0
     usage: ClusterUsage | None = None
     job: JobStatus | None = None
+    precompilation: JobStatus | None = None
     events: Sequence[StackEvent] = ()
     not_read: Sequence[str] = ()
 
@@ -55,6 +57,7 @@ def cluster_status(
     nodes: Nodes,
     events: StackEvents,
     job: Callable[[], JobStatus | None],
+    precompilation: Callable[[], JobStatus | None],
     usage: Callable[[Collection[str]], ClusterUsage | None],
     replacements: int,
 ) -> ClusterStatus:
@@ -77,6 +80,7 @@ def cluster_status(
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
         job=read_or_note("job", job),
+        precompilation=read_or_note("job of the host", precompilation) if cluster.host_counts else None,
         events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],
         not_read=tuple(not_read),
     )

@@ -13,7 +13,7 @@ class SleepState:
     """A stack as far as sleep is concerned. `asleep` is None for one without the switch, such as of an app of
     one's own: its nodes alone go and come. `created`: when it was.
 
-    `groups`: the Auto Scaling groups of its nodes.
+    `groups`: the Auto Scaling groups of its nodes. `hosts`: that of the host that compiles ahead, if it has one.
     """
 
     status: str
@@ -21,6 +21,7 @@ class SleepState:
     cluster: str | None
     created: datetime | None = None
     groups: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 class SleepAccount(StackEvents, NoticeAccount, Protocol):

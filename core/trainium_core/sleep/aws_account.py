@@ -22,12 +22,14 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         if deployed is None or not described:
             return None
         asleep = deployed.parameters.get(ASLEEP_PARAMETER)
+        groups = described[0].ids(GROUP)
         return SleepState(
             status=deployed.status,
             asleep=None if asleep is None else asleep == "true",
             cluster=described[0].cluster,
             created=deployed.created,
-            groups=tuple(name for name in described[0].ids(GROUP) if is_of_nodes(name)),
+            groups=tuple(name for name in groups if is_of_nodes(name)),
+            hosts=tuple(name for name in groups if not is_of_nodes(name)),
         )
 
     def fleet(self, stack: str) -> str | None:

@@ -20,6 +20,7 @@ from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
 from trainium_local import clock
+from trainium_local.services import event_bridge
 from trainium_local.services.errors import refusal
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
@@ -142,6 +143,14 @@ def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
         reason = f"{refused.message} Launching EC2 instance failed."
         description = f"Launching a new EC2 instance.  Status Reason: {reason}"
         _record(group, description, StatusCode="Failed", StatusMessage=reason)
+        event_bridge.emit(
+            group.autoscaling_backend.account_id,
+            group.autoscaling_backend.region_name,
+            source="aws.autoscaling",
+            detail_type="EC2 Instance Launch Unsuccessful",
+            detail={"AutoScalingGroupName": group.name, "StatusMessage": reason},
+            resources=[group.arn],
+        )
     return None
 
 

@@ -84,7 +84,14 @@ class Clock:
         decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
         _print(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
-        for step in (*steps, self._notify_idle, self._notify_nodes_left, self._notify_deletion, self._delete):
+        for step in (
+            *steps,
+            self._end_host,
+            self._notify_idle,
+            self._notify_nodes_left,
+            self._notify_deletion,
+            self._delete,
+        ):
             try:
                 step(decision, snapshot)
             except Exception as error:  # a step that fails does not keep the others from being done
@@ -139,6 +146,14 @@ class Clock:
             self._resize(0)
             go_on = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
             snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", go_on)
+
+    def _end_host(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:  # noqa: ARG002
+        """That which compiles ahead: its job's record says then that it was ended."""
+        name = self._settings.get("PRECOMPILE_GROUP")
+        group = find_group(self._autoscaling, name) if name and decision.ends_all else None
+        if name and group and group["DesiredCapacity"]:
+            self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
+            _print(ended=name)
 
     def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         before = snapshot.notices.memory.spent

@@ -1,22 +1,36 @@
-"""Ends the host that compiles ahead when it says that it is over, or could not begin.
+"""Ends the host that compiles ahead when its job is over, and the job when its host is gone.
 
-Called for every report of such a host. Only one that is in the group now ends it: a late or second report of an earlier
-host does not end the next.
+Called for every report of such a host: that its job is over, or that it could not begin. Only one that is in the group
+now ends it: a late or second report of an earlier host does not end the next. Called as well when Auto Scaling could
+not launch a host or has ended one, whoever wanted that: then nobody runs the job that it was launched for.
 """
 
 import json
 import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from trainium_runtime.naming import JOBS_PREFIX
 from trainium_runtime.node_store import describe_group
+from trainium_runtime.stored_record import one_line
+
+NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminate Successful"
+_ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
+_THERE = ("PreconditionFailed", "ConditionalRequestConflict")
+_LONGEST_REASON = 400
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Raises what Auto Scaling refuses; Lambda tries twice more, and the host reports again."""
+    """Raises what AWS refuses; Lambda tries twice more, and the host reports again."""
     import boto3
 
-    end_host(event, boto3.client("autoscaling"), os.environ["GROUP"])
+    autoscaling = boto3.client("autoscaling")
+    if event.get("source") == "aws.autoscaling":
+        close_job(event, autoscaling, boto3.client("s3"), os.environ)
+    else:
+        end_host(event, autoscaling, os.environ["GROUP"])
 
 
 def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
@@ -25,6 +39,73 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
     if instance not in describe_group(autoscaling, group).instances:
         print(json.dumps({"ignored": instance, "why": "not in the group"}))
         return False
-    autoscaling.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=0, HonorCooldown=False)
+    _empty(autoscaling, group)
     print(json.dumps({"ended": instance}))
     return True
+
+
+def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
+    """Whether the job was said to have failed: not one that is over, nor one that was submitted since.
+
+    settings: GROUP, BUCKET, JOB_KEY of the job that the host is given, and REPORTS, the folder of what hosts report.
+    """
+    detail = event["detail"]
+    job = _read(s3, settings["BUCKET"], settings["JOB_KEY"])
+    begun = datetime.fromisoformat(detail.get("StartTime") or event["time"])
+    if job is None or datetime.fromisoformat(job["submitted_at"]) > begun:
+        print(json.dumps({"ignored": event["detail-type"], "why": "no job from before"}))
+        return False
+    # Auto Scaling would launch another one.
+    _empty(autoscaling, settings["GROUP"])
+    end = {"result": "failed", "reason": _reason(event, s3, settings), "at": _now(), "attempts": 0}
+    key = f"{JOBS_PREFIX}/{job['id']}/end.json"
+    from botocore.exceptions import ClientError
+
+    try:
+        s3.put_object(
+            Bucket=settings["BUCKET"],
+            Key=key,
+            Body=json.dumps(end).encode(),
+            ContentType="application/json",
+            IfNoneMatch="*",
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _THERE:
+            return False
+        raise
+    print(json.dumps({"closed": job["id"], "reason": end["reason"]}))
+    return True
+
+
+def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> str:
+    detail = event["detail"]
+    if event["detail-type"] == NOT_LAUNCHED:
+        return one_line(f"EC2 launched no host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON)
+    report = _read(s3, settings["BUCKET"], f"{settings['REPORTS']}/{detail['EC2InstanceId']}.json")
+    if report is not None and report.get("state") == "failed":
+        return one_line(f"the host could not begin: {report.get('reason')}", _LONGEST_REASON)
+    cause = f" ({detail['Cause']})" if detail.get("Cause") else ""
+    return one_line(f"the host was ended before its job{cause}", _LONGEST_REASON)
+
+
+def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
+    """None for what is not there, or is no JSON object."""
+    from botocore.exceptions import ClientError
+
+    try:
+        found = json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _ABSENT:
+            return None
+        raise
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _empty(autoscaling: Any, group: str) -> None:
+    autoscaling.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=0, HonorCooldown=False)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.runtime.handlers.conftest import PartialClient
+from tests.runtime.handlers.conftest import REGION, PartialClient
 from tests.runtime.handlers.fleet import GROUP, NOON, client
 from tests.runtime.handlers.pilot import STACK_ID, Keeper, Stack
 from tests.runtime.handlers.pilot_clock_runs import SCHEDULE, Run, desired, messages, new_queue, new_topic, runs, tags
@@ -346,3 +346,39 @@ def test_a_question_that_ec2_refuses_changes_nothing(run: Run) -> None:
 def test_without_a_group_there_is_nothing_to_do(run: Run) -> None:
     client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
     assert run(100, ENDS="100h").nodes == 0
+
+
+HOST_GROUP = f"{GROUP}-precompile"
+
+
+def start_host() -> None:
+    client("autoscaling").create_auto_scaling_group(
+        AutoScalingGroupName=HOST_GROUP,
+        LaunchTemplate={"LaunchTemplateName": "node", "Version": "$Latest"},
+        MinSize=0,
+        MaxSize=1,
+        DesiredCapacity=1,
+        AvailabilityZones=[f"{REGION}a"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("hours", "settings", "hosts"),
+    [
+        ((99,), {"ENDS": "100h"}, 1),
+        ((100,), {"ENDS": "100h"}, 0),
+        ((100,), {"ENDS": "100h", "ASLEEP": "true"}, 0),
+        ((1,), BUDGETED, 1),
+        ((1, 2), BUDGETED, 0),
+        ((1,), {"ASLEEP": "true"}, 1),
+    ],
+    ids=["before-the-end", "end", "end-asleep", "budget-noticed", "budget-spent", "asleep"],
+)
+def test_the_host_that_compiles_ahead_ends_with_the_pilot_and_not_with_its_nodes_alone(
+    run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int
+) -> None:
+    start_host()
+    for number in hours:
+        run(number, spent(BUDGET) if settings == BUDGETED else SCHEDULE, PRECOMPILE_GROUP=HOST_GROUP, **settings)
+    found = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[HOST_GROUP])
+    assert [one["DesiredCapacity"] for one in found["AutoScalingGroups"]] == [hosts]

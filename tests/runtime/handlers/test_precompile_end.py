@@ -1,12 +1,13 @@
-"""The function that ends the host which compiles ahead, against moto's Auto Scaling."""
+"""The function that ends the host which compiles ahead, and its job, against moto's Auto Scaling and S3."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.runtime.handlers.conftest import REGION
-from tests.runtime.handlers.fleet import GROUP, Fleet, client
-from trainium_runtime.handlers.precompile_end import end_host
+from tests.runtime.handlers.fleet import BUCKET, GROUP, Fleet, client
+from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED, close_job, end_host
 
 
 def report_of(instance: str) -> dict[str, Any]:
@@ -25,4 +26,78 @@ def test_the_report_of_the_host_ends_it(host: Fleet) -> None:
 
 def test_a_late_report_of_an_earlier_host_does_not_end_the_next(host: Fleet) -> None:
     assert not end_host(report_of("i-0123456789abcdef0"), client("autoscaling"), GROUP)
+    assert len(host.instances) == 1
+
+
+SETTINGS = {"GROUP": GROUP, "BUCKET": BUCKET, "JOB_KEY": "precompile.json", "REPORTS": "precompile"}
+BEFORE, NOW, AFTER = "2026-11-23T11:59:59Z", "2026-11-23T12:00:00Z", "2026-11-23T12:00:01Z"
+
+
+def activity(kind: str, **detail: str) -> dict[str, Any]:
+    """As Auto Scaling sends it, with the parts that are looked at."""
+    return {"source": "aws.autoscaling", "detail-type": kind, "time": NOW, "detail": {**detail}}
+
+
+def ended(**detail: str) -> dict[str, Any]:
+    return activity(ENDED, EC2InstanceId="i-1", **detail)
+
+
+def put(key: str, content: Any) -> None:
+    client("s3").put_object(Bucket=BUCKET, Key=key, Body=json.dumps(content).encode())
+
+
+def end_of_job() -> Any:
+    found = client("s3").list_objects_v2(Bucket=BUCKET, Prefix="jobs/").get("Contents", [])
+    return json.loads(client("s3").get_object(Bucket=BUCKET, Key=found[0]["Key"])["Body"].read()) if found else None
+
+
+def close(event: dict[str, Any]) -> bool:
+    return close_job(event, client("autoscaling"), client("s3"), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (activity(NOT_LAUNCHED, StatusMessage="no capacity\nhere"), "EC2 launched no host: no capacity here"),
+        (ended(Cause="a user request"), "the host was ended before its job (a user request)"),
+        (ended(), "the host was ended before its job"),
+    ],
+    ids=["not-launched", "ended", "ended-without-cause"],
+)
+def test_a_job_whose_host_did_not_come_or_has_gone_has_failed_and_no_other_host_comes(
+    host: Fleet, event: dict[str, Any], reason: str
+) -> None:
+    put("precompile.json", {"id": "precompile-a", "submitted_at": NOW})
+    assert close(event)
+    assert end_of_job()["result"] == "failed"
+    assert end_of_job()["reason"] == reason
+    assert host.instances == []
+
+
+@pytest.mark.usefixtures("host")
+def test_what_the_host_said_last_is_the_reason() -> None:
+    put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
+    put("precompile/i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
+    assert close(ended())
+    assert end_of_job()["reason"] == "the host could not begin: setup.sh: exit 3"
+
+
+@pytest.mark.usefixtures("host")
+def test_a_job_that_is_over_stays_as_it_ended() -> None:
+    put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
+    put("jobs/precompile-a/end.json", {"result": "succeeded"})
+    assert not close(ended())
+    assert end_of_job() == {"result": "succeeded"}
+
+
+@pytest.mark.parametrize("event", [ended(), ended(StartTime=BEFORE)], ids=["time", "begun"])
+def test_the_end_of_an_earlier_host_does_not_touch_the_next_job(host: Fleet, event: dict[str, Any]) -> None:
+    put("precompile.json", {"id": "precompile-b", "submitted_at": AFTER})
+    assert not close(event)
+    assert end_of_job() is None
+    assert len(host.instances) == 1
+
+
+def test_without_a_job_nothing_is_written(host: Fleet) -> None:
+    assert not close(ended())
     assert len(host.instances) == 1
