@@ -1,5 +1,6 @@
-"""How long commands take: wall-clock seconds, several runs, medians."""
+"""How long commands take, in seconds of the wall clock or of processors: several runs, medians."""
 
+import resource
 import subprocess
 import time
 from collections.abc import Callable
@@ -34,15 +35,24 @@ class Command:
             raise CannotMeasureError(f"{' '.join(self.words)}: exit code {run.returncode}\n{run.stdout}")
 
 
-def seconds(action: Callable[[], object]) -> float:
-    started = time.perf_counter()
+Clock = Callable[[], float]
+
+
+def processors() -> float:
+    """A clock that goes while commands compute, in user or system mode, and counts every processor."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def seconds(action: Callable[[], object], clock: Clock = time.perf_counter) -> float:
+    started = clock()
     action()
-    return time.perf_counter() - started
+    return clock() - started
 
 
-def medians(first: Command, second: Command, *, runs: int) -> tuple[float, float]:
+def medians(first: Command, second: Command, *, runs: int, clock: Clock = time.perf_counter) -> tuple[float, float]:
     """Median seconds of two commands run in turn, so that a busy moment hits both. A first round is not counted."""
     first.run()
     second.run()
-    taken = [(seconds(first.run), seconds(second.run)) for _ in range(runs)]
+    taken = [(seconds(first.run, clock), seconds(second.run, clock)) for _ in range(runs)]
     return median(one for one, _ in taken), median(other for _, other in taken)

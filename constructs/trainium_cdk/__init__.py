@@ -1,5 +1,6 @@
 """CDK constructs for AWS Trainium clusters. Each is useful alone in an app of your own."""
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,11 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # What is loaded stays to the end: for the most part classes of aws-cdk-lib, more than 100,000 objects. Python looks
+    # at all of them in each full collection of garbage, of which one comes while more is loaded, and one when it ends.
+    gc.freeze()
     found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    gc.freeze()
     globals()[name] = found
     return found
 

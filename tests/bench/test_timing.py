@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.result import Result
-from bench.timing import CannotMeasureError, Command, medians
+from bench.timing import CannotMeasureError, Command, medians, processors
 
 
 def command(folder: Path, script: str) -> Command:
@@ -20,6 +20,13 @@ def test_commands_are_run_in_turn_with_one_round_more_than_is_counted(tmp_path: 
 def test_the_slower_command_takes_longer(tmp_path: Path) -> None:
     slow, fast = medians(command(tmp_path, "sleep 0.2"), command(tmp_path, "true"), runs=1)
     assert slow > 0.2 > fast
+
+
+def test_the_clock_of_processors_counts_work_and_no_waiting(tmp_path: Path) -> None:
+    work = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"
+    worked, waited = medians(command(tmp_path, work), command(tmp_path, "sleep 0.3"), runs=1, clock=processors)
+    assert worked > waited
+    assert waited < 0.3
 
 
 def test_a_failing_command_is_reported_with_what_it_said(tmp_path: Path) -> None:

@@ -34,6 +34,16 @@ def test_a_fleet_imports_nothing_of_the_command_line_and_of_no_other_engine() ->
     assert {one for one in found if one.startswith(("aws_cdk.aws_sagemaker", "aws_cdk.aws_stepfunctions"))} == set()
 
 
+def test_what_was_loaded_is_not_looked_at_again_by_the_garbage_collection() -> None:
+    script = (
+        "import gc, trainium_cdk; before = gc.get_freeze_count(), len(gc.get_objects())\n"
+        "trainium_cdk.NeuronFleet; after = gc.get_freeze_count(), len(gc.get_objects())\n"
+        "assert gc.isenabled(); print(after[0] > before[1] > 10 * after[1])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert ran.stdout.strip() == "True"
+
+
 @pytest.mark.parametrize("name", trainium_cdk.__all__)
 def test_every_exported_name_is_found(name: str) -> None:
     assert getattr(trainium_cdk, name).__name__ == name
