@@ -1,10 +1,9 @@
 """A node with a compile cache of fake compilers, and the keys with which it reaches an S3 endpoint."""
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +52,24 @@ class CacheNode:
 
     def workers(self, count: int, modules: Iterable[str], **environment: str) -> list[int | str]:
         """Run so many fake workers at once: their exit codes, then the modules that were compiled."""
-        command = [sys.executable, fake_compiler.__file__, self.place.stack, str(self.cache.root), *modules]
-        started = [
-            subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
-            for _ in range(count)
-        ]
+        started = self.start_workers(count, [*modules], **environment)
         out = [process.communicate(timeout=60)[0] for process in started]
         compiled = [line.split()[1] for text in out for line in text.splitlines()]
         return [*(process.returncode for process in started), *sorted(compiled)]
+
+    def start_workers(self, count: int, modules: Sequence[str], **environment: str) -> list[subprocess.Popen[str]]:
+        """Half of them go through the modules in order, as the ranks of a job do, the others each from elsewhere on."""
+        command = [sys.executable, "-IS", fake_compiler.__file__, self.place.stack, str(self.cache.root)]
+        starts = [number * len(modules) // count * (number % 2) for number in range(count)]
+        return [
+            subprocess.Popen(
+                [*command, *modules[start:], *modules[:start]],
+                env={**os.environ, **environment},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for start in starts
+        ]
 
     def compile(self, *modules: str) -> None:
         for module in modules:
@@ -71,26 +80,3 @@ class CacheNode:
 
     def result(self, module: str) -> bytes:
         return fake_compiler.use(self.place.stack, self.cache.root, module)
-
-
-def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
-    """Do it in a process that SIGKILL ends at this change of the folder, or request. False: it came through."""
-    child = os.fork()
-    if child == 0:
-        left = step
-
-        def count(event: str, arguments: tuple[Any, ...]) -> None:
-            nonlocal left
-            changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.utime", "http.client.send")
-            writes = event == "open" and str(folder) in str(arguments[0]) and "w" in str(arguments[1])
-            if changes or writes:
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(count)
-        try:
-            work()
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

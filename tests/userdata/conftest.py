@@ -33,12 +33,19 @@ def node_for(tmp_path: Path, aws: AwsStandIn) -> NodeMaker:
     return lambda plan: BootingNode(tmp_path, plan, aws)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The embedded AWS."""
     folder = tmp_path_factory.mktemp("aws")
     yield start_server(folder, Settings())
     lifecycle.stop(folder)
+
+
+@pytest.fixture
+def keys(endpoint: Any) -> Credentials:
+    """Of its account, as a node has them."""
+    found = endpoint.credentials
+    return Credentials(found.access_key_id, found.secret_access_key, "token")
 
 
 @pytest.fixture
@@ -59,15 +66,14 @@ def bucket(endpoint: Any) -> Any:
 
 
 @pytest.fixture
-def s3(endpoint: Any, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
-    """What a node of this process reaches it with."""
+def s3(endpoint: Any, keys: Credentials, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
+    """What a node of this process, and of those that it starts, reaches it with."""
     del bucket
     (tmp_path / "etc/trn").mkdir(parents=True)
     (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={endpoint.region}\n")
     monkeypatch.setenv("ROOT", str(tmp_path))
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint.endpoint)
-    keys = endpoint.credentials
-    return Entries(Keys(Credentials(keys.access_key_id, keys.secret_access_key, "token")), retries=0)
+    return Entries(Keys(keys), retries=0)
 
 
 @pytest.fixture

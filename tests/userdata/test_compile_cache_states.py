@@ -5,6 +5,7 @@ import hashlib
 import io
 import shutil
 import tempfile
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -52,7 +53,8 @@ class MemoryEntries(Entries):
             sink.take(io.BytesIO(body))
         return (digest, _etag(body)) if url in self.objects else None
 
-    def add(self, url: str, file: Path, digest: str, *, replaced: str = "") -> bool:
+    def add(self, url: str, file: Path, digest: str, *, replaced: str = "", check: Callable[[], object]) -> bool:
+        check()
         self._count()
         body = file.read_bytes()
         assert hashlib.sha256(body).hexdigest() == digest

@@ -14,9 +14,10 @@ from pathlib import Path
 from trainium_core.compile_cache.place import SUFFIX, Place
 from trn_node.objects import sha256_of
 
-from .entries import Entries, Stored
+from .entries import Entries, Stored, UnstorableError
 from .layouts import Entry, Layout
 from .packing import Unpacking, pack
+from .report import Report
 
 THREADS = 8
 """Objects that are read at a time: one connection to S3 carries less than a node's network does."""
@@ -27,31 +28,9 @@ WHOLE = ".whole"
 """File with the names of entries that are whole, where the layout has no mark for that."""
 LEAST_FREE = 0.05
 """Part of the disk that the cache leaves free."""
-MOST_SHOWN = 20
-"""Texts of each kind that are kept for the record."""
-
-
-class Report:
-    """What was done, for whoever ran the compiler. Texts are kept up to a number, and counted beyond it."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self.removed: list[str] = []
-        self.failed: list[str] = []
-        self.warnings: list[str] = []
-        self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = self.renewed = 0
-
-    def remove(self, name: str, why: str) -> None:
-        self._add(self.removed, f"{name}: {why}", "removed from the last run")
-
-    def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self._add(self.warnings, text, "warning")
-
-    def _add(self, texts: list[str], text: str, what: str) -> None:
-        if len(texts) < MOST_SHOWN:
-            texts.append(text)
-            self._say(f"compile cache: {what}: {text}")
+LONGEST_SECONDS = 900.0
+"""Of one fill and of one write-back, however slow S3 is: to compile anew seldom takes longer."""
+NOT_STORED = "not written to S3"
 
 
 class Cache:
@@ -114,7 +93,7 @@ class Cache:
             self._there = {*listed}
             self._read_all([each for name, each in listed.items() if name not in here], is_cancelled)
         except OSError as error:
-            self.report.warn(f"not filled from S3: {error}")
+            self.report.fail("not filled from S3", error)
         finally:
             shutil.rmtree(self.root / INCOMING, ignore_errors=True)
         entries = self.layout.finished(self.root)
@@ -124,18 +103,15 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Write back what is finished and not in S3. Raises OSError when S3 refuses; the next call goes on.
+        """Write back what is finished and not in S3. When S3 refuses there is a warning, and the next call goes on.
 
         settled: nothing writes in the folder any more, and what did was not killed.
         """
         with self._lock:
-            new = self._new(settled=settled)
-            if new and not self._urgent:
-                self._there |= {*self._list()} - {*self._broken}
-                new = self._new(settled=settled)
-            for entry in new:
-                with contextlib.suppress(FileNotFoundError):
-                    self._store(entry)
+            try:
+                self._store_all(self._limit(), settled=settled)
+            except OSError as error:
+                self.report.fail(NOT_STORED, error)
 
     def used(self) -> tuple[set[str], set[str]]:
         """Names of the entries that were read of those that were there at the start, and of those that are new."""
@@ -164,6 +140,32 @@ class Cache:
             with contextlib.suppress(OSError, KeyError):
                 seconds += entries[name].compile_seconds or 0
         return seconds
+
+    def _store_all(self, check: Callable[[], object], *, settled: bool) -> None:
+        new = self._new(settled=settled)
+        if new and not self._urgent:
+            self._there |= {*self._list()} - {*self._broken}
+            new = self._new(settled=settled)
+        packed = self.root / OUTGOING
+        for entry in new:
+            try:
+                if self._pack(entry, packed):
+                    self._store(entry, packed, check)
+            except UnstorableError as error:
+                # It delays no other.
+                self.report.warn(f"{entry.name} is not stored: {error}")
+            finally:
+                packed.unlink(missing_ok=True)
+
+    def _limit(self) -> Callable[[], None]:
+        """What raises OSError once a fill or a write-back that begins now has taken too long."""
+        until = self._clock() + LONGEST_SECONDS
+
+        def check() -> None:
+            if self._clock() > until:
+                raise OSError(f"not done after {LONGEST_SECONDS / 60:.0f} minutes")
+
+        return check
 
     def _new(self, *, settled: bool) -> list[Entry]:
         found = self.layout.finished(self.root)
@@ -210,13 +212,22 @@ class Cache:
         if len(fitting) < len(wanted):
             self.report.warn(f"{len(wanted) - len(fitting)} entries have no room on the disk")
         stop = threading.Event()
+        in_time = self._limit()
+
+        def check() -> None:
+            in_time()
+            if is_cancelled():
+                raise OSError("not wanted any more")
 
         def read(each: Stored) -> int:
             if stop.is_set() or is_cancelled():
                 return 0
             try:
-                return each.size if self._read(each) else 0
+                return each.size if self._read(each, check) else 0
             except OSError:
+                if is_cancelled():
+                    return 0
+                # What is being read meanwhile goes on.
                 stop.set()
                 raise
 
@@ -232,8 +243,8 @@ class Cache:
         for task in tasks:
             task.result()
 
-    def _read(self, stored: Stored) -> bool:
-        """One entry, which appears whole or not at all; whether it did. Raises OSError."""
+    def _read(self, stored: Stored, check: Callable[[], object]) -> bool:
+        """One entry, which appears whole or not at all; whether it did. Raises OSError, and what check raises."""
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
         if ".." in target.parts or name.startswith(("/", ".")):
@@ -242,7 +253,7 @@ class Cache:
         part = self.root / INCOMING / f"{threading.get_ident()}"
         part.mkdir(parents=True, exist_ok=True)
         whole = part / target.name
-        unpacking = Unpacking(whole)
+        unpacking = Unpacking(whole, check)
         found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
             # It has expired meanwhile.
@@ -261,23 +272,28 @@ class Cache:
         whole.rename(target)
         return True
 
-    def _store(self, entry: Entry) -> None:
+    def _pack(self, entry: Entry, packed: Path) -> bool:
+        """False when it is deleted meanwhile."""
         unread = entry.name in self.at_start and not _was_read(entry.result)
-        packed = self.root / OUTGOING
         try:
             pack(entry, packed)
-            if unread:
-                _mark_unread(entry.result)
-            size = packed.stat().st_size
-            replaced = self._broken.get(entry.name, "")
-            url = f"{self.url}{entry.name}{SUFFIX}"
-            stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced)
-        finally:
-            packed.unlink(missing_ok=True)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise UnstorableError(str(error)) from None
+        if unread:
+            _mark_unread(entry.result)
+        return True
+
+    def _store(self, entry: Entry, packed: Path, check: Callable[[], object]) -> None:
+        replaced = self._broken.get(entry.name, "")
+        url = f"{self.url}{entry.name}{SUFFIX}"
+        stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced, check=check)
+        self.report.work(NOT_STORED)
         self._broken.pop(entry.name, None)
         if stored:
             self.report.stored += 1
-            self.report.stored_bytes += size
+            self.report.stored_bytes += packed.stat().st_size
         if stored or not replaced:
             self._there.add(entry.name)
 

@@ -6,11 +6,12 @@ import contextlib
 import re
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from trainium_core.compile_cache.place import DIGEST
@@ -20,6 +21,8 @@ from trn_node.web import Sink
 
 LARGEST = 5 * 1024**3
 """Bytes: S3 takes no larger object in one request (Amazon S3 user guide, uploading objects)."""
+OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
+"""What S3 refuses of an entry while it takes others."""
 THERE = 412
 """PreconditionFailed. With 409, ConditionalRequestConflict, it is not known who came first: it is tried again."""
 
@@ -46,6 +49,10 @@ class Kept(NamedTuple):
     is_versioned: bool
 
 
+class UnstorableError(Exception):
+    """Why this entry cannot be stored, whatever becomes of others."""
+
+
 class Entries(Objects):
     """Each method raises OSError; S3Error if S3 refuses. requests: sent so far, but for retries."""
 
@@ -59,15 +66,16 @@ class Entries(Objects):
             return None
         return response.headers.get(f"x-amz-meta-{DIGEST}", ""), response.headers.get("ETag", "")
 
-    def add(self, url: str, file: Path, digest: str, *, replaced: str = "") -> bool:
-        """Store a file with its SHA-256 unless there is an object: then False.
+    def add(self, url: str, file: Path, digest: str, *, replaced: str = "", check: Callable[[], object]) -> bool:
+        """Store a file with its SHA-256 unless there is an object: then False. Raises UnstorableError besides.
 
-        replaced: ETag of an object that is to be replaced; False when another one is there.
+        replaced: ETag of an object that is to be replaced; False when another one is there. check: called while it is
+        sent; what it raises ends that.
         """
-        self.requests += 1
         size = file.stat().st_size
         if size > LARGEST:
-            raise OSError(f"an entry of {size / 1024**3:.1f} GiB: S3 takes up to 5 GiB at a time")
+            raise UnstorableError(f"it has {size / 1024**3:.1f} GiB, and S3 takes up to 5 GiB at a time")
+        self.requests += 1
         headers = {
             "content-type": _TAR,
             "content-length": str(size),
@@ -76,7 +84,13 @@ class Entries(Objects):
         }
         accepted = (200, 404, THERE) if replaced else (200, THERE)
         with file.open("rb") as content:
-            return self._send("PUT", url, headers, content, accepted, digest=digest).status == 200
+            try:
+                sent = self._send("PUT", url, headers, _Checked(content, check), accepted, digest=digest)
+            except S3Error as error:
+                if error.code in OF_ONE_ENTRY:
+                    raise UnstorableError(str(error)) from None
+                raise
+        return sent.status == 200
 
     @property
     def now(self) -> float:
@@ -145,3 +159,17 @@ def _expires(headers: Message[str, str]) -> float | None:
     with contextlib.suppress(TypeError, ValueError):
         return parsedate_to_datetime(found[1]).timestamp() if found else None
     return None
+
+
+class _Checked:
+    """A file that is read as long as a check allows it."""
+
+    def __init__(self, content: BinaryIO, check: Callable[[], object]) -> None:
+        self._content, self._check = content, check
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._check()
+        return self._content.read(size)
+
+    def seek(self, offset: int, /) -> int:
+        return self._content.seek(offset)

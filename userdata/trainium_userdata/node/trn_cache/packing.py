@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tarfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from trn_node.web import Source
 
 from .layouts import Entry
 
-BLOCK = 1024 * 1024
+BLOCK = 256 * 1024
+"""Bytes that are read, digested and written while the processor still has them at hand."""
 
 
 class PackingError(Exception):
@@ -33,11 +35,12 @@ class Unpacking:
     """What `pack` has written, unpacked while it is read: into a folder, or into the file that the entry is.
 
     target: with one member of its own name in the archive the file itself, else a new folder. Nothing is written
-    elsewhere. problem: why it is no packed entry, or empty. digest: SHA-256 of what was read, in hexadecimal.
+    elsewhere. check: called for each block; what it raises ends the reading. problem: why it is no packed entry, or
+    empty. digest: SHA-256 of what was read, in hexadecimal.
     """
 
-    def __init__(self, target: Path) -> None:
-        self._target = target
+    def __init__(self, target: Path, check: Callable[[], object] = lambda: None) -> None:
+        self._target, self._check = target, check
         self.problem = self.digest = ""
 
     def take(self, source: Source) -> int:
@@ -45,49 +48,78 @@ class Unpacking:
         shutil.rmtree(self._target.parent)
         self._target.parent.mkdir()
         self.problem = ""
-        reading = _Digesting(source)
+        reading = _Digesting(source, self._check)
         try:
             _unpack(reading, self._target)
         except PackingError as error:
             self.problem = str(error)
-        while reading.read(BLOCK):
+        while reading.read_block(BLOCK):
             pass
         self.digest = reading.digest.hexdigest()
         return reading.size
 
 
 class _Digesting:
-    """Reads as its source does, and computes the digest of it."""
+    """A source from its beginning to its end, with the digest of what was read. One block of memory serves for all."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, check: Callable[[], object]) -> None:
+        self._source, self._check = source, check
+        self._block = memoryview(bytearray(BLOCK))
         self.digest, self.size = hashlib.sha256(), 0
 
-    def read(self, size: int = -1, /) -> bytes:
-        block = self._source.read(size)
+    def read_block(self, size: int) -> memoryview:
+        """Up to so many bytes, and none at the end; valid until the next one is read."""
+        self._check()
+        count = self._source.readinto(self._block[: min(size, BLOCK)]) or 0
+        block = self._block[:count]
         self.digest.update(block)
-        self.size += len(block)
+        self.size += count
         return block
 
+    def read(self, size: int) -> bytes:
+        """So many, or fewer at the end."""
+        found = b""
+        while len(found) < size:
+            block = self.read_block(size - len(found))
+            if not block:
+                break
+            found += block
+        return found
 
-def _unpack(source: Source, target: Path) -> None:
+    def tell(self) -> int:
+        return self.size
+
+    def copy(self, size: int, out: BinaryIO) -> None:
+        """Raises EOFError when fewer are left."""
+        while size:
+            block = self.read_block(size)
+            if not block:
+                raise EOFError("it ends too early")
+            size -= len(block)
+            while block:
+                # A disk that is nearly full takes a part of it.
+                block = block[out.write(block) :]
+
+
+def _unpack(source: _Digesting, target: Path) -> None:
+    """Headers are read by tarfile, and files past it: that would copy each byte four times."""
     file: Any = source
     names = 0
     try:
-        with tarfile.open(fileobj=file, mode="r|", bufsize=BLOCK) as archive:
-            single = False
-            for member in archive:
-                name = PurePosixPath(member.name)
-                if not member.isfile() or name.is_absolute() or ".." in name.parts or single:
-                    raise PackingError(f"it holds {member.name}, which is no file of an entry")
-                single = not names and member.name == target.name
-                names += 1
-                path = target if single else target / member.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                content = archive.extractfile(member)
-                assert content is not None
-                with content, path.open("wb", buffering=0) as out:
-                    shutil.copyfileobj(content, out, BLOCK)
+        archive = tarfile.TarFile(fileobj=file)
+        single = False
+        for member in iter(archive.next, None):
+            name = PurePosixPath(member.name)
+            is_plain = member.isfile() and not member.issparse() and member.size >= 0
+            if not is_plain or name.is_absolute() or ".." in name.parts or single:
+                raise PackingError(f"it holds {member.name}, which is no file of an entry")
+            single = not names and member.name == target.name
+            names += 1
+            path = target if single else target / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb", buffering=0) as out:
+                source.copy(member.size, out)
+            source.read(-member.size % tarfile.BLOCKSIZE)
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise PackingError(f"it cannot be read: {error}") from None
     if not names:

@@ -68,15 +68,12 @@ class CompileCaches:
         """Write back what is new. settled: what wrote it has ended by itself."""
         with self._storing:
             for cache, _ in self._caches:
-                try:
-                    cache.store(settled=settled)
-                except OSError as error:
-                    cache.report.warn(f"not written to S3: {error}")
+                cache.store(settled=settled)
             for cache, renewal in self._renewals:
                 try:
                     renewal.step()
                 except OSError as error:
-                    cache.report.warn(f"not renewed in S3: {error}")
+                    cache.report.fail("not renewed in S3", error)
 
     def as_record(self, *, has_first_step: bool) -> list[dict[str, Any]]:
         """Of each cache what was used, for the job's record."""

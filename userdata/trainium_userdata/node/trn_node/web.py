@@ -39,6 +39,8 @@ class Source(Protocol):
 
     def read(self, size: int = -1, /) -> bytes: ...
 
+    def readinto(self, block: memoryview, /) -> int | None: ...
+
 
 class Sink(Protocol):
     """What reads the body of a successful response."""

@@ -1,0 +1,170 @@
+"""Many workers, several nodes and two clusters at one bucket, all of them real processes.
+
+The lock of a stack is a file in its folder: it holds for the workers of a node, and nodes compile side by side.
+"""
+
+import multiprocessing
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.userdata import fake_compiler
+from tests.userdata.cache_node import URL, CacheNode, place
+from trn_cache.entries import Entries
+from trn_cache.use import Use
+
+WORKERS, MODULES = 64, [f"module{number}" for number in range(200)]
+"""A trn2.48xlarge has 64 NeuronCores with LNC 2."""
+FEW = MODULES[:24]
+STORE_SECONDS = 0.2
+PROCESSES = multiprocessing.get_context("fork")
+NewNode = Callable[..., CacheNode]
+
+
+class Ran(NamedTuple):
+    """What a node says of its job. compiled: by all its workers. requests: to S3."""
+
+    codes: set[int]
+    compiled: Sequence[str]
+    stored: int
+    requests: int
+    record: Mapping[str, Any]
+
+    @property
+    def hits(self) -> int:
+        return self.record["hits"]
+
+
+def run(node: CacheNode, workers: int, modules: Sequence[str]) -> Ran:
+    """A job: what is there is read, and what is new is stored while the workers run and when they have ended."""
+    before = node.s3.requests
+    node.begin()
+    processes = node.start_workers(workers, modules)
+    while any(process.poll() is None for process in processes):
+        with suppress(subprocess.TimeoutExpired):
+            processes[0].wait(STORE_SECONDS)
+        node.cache.store()
+    node.cache.store(settled=True)
+    out = [process.communicate()[0] for process in processes]
+    return Ran(
+        codes={process.returncode for process in processes},
+        compiled=sorted(line.split()[1] for text in out for line in text.splitlines()),
+        stored=node.cache.report.stored,
+        requests=node.s3.requests - before,
+        record=Use(node.cache, node.s3, URL).as_record(explain=False),
+    )
+
+
+def run_together(nodes: Sequence[CacheNode], workers: int, modules: Sequence[str]) -> list[Ran]:
+    """Each node in a process of its own, all at the same time."""
+    barrier = PROCESSES.Barrier(len(nodes))
+
+    def report(node: CacheNode, theirs: Any) -> None:
+        barrier.wait()
+        theirs.send(run(node, workers, modules))
+
+    running: list[tuple[Any, Any]] = []
+    for node in nodes:
+        ours, theirs = PROCESSES.Pipe(duplex=False)
+        process = PROCESSES.Process(target=report, args=(node, theirs))
+        process.start()
+        theirs.close()
+        running.append((process, ours))
+    found = [ours.recv() for _, ours in running]
+    for process, _ in running:
+        process.join()
+    return found
+
+
+def stored_by(bucket: Any) -> int:
+    return len([*bucket.objects.all()])
+
+
+def assert_sound(node: CacheNode, modules: Sequence[str]) -> None:
+    for module in modules:
+        assert node.result(module) == fake_compiler.result_of(module)
+
+
+def test_64_workers_compile_200_modules_200_times_in_two_requests_each(new_node: NewNode, bucket: Any) -> None:
+    first, second = new_node(), new_node()
+    cold = run(first, WORKERS, MODULES)
+    assert (cold.codes, cold.compiled, cold.stored) == ({0}, sorted(MODULES), len(MODULES))
+    assert stored_by(bucket) == len(MODULES)
+    warm = run(second, WORKERS, MODULES)
+    assert (warm.codes, warm.compiled, warm.hits, warm.stored) == ({0}, [], len(MODULES), 0)
+    assert max(cold.requests, warm.requests) <= len(MODULES) + 1
+    assert_sound(second, MODULES)
+
+
+@pytest.mark.parametrize("stack", ["xla", "native"])
+def test_four_cold_nodes_compile_side_by_side_and_each_entry_is_stored_once(
+    new_node: NewNode, bucket: Any, stack: str
+) -> None:
+    """The first stores without a look at what others have stored, as the first node of a job does."""
+    nodes = [new_node(place(stack), urgent=not number) for number in range(4)]
+    ran = run_together(nodes, 8, FEW)
+    assert all(node.codes == {0} and node.compiled == sorted(FEW) for node in ran)
+    assert sum(node.stored for node in ran) == stored_by(bucket) == len(FEW)
+    assert sum(node.requests for node in ran) <= 2 * len(FEW) * len(nodes)
+    late = new_node(place(stack))
+    (after,) = run_together([late], 8, FEW)
+    assert (after.compiled, after.hits, after.stored) == ([], len(FEW), 0)
+    assert_sound(late, FEW)
+
+
+def test_a_node_that_joins_late_takes_what_is_there_and_compiles_the_rest(new_node: NewNode, bucket: Any) -> None:
+    first, late = new_node(), new_node(urgent=False)
+    first.begin()
+    first.compile(*FEW[:10])
+    first.cache.store()
+    # Half an object and a lock are never there: the first node is in the middle of another entry.
+    for step in [*fake_compiler.steps("xla", first.cache.root, FEW[10])][:5]:
+        step()
+    first.cache.store()
+    ran = run(late, 8, FEW)
+    assert (ran.codes, ran.compiled, ran.hits) == ({0}, sorted(FEW[10:]), 10)
+    assert stored_by(bucket) == len(FEW)
+    first.compile(FEW[10])
+    first.cache.store()
+    assert (first.cache.report.stored, stored_by(bucket)) == (10, len(FEW))
+
+
+def test_two_clusters_at_one_bucket_share_a_place_and_keep_others_apart(new_node: NewNode, bucket: Any) -> None:
+    same = [new_node(), new_node()]
+    other = [new_node(place(world_size=32)), new_node(place("native", compiler_flags="-O1"))]
+    ran = run_together([*same, *other], 4, FEW)
+    assert all(node.codes == {0} and node.compiled == sorted(FEW) for node in ran)
+    shared, apart = ran[:2], ran[2:]
+    assert sum(node.stored for node in shared) == len(FEW)
+    assert [node.stored for node in apart] == [len(FEW)] * 2
+    assert stored_by(bucket) == 3 * len(FEW)
+    again = [new_node(node.place) for node in (same[0], *other)]
+    assert [(node.compiled, node.hits) for node in run_together(again, 2, FEW)] == [([], len(FEW))] * 3
+    for node in again:
+        assert_sound(node, FEW)
+    elsewhere = new_node(place(lnc=1))
+    elsewhere.begin()
+    assert not elsewhere.cache.at_start
+
+
+def test_of_many_that_store_one_entry_at_once_one_owns_it(new_node: NewNode, bucket: Any, s3: Entries) -> None:
+    nodes = [new_node() for _ in range(8)]
+    barrier = PROCESSES.Barrier(len(nodes))
+    owned = PROCESSES.Value("i", 0)
+
+    def store(node: CacheNode) -> None:
+        node.compile("a")
+        barrier.wait()
+        node.cache.store()
+        with owned.get_lock():
+            owned.value += node.cache.report.stored
+
+    started = [PROCESSES.Process(target=store, args=(node,)) for node in nodes]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    assert (owned.value, stored_by(bucket), s3.requests) == (1, 1, 0)

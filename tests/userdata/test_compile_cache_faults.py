@@ -1,0 +1,207 @@
+"""A bucket that is refused, breaks off or stands still in the middle of a fill, of a write-back and at the end.
+
+The node goes on with what it has, says once why, and stores what is finished when the bucket answers again.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.userdata import fake_compiler
+from tests.userdata.cache_node import CacheNode
+from tests.userdata.faulty_s3 import Fault, FaultyS3
+from trn_cache import cache, entries
+from trn_cache.entries import Entries
+from trn_cache.layouts import LAYOUTS
+from trn_node import web
+from trn_node.imds import Credentials
+
+MODULES = [f"module{number}" for number in range(12)]
+FAULTS = ("refused", "cut", "still")
+TIMEOUT_SECONDS = 1
+REASONS = {
+    "refused": r"S3 refuses (GET|PUT) s3://compiled/\S*: 403 AccessDenied Access Denied",
+    "cut": r"\S+(: .*)?(incomplete|closed connection|reset by peer|IncompleteRead|Broken pipe|ends too early).*",
+    "still": r"\S+: timed out",
+}
+NewNode = Callable[..., CacheNode]
+
+
+@pytest.fixture
+def faulty(endpoint: Any, keys: Credentials, s3: Entries, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyS3]:
+    del s3
+    monkeypatch.setattr(web, "SECONDS", TIMEOUT_SECONDS)
+    with FaultyS3(endpoint.endpoint, endpoint.region, keys) as between:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", between.endpoint)
+        yield between
+
+
+def modules_of(node: CacheNode) -> set[str]:
+    """What counts as finished there; each has all its bytes."""
+    found = LAYOUTS[node.place.stack].finished(node.cache.root)
+    there = {module for module in MODULES if fake_compiler.name_of(node.place.stack, module) in found}
+    assert len(there) == len(found)
+    for module in there:
+        assert node.result(module) == fake_compiler.result_of(module)
+    return there
+
+
+def in_bucket(bucket: Any) -> int:
+    return len([*bucket.objects.all()])
+
+
+@pytest.fixture
+def filled(new_node: NewNode, bucket: Any) -> int:
+    """A bucket in which all modules are."""
+    node = new_node()
+    node.compile(*MODULES)
+    node.cache.store()
+    return in_bucket(bucket)
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("after", [0, 1, 5])
+def test_a_fill_that_breaks_off_leaves_whole_entries_and_says_once_why(
+    new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int
+) -> None:
+    """after: so many requests that S3 answers; the first one lists."""
+    node = new_node()
+    faulty.fault = lambda _method, number: fault if number >= after else ""
+    node.begin()
+    there = modules_of(node)
+    assert len(there) == max(0, after - 1)
+    (warning,) = node.cache.report.warnings
+    assert_says(warning, "not filled from S3", fault)
+    assert not [*node.cache.root.glob(".incoming*")]
+    rest = sorted({*MODULES} - there)
+    faulty.heal()
+    assert node.workers(2, MODULES) == [0, 0, *rest]
+    node.cache.store(settled=True)
+    assert (node.cache.report.stored, in_bucket(bucket)) == (0, len(MODULES))
+    node.begin()
+    assert not node.cache.report.warnings
+
+
+@pytest.mark.parametrize(
+    ("fault", "after", "urgent"),
+    [
+        ("refused", 0, True),
+        ("refused", 5, False),
+        ("cut", 0, False),
+        ("cut", 5, True),
+        ("still", 0, False),
+        ("still", 5, True),
+    ],
+)
+def test_what_cannot_be_stored_is_told_once_and_stored_when_the_bucket_answers_again(
+    new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, urgent: bool
+) -> None:
+    node = new_node(urgent=urgent)
+    node.begin()
+    faulty.fault = lambda method, number: fault if method == "PUT" and number >= after else ""
+    # In another order than that of their names, so that each time another entry comes first.
+    for number in range(0, len(MODULES), 6):
+        node.compile(*MODULES[number : number + 6])
+        node.cache.store()
+    node.cache.store(settled=True)
+    (warning,) = node.cache.report.warnings
+    assert_says(warning, "not written to S3", fault)
+    assert (node.cache.report.stored, in_bucket(bucket)) == (after, after)
+    assert modules_of(node) == {*MODULES}
+    faulty.heal()
+    node.cache.store()
+    assert (node.cache.report.stored, in_bucket(bucket)) == (len(MODULES), len(MODULES))
+    assert "compile cache: works again after: not written to S3" in node.said
+    reader = new_node()
+    reader.begin()
+    assert modules_of(reader) == {*MODULES}
+
+
+def test_what_was_not_stored_at_the_end_of_a_job_is_stored_by_the_next_one(
+    new_node: NewNode, faulty: FaultyS3, bucket: Any
+) -> None:
+    node = new_node()
+    faulty.fault = lambda _method, _number: "refused"
+    node.begin()
+    node.compile(*MODULES)
+    node.cache.store(settled=True)
+    assert [text.partition(":")[0] for text in node.cache.report.warnings] == [
+        "not filled from S3",
+        "not written to S3",
+    ]
+    faulty.heal()
+    node.begin()
+    assert modules_of(node) == {*MODULES}
+    node.cache.store()
+    assert (node.cache.report.stored, in_bucket(bucket)) == (len(MODULES), len(MODULES))
+
+
+@pytest.mark.usefixtures("filled")
+def test_another_reason_is_told_as_well(new_node: NewNode, faulty: FaultyS3) -> None:
+    node = new_node()
+    node.begin()
+    node.compile("other")
+    for fault in ("refused", "still", "still"):
+        faulty.fault = lambda _method, _number, fault=fault: fault
+        node.cache.store()
+    assert [text.rpartition(": ")[2] for text in node.cache.report.warnings] == [
+        "403 AccessDenied Access Denied",
+        "timed out",
+    ]
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_fill_that_is_too_slow_ends_and_the_job_begins(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "THREADS", 1)
+    seconds = count(step=cache.LONGEST_SECONDS / 30)
+    node = new_node(clock=lambda: next(seconds))
+    node.begin()
+    assert 0 < len(modules_of(node)) < len(MODULES)
+    (warning,) = node.cache.report.warnings
+    assert warning.startswith("not filled from S3: ")
+    assert warning.endswith("not done after 15 minutes")
+
+
+def test_a_write_back_that_is_too_slow_ends_and_the_next_one_goes_on(new_node: NewNode, bucket: Any) -> None:
+    seconds = iter([0.0, 0.0, *(cache.LONGEST_SECONDS / 8 * number for number in range(10))])
+    node = new_node(clock=lambda: next(seconds, 0.0))
+    node.begin()
+    node.compile(*MODULES)
+    node.cache.store()
+    assert 0 < in_bucket(bucket) < len(MODULES)
+    assert node.cache.report.warnings[0].endswith("not done after 15 minutes")
+    node.cache.store()
+    assert in_bucket(bucket) == len(MODULES)
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_job_that_is_stopped_does_not_wait_for_its_fill(new_node: NewNode) -> None:
+    node = new_node()
+    node.cache.prepare()
+    node.cache.fill(lambda: True)
+    assert not node.cache.at_start
+    assert not node.cache.report.warnings
+
+
+def test_an_entry_that_cannot_be_stored_delays_no_other(
+    new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = new_node()
+    node.begin()
+    node.compile(*MODULES)
+    first = min(LAYOUTS["xla"].finished(node.cache.root))
+    with (node.cache.root / first / "model.neff").open("ab") as file:
+        file.write(bytes(100_000))
+    monkeypatch.setattr(entries, "LARGEST", 50_000)
+    node.cache.store()
+    node.cache.store()
+    assert in_bucket(bucket) == len(MODULES) - 1
+    assert node.cache.report.warnings == [f"{first} is not stored: it has 0.0 GiB, and S3 takes up to 5 GiB at a time"]
+
+
+def assert_says(warning: str, what: str, fault: str) -> None:
+    assert re.fullmatch(f"{what}: {REASONS[fault]}", warning), warning

@@ -1,0 +1,51 @@
+"""SIGKILL at every point of a write-back, a fill, the removal of what is dead, and a compilation with its lock."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trn_node.imds import Credentials
+
+FEWEST_POINTS = 10
+
+pytestmark = pytest.mark.usefixtures("s3")
+
+
+@pytest.mark.parametrize(
+    ("work", "stack"),
+    [
+        ("store", "xla"),
+        ("store", "jax"),
+        ("read", "xla"),
+        ("read", "jax"),
+        ("remove", "xla"),
+        ("compile", "xla"),
+        ("compile", "native"),
+    ],
+)
+def test_a_node_that_is_killed_at_any_point_leaves_what_is_whole_and_goes_on(
+    keys: Credentials, tmp_path: Path, work: str, stack: str
+) -> None:
+    assert killed(keys, tmp_path, work, stack) > FEWEST_POINTS
+
+
+@pytest.mark.parametrize("stack", ["xla", "native", "jax"])
+def test_there_is_a_point_before_every_change(keys: Credentials, tmp_path: Path, stack: str) -> None:
+    assert killed(keys, tmp_path, "between", stack)
+
+
+def killed(keys: Credentials, folder: Path, work: str, stack: str) -> int:
+    """The number of points at which it was killed."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.userdata.killed_node", work, stack, str(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "KEYS": " ".join(keys)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout.split()[-1])

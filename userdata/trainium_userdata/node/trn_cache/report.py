@@ -1,0 +1,50 @@
+"""What was done with a compile cache, for whoever ran the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trn_node.s3 import S3Error
+
+MOST_SHOWN = 20
+"""Texts of each kind that are kept for the record."""
+
+
+class Report:
+    """Texts are said and kept once, up to a number. say: takes a line of text."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._failing: dict[str, str] = {}
+        self.removed: list[str] = []
+        self.warnings: list[str] = []
+        self.fetched = self.fetched_bytes = self.stored = self.stored_bytes = self.renewed = 0
+
+    def remove(self, name: str, why: str) -> None:
+        self._add(self.removed, f"{name}: {why}", "removed from the last run")
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self._add(self.warnings, text, "warning")
+
+    def fail(self, what: str, error: OSError) -> None:
+        """S3 did not do `what`. Told once for each reason in a row, whichever entry it was about."""
+        reason = _reason(error)
+        if self._failing.get(what) != reason:
+            self._failing[what] = reason
+            self.warn(f"{what}: {error}")
+
+    def work(self, what: str) -> None:
+        """S3 did it: told where it had failed before."""
+        if self._failing.pop(what, None):
+            self._say(f"compile cache: works again after: {what}")
+
+    def _add(self, texts: list[str], text: str, what: str) -> None:
+        if len(texts) < MOST_SHOWN:
+            texts.append(text)
+            self._say(f"compile cache: {what}: {text}")
+
+
+def _reason(error: OSError) -> str:
+    """Without the address of the request."""
+    return f"{error.status} {error.code}" if isinstance(error, S3Error) else str(error).rpartition(": ")[2]
