@@ -10,15 +10,18 @@ from trainium_cli.cache_options import (
     find_cache,
     given_location,
     read_contents,
+    refuse_unknown_releases,
     region_of,
 )
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end
+from trainium_cli.mistakes import mistake
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.quantities import size
 from trainium_cli.terminal import print_json
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimitError
 from trainium_core.compile_cache.maintenance import copy, copying
+from trainium_core.compile_cache.place import RELEASE_PREFIX, is_release
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
@@ -46,6 +49,10 @@ def copy_command(
     """
     if as_json and not yes:
         raise click.UsageError("with --json nobody is asked: give --yes as well")
+    if as_release is not None and not is_release(as_release):
+        raise mistake(
+            "--as-release", as_release, allowed=f"{RELEASE_PREFIX}VERSION", fix="`trn cache status` shows the releases"
+        )
     found = find_cache(options, as_json=as_json)
     location = given_location("BUCKET", target)
     if location == found.location and as_release is None:
@@ -55,17 +62,18 @@ def copy_command(
     except UnavailableError as error:
         end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
     to = AwsCompileCache(region, location, found.limit, clients=found.clients)
-    entries = read_contents(found.cache, as_json=as_json).entries
+    held = read_contents(found.cache, as_json=as_json)
+    refuse_unknown_releases(found, held, of_releases, as_json=as_json)
     chosen = copying(
-        [entry for entry in entries if not of_releases or entry.release in of_releases],
+        [entry for entry in held.entries if not of_releases or entry.release in of_releases],
         read_contents(to, as_json=as_json).entries,
         as_release=as_release,
     )
     if not as_json:
         parts = [
             f"{chosen.entries:,} entries, {size(chosen.size)}, from {found.location.url} to {location.url} in {region}",
-            f"{chosen.there:,} are there already" if chosen.there else "",
-            f"{chosen.left_out:,} are left out: not finished, or of a name that holds another release"
+            f"{chosen.there:,} there already" if chosen.there else "",
+            f"{chosen.left_out:,} left out: not finished, or of a name that holds another release"
             if chosen.left_out
             else "",
         ]

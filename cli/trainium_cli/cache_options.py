@@ -21,7 +21,7 @@ from trainium_cli.mistakes import mistake
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
-from trainium_core.compile_cache.contents import Contents, contents_of
+from trainium_core.compile_cache.contents import Contents, contents_of, releases
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 from trainium_core.plan import Plan
 from trainium_core.stacks.aws_stacks import AwsStacks
@@ -146,6 +146,15 @@ def read_contents(cache: AwsCompileCache, *, as_json: bool) -> Contents:
         message = f"Could not tell: {error}; {len(found):,} objects were listed. --most-requests allows more."
         end(ExitCode.COULD_NOT_TELL, message, as_json=as_json)
     return contents_of(found)
+
+
+def refuse_unknown_releases(found: FoundCache, held: Contents, asked: Sequence[str], *, as_json: bool) -> None:
+    """End the command for a release that the cache does not have."""
+    known = {use.release for use in releases(held.entries)}
+    missing = [release for release in asked if release not in known]
+    if missing:
+        there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
+        end(ExitCode.BAD_INPUT, f"{found.location.url} has no release {', '.join(missing)}; {there}", as_json=as_json)
 
 
 def _of_cluster(plan: Plan, clients: Clients, *, as_json: bool) -> CacheLocation:

@@ -14,7 +14,7 @@ from tests.cli.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.cli.test_job_commands import CACHE_USE
 from tests.core.job_bucket import JOB, REGION
-from trainium_cli import cache_look_commands
+from trainium_cli import cache_clean_command, cache_look_commands
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.compile_cache import contents
 from trainium_core.compile_cache.place import place_of
@@ -179,7 +179,9 @@ def test_what_says_that_an_entry_is_finished_is_deleted_first(stored: Stored, mo
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["clean", "--yes"], "say what goes: --release, --older-than or --keep-releases"),
+        (["copy", BUCKET, "--as-release", "neuronx-cc-9/../x", "--yes"], "--as-release: got 'neuronx-cc-9/../x'"),
+        (["copy", BUCKET, "--as-release", "2.22", "--yes"], "allowed: neuronx-cc-VERSION"),
+        (["copy", "other-cache", "--release", "neuronx-cc-1", "--yes"], "There is no bucket other-cache"),
         (["clean", "--keep-releases", "0", "--json"], "with --json nobody is asked"),
         (["clean", "--release", "neuronx-cc-1", "--yes"], "has no release neuronx-cc-1; it is empty"),
         (["copy", BUCKET], "is the cache itself"),
@@ -247,3 +249,31 @@ def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]
     del stored
     monkeypatch.setattr(BaseClient, "_make_api_call", counted)
     return sent
+
+
+def test_a_release_that_the_source_does_not_have_is_refused(stored: Stored) -> None:
+    Stored("other-cache")
+    stored.packed("a")
+    ended = run("cache", "copy", "other-cache", *NAMED, "--release", "neuronx-cc-1", "--yes")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "has no release neuronx-cc-1; it has: neuronx-cc-2.21.2-a1" in ended.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/../b", ".hidden", "a//b", "a\u202eb", "a\x1b[31mb"], ids=ascii)
+def test_what_no_node_would_take_for_an_entry_is_none(stored: Stored, name: str) -> None:
+    stored.packed(name)
+    assert shown(run("cache", "status", *NAMED, "--json"))["entries"] == 0
+    assert "There is no entry" in run("cache", "list", *NAMED).stdout
+
+
+def test_clean_without_a_choice_proposes_places_that_nobody_uses(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Nothing to delete" in run("cache", "clean", *NAMED, "--yes").stdout
+    key = stored.packed("a")
+    stored.direct("model.neff", "model.done")
+    assert "Nothing to delete: none of 2 entries" in run("cache", "clean", *NAMED, "--yes").stdout
+    monkeypatch.setattr(cache_clean_command, "_UNUSED_DAYS", -1)
+    assert "1 entry, 4 bytes of 2 entries" in run("cache", "clean", *NAMED, "--yes").stdout
+    assert key not in stored.keys
+    assert len(stored.keys) == 2

@@ -1,5 +1,6 @@
 """What a compile cache in S3 holds, and what of it a clean chooses."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,6 +53,7 @@ def test_what_is_no_entry_is_told_apart() -> None:
         ({"keep_releases": 0, "older_than": timedelta(hours=40)}, ["neuronx-cc-2.19"]),
         ({"older_than": timedelta(hours=2)}, ["neuronx-cc-2.19", "neuronx-cc-2.20"]),
         ({"of_releases": ["neuronx-cc-2.20"], "keep_releases": 2}, []),
+        ({"unused_for": timedelta(hours=20)}, ["neuronx-cc-2.19", "neuronx-cc-2.20"]),
     ],
 )
 def test_a_clean_chooses_what_all_its_conditions_do(conditions: dict[str, Any], chosen: list[str]) -> None:
@@ -84,3 +86,11 @@ def test_the_caches_of_stacks_are_found_in_their_outputs() -> None:
         [{"CompileCache": url, "Nodes": "trn nodes"}, {"CacheUrl": f"{url}/", "OutputUrl": "s3://b/output"}]
     )
     assert found == (CacheLocation(bucket="one"),)
+
+
+def test_a_place_of_which_anything_is_in_use_stays_whole() -> None:
+    old, new = packed("neuronx-cc-2.21", 48), packed("neuronx-cc-2.21", 1)
+    alone = CachedObject(key=f"{DIRECT}/model.done", size=1, modified=NOON - timedelta(hours=48))
+    again = replace(old, key=old.key.replace("0.neff", "1.neff"))
+    entries = contents_of([again, new, alone]).entries
+    assert to_clean(entries, now=NOON, unused_for=timedelta(hours=20)) == ()

@@ -122,12 +122,16 @@ def to_clean(
     of_releases: Sequence[str] = (),
     older_than: timedelta | None = None,
     keep_releases: int | None = None,
+    unused_for: timedelta | None = None,
 ) -> tuple[CachedEntry, ...]:
     """What all of the given conditions choose.
 
-    of_releases: of these alone. older_than: stored longer ago. keep_releases: of all but the so many releases that
-    were last written.
+    of_releases: of these alone. older_than: stored or renewed longer ago. keep_releases: of all but the so many
+    releases that were last written. unused_for: packed ones of places of which every one is older than that.
     """
+    newest: dict[Place | None, datetime] = {}
+    for entry in (each for each in entries if each.is_packed):
+        newest[entry.place] = max(entry.modified, newest.get(entry.place, entry.modified))
     kept = {use.release for use in releases(entries)[:keep_releases]} if keep_releases is not None else set[str]()
     return tuple(
         entry
@@ -135,6 +139,7 @@ def to_clean(
         if entry.release not in kept
         and (not of_releases or entry.release in of_releases)
         and (older_than is None or now - entry.modified > older_than)
+        and (unused_for is None or (entry.is_packed and now - newest[entry.place] > unused_for))
     )
 
 

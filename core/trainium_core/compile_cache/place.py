@@ -116,7 +116,18 @@ def version_in(venv: Path, package: str) -> str:
 def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
     """The entry of an object's key below the cache's URL; None for what is no entry."""
     found = _KEY.fullmatch(key)
-    return EntryKey(_place(found), found["name"]) if found else None
+    return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
+
+
+def is_name(name: str) -> bool:
+    """Whether that may be the name of an entry: a path that stays in its folder, and shows what it is."""
+    parts = name.split("/")
+    return name.isprintable() and not name.startswith(".") and not {"", ".", ".."}.intersection(parts)
+
+
+def is_release(text: str) -> bool:
+    """Whether that may be the release of a place."""
+    return text.startswith(RELEASE_PREFIX) and bool(_PART.fullmatch(text))
 
 
 def parse_place(path: str) -> Optional[Place]:  # noqa: UP045 - Python 3.8 evaluates what typing reads

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from trainium_core.compile_cache.place import SUFFIX, Place
+from trainium_core.compile_cache.place import SUFFIX, Place, is_name
 from trn_node.objects import sha256_of
 
 from .entries import Entries, Stored, UnstorableError
@@ -247,7 +247,7 @@ class Cache:
         """One entry, which appears whole or not at all; whether it did. Raises OSError, and what check raises."""
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
-        if ".." in target.parts or name.startswith(("/", ".")):
+        if not is_name(name):
             self.report.warn(f"{stored.key} is no name of an entry: not used")
             return False
         part = self.root / INCOMING / f"{threading.get_ident()}"
