@@ -21,9 +21,18 @@ check_shell_files() {
     xargs shellcheck --external-sources
 }
 
+types_shown=$(mktemp)
+trap 'rm -f "$types_shown"' EXIT
+# Beside all else: it has one core busy for a minute and a half, and the tests wait now and then. Ctrl-C ends it too,
+# which bash would keep from what it starts in the background.
+(
+  trap - INT
+  step "pyright (strict), beside the others" nice pyright --warnings
+) >"$types_shown" 2>&1 &
+types=$!
+
 check "ruff check" ruff check
 check "ruff format" ruff format --check
-check "pyright (strict)" pyright --warnings
 check "shellcheck" check_shell_files
 
 if [[ $1 != lint ]]; then
@@ -39,6 +48,9 @@ if [[ $1 != lint ]]; then
   [[ $1 == coverage ]] && options+=(--cov)
   pytest "${options[@]}" || failed+=(pytest)
 fi
+
+wait "$types" || failed+=("pyright (strict)")
+cat "$types_shown"
 
 if ((${#failed[@]})); then
   printf -v list '%s, ' "${failed[@]}"

@@ -54,9 +54,10 @@ def _credentials_of_no_other_module() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: the collector need not go over it again and again."""
+    """What is imported by now stays: the collector need not go over it again and again, nor often over the rest."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*shared.GARBAGE_THRESHOLDS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -147,9 +147,11 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     del sys.path[0]  # the folder that this module was found in
     program = Program(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    gc.disable()  # half of the time of the imports
     _warm_up(program)
     gc.collect()
     gc.freeze()
+    gc.enable()
     *streams, status = _next_run()
     request = _become_program(streams, socket.socket(fileno=status))
     os.chdir(str(request["folder"]))

@@ -148,6 +148,7 @@ def _serve(request: dict[str, Any]) -> None:
 def main() -> None:
     # moto reads its settings from the environment, some of them as it is imported.
     server._forget_the_callers_settings(region="us-west-2", port=1)  # pyright: ignore[reportPrivateUsage]
+    gc.disable()  # half of the time of the imports
     for module in IMPORTED_BY_A_START:
         import_module(module)
     for table in TABLES_OF_REPLACEMENTS:
@@ -155,6 +156,8 @@ def main() -> None:
     _load_what_is_read_at_first_use()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*shared.GARBAGE_THRESHOLDS)
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the servers
     for connection in shared.requests():
         with connection, suppress(OSError, ValueError):  # of a worker that has ended meanwhile
