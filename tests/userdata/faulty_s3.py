@@ -13,10 +13,16 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 Fault = Literal["refused", "cut", "still", ""]
-"""refused: 403. cut: the connection ends in the middle of the content. still: nothing comes after that."""
+"""refused: 403. cut: the connection ends in the middle of an answer, or before it. still: nothing comes after that."""
 
 OF_THE_CONNECTION = ("connection", "content-length", "transfer-encoding")
 REFUSED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    """A connection that finds no room begins again after a second, which is as long as the tests wait."""
 
 
 class FaultyS3:
@@ -31,8 +37,7 @@ class FaultyS3:
         self._counting = threading.Lock()
         self._endpoint, self._region, self._keys = endpoint, region, Credentials(*keys)
         self._over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
 
     @property
     def endpoint(self) -> str:
@@ -69,11 +74,15 @@ class FaultyS3:
             def do_PUT(self) -> None:
                 fault = faulty.next_fault("PUT")
                 length = int(self.headers["Content-Length"])
-                if fault in ("cut", "still"):
+                if fault == "still":
                     self.rfile.read(length // 2)
                     self._end(fault)
                     return
+                # Also where it is cut: what is not read would end as `broken pipe` or `reset`, as it happens.
                 body = self.rfile.read(length)
+                if fault == "cut":
+                    self._end(fault)
+                    return
                 if fault == "refused":
                     self._answer(403, {}, REFUSED, "")
                 else:
