@@ -5,8 +5,6 @@ import sys
 import time
 from pathlib import Path
 
-from rich.console import Console
-
 from demo.commands import CommandFailedError, Commands
 from demo.deployed_cluster import DeployedCluster
 from demo.inventory import take_inventory
@@ -14,7 +12,7 @@ from demo.private_aws import private_aws
 from demo.proof import SomethingLeftError, refuse_unless_equal, show_counts
 from demo.tour import show_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.terminal import console
+from trainium_cli.terminal import Screen, console
 from trainium_core import Plan, PlanError
 from trainium_core.engines.ec2 import EC2
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
@@ -52,14 +50,14 @@ def main() -> int:
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"
     took = f"{time.monotonic() - started:.0f} s"
     ending = f"make demo: {built} was built, shown and destroyed, with nothing left, in {took}"
-    terminal.print(ending, style="bold green", soft_wrap=True)
+    print(ending)  # one line, which a terminal breaks where it likes
     return 0
 
 
 class Demo:
     """The steps, in order."""
 
-    def __init__(self, terminal: Console, plan: Plan) -> None:
+    def __init__(self, terminal: Screen, plan: Plan) -> None:
         self._terminal = terminal
         self._plan = plan
         self._step = 0

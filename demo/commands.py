@@ -1,11 +1,13 @@
 """Commands as a user types them, run in the environment of this process, their progress in few lines."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from trainium_cli.cdk_events import CdkEvent, cdk_event, run_cdk
+from trainium_cli.terminal import Screen
 
 _OUTCOMES = ("✅", "❌", "✨")
 _EVENTS_PER_LINE = 12
@@ -19,8 +21,8 @@ class CommandFailedError(Exception):
 class Commands:
     """Runs commands and shows them. What a terminal gets as one living line is a few plain ones elsewhere."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
 
     def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
         """Run `trn`, whose output is shown. Returns its exit code; CommandFailedError if that is none of `codes`."""
@@ -36,13 +38,13 @@ class Commands:
         run = subprocess.run(["trn", *arguments, *quiet_options], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode:
             raise CommandFailedError(f"{run.stdout}trn {' '.join(arguments)} ended with exit code {run.returncode}")
-        self._console.print(run.stdout.splitlines()[-1])
+        self._screen.print(run.stdout.splitlines()[-1])
 
     def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
         """Run the CDK CLI. `quiet_options`: not shown; against prompts, needless work and files in the repository."""
         self._show("cdk", *arguments)
         lines: list[str] = []
-        with _Progress(self._console) as progress:
+        with _Progress(self._screen) as progress:
 
             def on_line(line: str) -> None:
                 lines.append(line)
@@ -53,15 +55,15 @@ class Commands:
             raise CommandFailedError("\n".join([*lines, f"cdk ended with exit code {code}"]))
 
     def _show(self, *words: str) -> None:
-        self._console.print(f"\n$ {' '.join(words)}", style="bold cyan")
+        self._screen.print(f"\n$ {' '.join(words)}", style="bold cyan")
 
 
 class _Progress:
     """The output of the CDK CLI, condensed: outcomes and failures stay, all else is a counter."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status = console.status("the CDK CLI is at work") if console.is_terminal else None
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._status = Console().status("the CDK CLI is at work") if sys.stdout.isatty() else None
         self._shown = 0
 
     def __enter__(self) -> "_Progress":
@@ -77,18 +79,18 @@ class _Progress:
         event = cdk_event(line)
         if event is None:
             if line.startswith(_OUTCOMES):
-                self._console.print(f"  {line}", style="dim")
+                self._screen.print(f"  {line}", style="dim")
             elif line and self._status:
-                self._status.update(line[: self._console.width - 4], spinner_style="cyan")
+                self._status.update(line[: self._screen.width - 4], spinner_style="cyan")
         elif event.failed:
-            self._console.print(f"  {event.status} {event.what}", style="red")
+            self._screen.print(f"  {event.status} {event.what}", style="red")
         else:
             self._count(event)
 
     def _count(self, event: CdkEvent) -> None:
         if self._status:
             counted = f"{event.counted}; {event.verb} {event.kind} {event.what}"
-            self._status.update(counted[: self._console.width - 4])
+            self._status.update(counted[: self._screen.width - 4])
         elif event.done >= self._shown + _EVENTS_PER_LINE:
             self._shown = event.done
-            self._console.print(f"  {event.counted}, last: {event.verb} {event.kind}", style="dim")
+            self._screen.print(f"  {event.counted}, last: {event.verb} {event.kind}", style="dim")

@@ -2,25 +2,23 @@
 
 from collections.abc import Mapping
 
-from rich.console import Console
-
 from demo.inventory import KINDS, OBJECTS, Inventory, added
-from trainium_cli.terminal import table
+from trainium_cli.terminal import Screen, table
 
 
 class SomethingLeftError(Exception):
     """The account is not what it was; the message lists the differences."""
 
 
-def show_counts(console: Console, moments: Mapping[str, Inventory]) -> None:
+def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
     """Print how many of each kind there were at each moment."""
     names = [*(kind.name for kind in KINDS), OBJECTS]
     counts = {name: [len(inventory[name]) for inventory in moments.values()] for name in names}
     rows = [[name, *(str(count) for count in of_kind)] for name, of_kind in counts.items() if any(of_kind)]
-    console.print(table(["Kind", *moments], rows, right=tuple(moments)))
+    screen.print(table(["Kind", *moments], rows, right=tuple(moments)))
     never = [name for name, of_kind in counts.items() if not any(of_kind)]
     if never:
-        console.print(f"Never any: {', '.join(never)}.")
+        screen.print(f"Never any: {', '.join(never)}.")
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:

@@ -4,24 +4,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from demo.deployed_cluster import DeployedCluster
-from trainium_cli.terminal import pairs, table
+from trainium_cli.layout import Drawn
+from trainium_cli.terminal import Screen, pairs, table
 from trainium_runtime.node_record import NodeRecord
 
 _ALL_TRAFFIC = "-1"
 
 
-def show_cluster(console: Console, cluster: DeployedCluster) -> None:
+def show_cluster(screen: Screen, cluster: DeployedCluster) -> None:
     """Print one table for each part of the cluster, and the outputs of its stack."""
     for title, drawn in _tables(cluster):
-        console.print(f"\n{title}", style="bold")
-        console.print(drawn)
+        screen.print(f"\n{title}", style="bold")
+        screen.print(drawn)
 
 
-def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Table]]:
+def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Drawn]]:
     yield "Network", table(["What", "Id", "How it is"], _network(cluster), wrapping=["How it is"])
     yield (
         "Rules of the security groups",

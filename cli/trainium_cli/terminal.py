@@ -14,7 +14,7 @@ from trainium_cli.layout import Column, Drawn, Line, Pairs, Table, Text
 
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35"}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,15 +1,16 @@
 """What is left of a cluster, or taken from somebody else, is listed by id."""
 
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from demo.inventory import KINDS, OBJECTS, Inventory
 from demo.proof import SomethingLeftError, refuse_unless_equal, show_counts
+from trainium_cli.terminal import Screen
 
 NAMES = [*(kind.name for kind in KINDS), OBJECTS]
 
@@ -21,9 +22,9 @@ def inventory(**ids: set[str]) -> Inventory:
 
 
 def shown(moments: Mapping[str, Inventory]) -> str:
-    console = Console(file=StringIO(), width=120, record=True)
-    show_counts(console, moments)
-    return console.export_text()
+    with redirect_stdout(StringIO()) as output:
+        show_counts(Screen(width=120, has_colours=False), moments)
+    return output.getvalue()
 
 
 inventories = st.fixed_dictionaries({name: st.frozensets(st.sampled_from("abc")) for name in NAMES})

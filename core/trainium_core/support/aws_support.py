@@ -40,7 +40,7 @@ class AwsSupport(AwsFleets):
         return {}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        bucket = self._places(stack).records_bucket
+        bucket = self._deployed_places(stack).records_bucket
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
@@ -53,7 +53,7 @@ class AwsSupport(AwsFleets):
             }
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        group = self._places(stack).group
+        group = self._deployed_places(stack).group
         with read_errors("autoscaling:DescribeScalingActivities"):
             described = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
             return described["Activities"][:_ACTIVITIES]
@@ -104,7 +104,7 @@ class AwsSupport(AwsFleets):
                     return found["StackId"]
         return None
 
-    def _places(self, stack: str) -> FleetPlaces:
+    def _deployed_places(self, stack: str) -> FleetPlaces:
         deployed = self.deployed_stack(stack)
         if deployed is None:
             raise UnavailableError(f"there is no stack {stack}")
