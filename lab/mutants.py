@@ -20,6 +20,8 @@ from lab.paths import REPOSITORY
 
 MUTANTS = Path(__file__).parent / "mutants.toml"
 SOURCES = Path("userdata/trainium_userdata")
+CORE_SOURCES = "trainium_core/"
+"""What of the core is on nodes as well."""
 TESTS = Path("tests/userdata")
 PAGE = REPOSITORY / "docs" / "project" / "node-lab.md"
 BEGIN, END = "<!-- mutants -->", "<!-- end of mutants -->"
@@ -31,12 +33,17 @@ _FAILED = re.compile(r"^FAILED \S*?([^/\s]+\.py)::(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A change to a file below SOURCES: `old`, which occurs there once, becomes `new`."""
+    """A change to a file below SOURCES, or of CORE_SOURCES: `old`, which occurs there once, becomes `new`."""
 
     file: str
     old: str
     new: str
     breaks: str
+
+    @property
+    def path(self) -> Path:
+        """In the repository."""
+        return Path("core", self.file) if self.file.startswith(CORE_SOURCES) else SOURCES / self.file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +68,13 @@ def judge(mutant: Mutant) -> Verdict:
         for part in COPIED:
             source = REPOSITORY / part
             (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / part)
-        file = copy / SOURCES / mutant.file
+        file = copy / mutant.path
         text = file.read_text()
         if text.count(mutant.old) != 1:
             raise ValueError(f"{mutant.file}: occurs {text.count(mutant.old)} times, not once: {mutant.old!r}")
         file.write_text(text.replace(mutant.old, mutant.new))
         run = subprocess.run(
-            ["pytest", "-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider", *_tests(copy, file.name.split(".")[0])],
+            ["pytest", "-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider", *_tests(copy, file)],
             cwd=copy,
             env={
                 **os.environ,
@@ -88,11 +95,13 @@ def judge(mutant: Mutant) -> Verdict:
     return Verdict(mutant=mutant, noticed_by=f"{failed[1]}: {failed[2].split('[')[0]}")
 
 
-def _tests(copy: Path, subject: str) -> Sequence[str]:
-    """The test files, those that name the subject most often first."""
+def _tests(copy: Path, source: Path) -> Sequence[str]:
+    """The test files, those that name the subject most often first: a file's name, or what its folder is about."""
+    subjects = (source.name.split(".")[0], source.parent.name.split("_")[-1])
 
     def mentions(file: Path) -> int:
-        return file.read_text().count(subject) + 100 * (subject in file.name)
+        text = file.read_text()
+        return sum(text.count(subject) + 100 * (subject in file.name) for subject in subjects)
 
     return [str(file) for file in sorted((copy / TESTS).glob("test_*.py"), key=mentions, reverse=True)]
 

@@ -28,12 +28,13 @@ class _Server(ThreadingHTTPServer):
 class FaultyS3:
     """keys: with which what is passed on is signed.
 
-    fault: asked for each request, by its method and the number of those of that method before it.
+    fault: asked for each request, by its method and the number of those of that method before it. seen: requests by
+    their method.
     """
 
     def __init__(self, endpoint: str, region: str, keys: Sequence[str]) -> None:
         self.fault: Callable[[str, int], Fault] = lambda _method, _number: ""
-        self._seen: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
         self._counting = threading.Lock()
         self._endpoint, self._region, self._keys = endpoint, region, Credentials(*keys)
         self._over = threading.Event()
@@ -57,8 +58,8 @@ class FaultyS3:
 
     def next_fault(self, method: str) -> Fault:
         with self._counting:
-            self._seen[method] += 1
-            return self.fault(method, self._seen[method] - 1)
+            self.seen[method] += 1
+            return self.fault(method, self.seen[method] - 1)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         faulty = self

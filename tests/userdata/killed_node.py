@@ -187,6 +187,7 @@ class KilledNode:
         names = {fake_compiler.name_of(self.stack, module): module for module in MODULES}
         for name, entry in LAYOUTS[self.stack].finished(node.cache.root).items():
             assert entry.result.read_bytes() == fake_compiler.result_of(names[name])
+            assert len(entry.files) == (4 if self.stack == "xla" else 1)
 
 
 def _store(node: CacheNode) -> None:

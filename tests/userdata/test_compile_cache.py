@@ -16,6 +16,7 @@ from tests.userdata import fake_compiler
 from tests.userdata.cache_node import URL, CacheNode, place
 from trainium_core.compile_cache.place import DIGEST, parse_key
 from trn_cache.entries import Entries
+from trn_cache.packing import Unpacking
 from trn_cache.use import RECOMPILES, Use
 
 MODULES = [f"module{number}" for number in range(12)]
@@ -174,6 +175,74 @@ def test_who_replaces_a_poisoned_entry_leaves_the_one_that_another_node_has_put_
     assert [node.cache.report.stored for node in nodes] == [1, 0]
 
 
+def test_what_was_to_replace_a_poisoned_entry_that_has_expired_is_stored(
+    new_node: Callable[..., CacheNode], bucket: Any
+) -> None:
+    node = new_node()
+    key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
+    bucket.put_object(Key=key, Body=b"poison")
+    node.begin()
+    bucket.objects.all().delete()
+    node.compile("a")
+    for _ in range(2):
+        node.cache.store()
+    assert keys_in(bucket) == [key]
+    assert len(node.cache.report.warnings) == 1
+
+
+def test_other_nodes_replace_a_poisoned_entry_too(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+    node = new_node(urgent=False)
+    key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
+    bucket.put_object(Key=key, Body=b"poison")
+    node.begin()
+    node.compile("a")
+    node.cache.store()
+    assert node.cache.report.stored == 1
+
+
+def test_what_the_cache_itself_reads_is_not_used(new_node: Callable[..., CacheNode], s3: Entries) -> None:
+    first, second = new_node(), new_node()
+    first.begin()
+    first.compile("a", "b")
+    # Its next job stores them.
+    first.begin()
+    first.cache.store()
+    second.begin()
+    for node in (first, second):
+        assert node.result("a")
+        assert Use(node.cache, s3, URL).as_record()["hits"] == 1
+
+
+def test_a_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -> None:
+    first, second = new_node(), new_node()
+    first.compile("a")
+    lock = fake_compiler.lock_of("xla", first.cache.root, "a")
+    lock.touch()
+    first.cache.store()
+    second.begin()
+    assert second.has("a")
+    assert not [*second.folder.rglob(lock.name)]
+
+
+def test_what_torch_neuron_does_not_name_so_is_no_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+    node = new_node(place("native"))
+    node.compile("a")
+    path = node.cache.root / fake_compiler.name_of("native", "a")
+    path.rename(path.with_name(f"half-{path.name}"))
+    node.cache.store(settled=True)
+    assert not keys_in(bucket)
+    node.begin()
+    assert len(node.cache.report.removed) == 1
+
+
+def test_a_second_try_leaves_nothing_of_the_first_one(tmp_path: Path) -> None:
+    unpacking = Unpacking(tmp_path / "part/entry")
+    (tmp_path / "part").mkdir()
+    for names in (("model.done", "other"), ("model.neff",)):
+        unpacking.take(io.BytesIO(packed(*((name, FILE, b"1") for name in names))))
+    assert [file.name for file in (tmp_path / "part/entry").iterdir()] == ["model.neff"]
+
+
 @pytest.mark.parametrize("name", ["../../outside", ".incoming/x"])
 def test_what_has_no_name_of_an_entry_is_not_used(new_node: Callable[..., CacheNode], bucket: Any, name: str) -> None:
     first, second = new_node(), new_node()
@@ -231,14 +300,19 @@ def test_a_clock_that_is_wrong_by_an_hour_changes_nothing(new_node: Callable[...
 
 
 def test_an_entry_without_its_done_mark_counts_once_its_files_stop_changing(new_node: Callable[..., CacheNode]) -> None:
-    times = [0, 9, 11]
+    times = [0.0]
     node = new_node(place("jax"), clock=lambda: times[0])
     node.begin()
     node.compile("a")
-    for stored in (0, 0, 1):
+    path = node.cache.root / fake_compiler.name_of("jax", "a")
+    for moment, stored in ((0, 0), (9, 0), (18, 0), (20, 1)):
+        if moment == 9:
+            # Written once more.
+            path.write_bytes(fake_compiler.result_of("a"))
+            os.utime(path, (1, 1))
+        times[0] = moment
         node.cache.store()
-        assert node.cache.report.stored == stored
-        del times[: len(times) - 1 and 1]
+        assert node.cache.report.stored == stored, moment
     node.compile("torn")
     node.begin()
     assert (node.has("a"), node.has("torn")) == (True, False)

@@ -4,18 +4,21 @@ The node goes on with what it has, says once why, and stores what is finished wh
 """
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from email.message import Message
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.userdata import fake_compiler
-from tests.userdata.cache_node import CacheNode
+from tests.userdata.cache_node import URL, CacheNode
 from tests.userdata.faulty_s3 import Fault, FaultyS3
 from trn_cache import cache, entries
 from trn_cache.entries import Entries
-from trn_cache.layouts import LAYOUTS
+from trn_cache.layouts import LAYOUTS, Entry
 from trn_node import web
 from trn_node.imds import Credentials
 
@@ -77,6 +80,7 @@ def test_a_fill_that_breaks_off_leaves_whole_entries_and_says_once_why(
     (warning,) = node.cache.report.warnings
     assert_says(warning, "not filled from S3", fault)
     assert not [*node.cache.root.glob(".incoming*")]
+    assert faulty.seen["GET"] <= after + cache.THREADS
     rest = sorted({*MODULES} - there)
     faulty.heal()
     assert node.workers(2, MODULES) == [0, 0, *rest]
@@ -179,10 +183,16 @@ def test_a_write_back_that_is_too_slow_ends_and_the_next_one_goes_on(new_node: N
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_job_that_is_stopped_does_not_wait_for_its_fill(new_node: NewNode) -> None:
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_a_job_that_is_stopped_does_not_wait_for_its_fill(
+    new_node: NewNode, monkeypatch: pytest.MonkeyPatch, asked: int
+) -> None:
+    """asked: how often it is not stopped yet; an entry is read in several blocks."""
+    monkeypatch.setattr(cache, "THREADS", 1)
     node = new_node()
     node.cache.prepare()
-    node.cache.fill(lambda: True)
+    answers = iter([False] * asked)
+    node.cache.fill(lambda: next(answers, True))
     assert not node.cache.at_start
     assert not node.cache.report.warnings
 
@@ -201,6 +211,69 @@ def test_an_entry_that_cannot_be_stored_delays_no_other(
     node.cache.store()
     assert in_bucket(bucket) == len(MODULES) - 1
     assert node.cache.report.warnings == [f"{first} is not stored: it has 0.0 GiB, and S3 takes up to 5 GiB at a time"]
+
+
+def rewrite(folder: Path) -> None:
+    (folder / "model.neff").write_bytes(b"half")
+
+
+def lose_its_result(folder: Path) -> None:
+    (folder / "model.neff").unlink()
+
+
+@pytest.mark.parametrize("change", [shutil.rmtree, rewrite, lose_its_result])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_entry_that_is_deleted_or_written_meanwhile_is_not_stored(
+    new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object], is_late: bool
+) -> None:
+    node = new_node()
+    node.begin()
+    node.compile("module0", "module1")
+    first = min(LAYOUTS["xla"].finished(node.cache.root))
+    pack = cache.pack
+
+    def pack_late(entry: Entry, file: Path) -> None:
+        if is_late:
+            pack(entry, file)
+        if entry.name == first:
+            change(entry.path)
+        if not is_late:
+            pack(entry, file)
+
+    monkeypatch.setattr(cache, "pack", pack_late)
+    node.cache.store()
+    assert (in_bucket(bucket), node.cache.report.warnings) == (1, [])
+
+
+@pytest.mark.usefixtures("filled")
+def test_what_has_no_room_on_the_disk_stays_in_s3(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 12 entries of a size, on a disk that keeps 50 of its 1,000 blocks free."""
+    node = new_node()
+    size = next(iter(node.s3.entries(f"{URL}/"))).size
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(total=1000 * size, free=50 * size + 5 * size + 1))
+    node.begin()
+    assert len(modules_of(node)) == 5
+    assert node.cache.report.warnings == ["7 entries have no room on the disk"]
+
+
+class Disk(NamedTuple):
+    total: int
+    free: int
+
+
+class TwoPages(Entries):
+    """A list that comes on two pages."""
+
+    def _send(self, *_: Any, query: str = "", **__: Any) -> web.Response:
+        item = "<Contents><Key>cache/{}</Key><Size>1</Size></Contents>"
+        page = item.format("b") if "continuation-token=more%2F" in query else item.format("a")
+        more = "" if "continuation" in query else "<NextContinuationToken>more/</NextContinuationToken>"
+        return web.Response(200, Message(), f"<List>{page}{more}</List>".encode())
+
+
+def test_a_list_goes_on_as_long_as_there_are_pages_and_requests() -> None:
+    assert [each.key for each in TwoPages().entries("s3://compiled/cache/")] == ["a", "b"]
+    assert [each.key for each in TwoPages().entries("s3://compiled/cache/", 1)] == ["a"]
 
 
 def assert_says(warning: str, what: str, fault: str) -> None:

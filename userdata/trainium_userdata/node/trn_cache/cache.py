@@ -205,8 +205,7 @@ class Cache:
         free = disk.free - disk.total * LEAST_FREE
         fitting: list[Stored] = []
         for each in sorted(wanted, key=lambda one: one.size):
-            # Twice: packed, and as the stack has it.
-            free -= 2 * each.size
+            free -= each.size
             if free > 0:
                 fitting.append(each)
         if len(fitting) < len(wanted):
@@ -273,10 +272,13 @@ class Cache:
         return True
 
     def _pack(self, entry: Entry, packed: Path) -> bool:
-        """False when it is deleted meanwhile."""
+        """False when it is deleted or written anew meanwhile."""
         unread = entry.name in self.at_start and not _was_read(entry.result)
         try:
+            before = entry.signature
             pack(entry, packed)
+            if not before or entry.signature != before:
+                return False
         except FileNotFoundError:
             return False
         except OSError as error:
