@@ -23,8 +23,8 @@ from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
 from trainium_core.compile_cache.contents import Contents, contents_of, releases
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
+from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
-from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.storage.aws_buckets import AwsBuckets
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
@@ -161,10 +161,12 @@ def _of_cluster(plan: Plan, clients: Clients, *, as_json: bool) -> CacheLocation
     if plan.cache.bucket is not None:
         return CacheLocation(bucket=plan.cache.bucket)
     names: Sequence[str] = stacks_of_cluster(plan)
-    account = AwsStacks(plan.region, clients=clients)
+    account = AwsFleets(plan.region, clients=clients)
     with waiting(f"Asking AWS for the cache of {plan.cluster_name} in {plan.region} ..."):
         deployed = [stack for name in names if (stack := account.deployed_stack(name))]
-    found = locations_in(stack.outputs for stack in deployed)
+        found = locations_in(stack.outputs for stack in deployed)
+        if not found:  # an app of one's own need not say
+            found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
         message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(plan)}"
         end(ExitCode.NOT_READY, f"{message} --bucket names a cache that a cluster left.", as_json=as_json)

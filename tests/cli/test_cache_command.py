@@ -109,6 +109,23 @@ def test_the_cache_of_a_cluster_is_found_by_its_stack_and_its_jobs_say_the_hit_r
     assert "93% of the last job: 40 hits, 3 misses" in ended.stdout
 
 
+@pytest.mark.usefixtures("stored")
+def test_the_cache_of_an_app_without_outputs_is_found_by_its_template() -> None:
+    rule = {"Id": "old", "Status": "Enabled", "Prefix": f"{FOLDER}/neuronx-cc-", "ExpirationInDays": 90}
+    made = {
+        "Cache": {
+            "Type": "AWS::S3::Bucket",
+            "Properties": {"BucketName": "of-the-app", "LifecycleConfiguration": {"Rules": [rule]}},
+        },
+        "Notes": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "notes"}},
+    }
+    template = json.dumps({"Resources": made})
+    boto3.client("cloudformation", REGION).create_stack(StackName="TrnClusterStack", TemplateBody=template)
+    ended = run("cache", "status", *TWO, "--jobs", "0")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert f"s3://of-the-app/{FOLDER}" in ended.stdout
+
+
 def test_list_shows_entries_of_nodes_and_of_pytorch_xla_itself(stored: Stored) -> None:
     key = stored.packed("a")
     stored.direct("model.neff", "model.done", "compile_flags.json")

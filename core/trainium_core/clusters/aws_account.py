@@ -9,7 +9,7 @@ from typing import Any
 from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import CLUSTER, CONSTRUCT_IDS
 from trainium_core.identity.aws_caller import AwsIdentities
-from trainium_core.naming import ASLEEP_PARAMETER, ENDS_OUTPUT
+from trainium_core.naming import ASLEEP_PARAMETER, ENDS_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in
@@ -115,7 +115,9 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             return ()
         ends, has_nodes = dict[str, str | None](), {cluster} if engine == CLUSTER.key else set[str | None]()
         clusters: Sequence[str] = (cluster,) if cluster else ()
-        if cluster is None or engine is None:
+        # The stack of another app may have the name of this repository's, but not its outputs.
+        is_own_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
+        if cluster is None or engine is None or is_own_app:
             try:
                 resources = self.template_resources(stack.stack_id, stack.status)
             except UnavailableError as error:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.setting_schema.setting import BUCKET_NAME
 
+_BUCKET = "AWS::S3::Bucket"
 _URL = re.compile(rf"(?:s3://)?(?P<bucket>{BUCKET_NAME})(?:/(?P<folder>[^/].*?))?/*")
 
 
@@ -35,3 +37,13 @@ def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, .
     """The caches that outputs of stacks name, each once."""
     urls = (value for one in outputs for value in one.values() if re.fullmatch(rf"s3://[^/]+/{CACHE_PREFIX}/?", value))
     return tuple(dict.fromkeys(map(cache_location, urls)))
+
+
+def buckets_in(resources: Mapping[str, Any]) -> tuple[str, ...]:
+    """Logical ids of a template's buckets that are made for a compile cache: a rule of theirs is about its folder."""
+    return tuple(name for name, made in resources.items() if made.get("Type") == _BUCKET and _has_rule(made))
+
+
+def _has_rule(made: Mapping[str, Any]) -> bool:
+    rules = made.get("Properties", {}).get("LifecycleConfiguration", {}).get("Rules", [])
+    return any(str(rule.get("Prefix", "")).startswith(f"{CACHE_PREFIX}/") for rule in rules)

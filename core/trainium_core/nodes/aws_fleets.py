@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trainium_core.compile_cache.location import buckets_in
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.aws_stacks import AwsStacks
@@ -57,6 +58,12 @@ class AwsFleets(AwsStacks):
             clusters = ", ".join(one.cluster for one in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
         return FleetPlaces(group=found[0].group, records_bucket=found[0].records_bucket)
+
+    def cache_buckets(self, stack: DeployedStack) -> Sequence[str]:
+        """The buckets of compile caches that a stack has, by its template. Raises UnavailableError."""
+        names = buckets_in(self.template_resources(stack.stack_id, stack.status))
+        physical_ids = self._physical_ids(stack.stack_id) if names else {}
+        return [physical_ids[name] for name in names if name in physical_ids]
 
     def _physical_ids(self, stack_id: str) -> Mapping[str, str]:
         with read_errors("cloudformation:ListStackResources", absent=("does not exist",)):
