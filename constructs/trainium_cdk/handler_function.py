@@ -1,24 +1,25 @@
 """A Lambda function of this package: a module of trainium_runtime.handlers, with the runtime around it."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 import trainium_runtime
 from trainium_cdk.justification import justify
 from trainium_cdk.service_role import service_role
-from trainium_cdk.staged_file import StagedFile, stage_archive
 
 _RUNTIME = Path(trainium_runtime.__file__).parent
-_staged: WeakKeyDictionary[Stack, StagedFile] = WeakKeyDictionary()
+_NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
 class HandlerFunction(Construct):
@@ -102,17 +103,19 @@ class HandlerFunction(Construct):
         again.add_statements(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
 
 
-def _code(stack: Stack) -> StagedFile:
-    """The code of every handler: one archive for all functions of a stack."""
-    staged = _staged.get(stack)
-    if staged is None:
-        files = {file.relative_to(_RUNTIME.parent): file for file in _RUNTIME.rglob("*") if _is_shipped(file)}
-        staged = _staged[stack] = stage_archive(stack, "functions of trainium-cdk", files)
-    return staged
+class _Code(Asset):
+    """The code of every handler: one asset for all functions of a stack. `bucket_name` and `key` say where it is."""
+
+    def __init__(self, stack: Stack) -> None:
+        with TemporaryDirectory() as folder:
+            shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
+            super().__init__(stack, "HandlerCode", path=folder)
+        self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
 
 
-def _is_shipped(path: Path) -> bool:
-    return path.is_file() and path.parent.name != "__pycache__"
+def _code(stack: Stack) -> _Code:
+    existing = stack.node.try_find_child("HandlerCode")
+    return existing if isinstance(existing, _Code) else _Code(stack)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import jsii
@@ -11,6 +13,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
+from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
@@ -35,7 +38,6 @@ from trainium_cdk.props_error import refuse
 from trainium_cdk.quota_gate import PlannedQuotaGate
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
-from trainium_cdk.staged_file import stage_text
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
@@ -187,13 +189,12 @@ class PlannedFleet(FleetBase):
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, parts)
         script_text = node_script(plan)
-        # In S3, since the nodes' user data have no room for it.
-        script = stage_text(stack, f"node script of {plan.cluster_name}", script_text, suffix=".sh")
+        script = self._node_script(script_text)
         locations = NodeLocations(
             region=stack.region,
             cache_url=cache.url,
             report_url=records.url,
-            node_script_url=script.url,
+            node_script_url=script.s3_object_url,
         )
         for file_system in parts.file_systems:
             file_system.allow(self.security_group)
@@ -223,7 +224,7 @@ class PlannedFleet(FleetBase):
             template=made.template,
             image_id=made.image_id,
             image_name=parts.image_name,
-            node_script_arn=script.arn,
+            node_script_arn=script.bucket.arn_for_objects(script.s3_object_key),
             uses={
                 **{name: value for name, value in asdict(locations).items() if value and name != "node_script_url"},
                 **{f"security_group_{number}": group.security_group_id for number, group in enumerate(groups)},
@@ -322,6 +323,13 @@ class PlannedFleet(FleetBase):
             role, internode_ssh=plan.node.internode_ssh, internode_tests=plan.uses_efa, precompiles=precompiles
         )
         return role
+
+    def _node_script(self, text: str) -> Asset:
+        """Where in S3 the nodes find what sets them up and verifies them: their user data have no room for it."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "node-script.sh"
+            file.write_bytes(text.encode())
+            return Asset(self, "NodeScript", path=str(file))
 
     def _user_data(self, plan: Plan, locations: NodeLocations, parts: FleetParts, script: str) -> str:
         text = node_user_data(plan, locations, encoded_environment(self, parts.environment), script=script)

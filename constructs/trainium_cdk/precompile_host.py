@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from aws_cdk import CfnTag, Fn, Lazy, Stack, TagManager, TagType
 from aws_cdk import aws_autoscaling as autoscaling
@@ -9,6 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
@@ -17,7 +20,6 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
 from trainium_cdk.node_records import NodeRecords
-from trainium_cdk.staged_file import stage_text
 from trainium_core.facts import facts
 from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, precompile_group_name
 from trainium_core.plan import Plan
@@ -61,10 +63,14 @@ class PrecompileHost(Construct):
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         text = node_script(plan, precompiles=True)
-        script = stage_text(stack, f"precompile script of {plan.cluster_name}", text, suffix=".sh")
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[script.arn]))
+        script = self._script(text)
+        role.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["s3:GetObject"], resources=[script.bucket.arn_for_objects(script.s3_object_key)]
+            )
+        )
         report_url = f"s3://{records.bucket.bucket_name}/{PRECOMPILE_PREFIX}"
-        own = replace(locations, report_url=report_url, node_script_url=script.url)
+        own = replace(locations, report_url=report_url, node_script_url=script.s3_object_url)
         tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-precompile"}
         template = ec2.CfnLaunchTemplate(
             self,
@@ -114,6 +120,12 @@ class PrecompileHost(Construct):
         )
         justify(self.group, cdk_nag={"AS3": "whoever starts a host follows it; the host reports its own end"})
         self._end_on_report(plan, records)
+
+    def _script(self, text: str) -> Asset:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "host-script.sh"
+            file.write_bytes(text.encode())
+            return Asset(self, "HostScript", path=str(file))
 
     def _end_on_report(self, plan: Plan, records: NodeRecords) -> None:
         bucket = records.bucket
