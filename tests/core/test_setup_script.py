@@ -39,7 +39,7 @@ def test_a_text_with_carriage_returns_is_refused() -> None:
 
 
 def test_where_there_is_no_bash_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainium_core.plan.bash_syntax.which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     assert bash_syntax_error(f"{BROKEN}# without bash") is None
 
 

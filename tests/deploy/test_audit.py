@@ -28,7 +28,7 @@ def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
             environment.setenv(name, value)
         account = AwsAuditedAccount(aws.region)
         if denied:
-            account.session.events.register(f"before-call.{denied}", refuse)
+            account.session.register(f"before-call.{denied}", refuse)
         return audit(
             from_settings(cluster_name=OWN),
             account,

@@ -62,7 +62,9 @@ class AwsFleets(AwsStacks):
     def cache_buckets(self, stack: DeployedStack) -> Sequence[str]:
         """The buckets of compile caches that a stack has, by its template. Raises UnavailableError."""
         names = buckets_in(self.template_resources(stack.stack_id, stack.status))
-        physical_ids = self._physical_ids(stack.stack_id) if names else {}
+        if not names:
+            return []
+        physical_ids = self._physical_ids(stack.stack_id)
         return [physical_ids[name] for name in names if name in physical_ids]
 
     def _physical_ids(self, stack_id: str) -> Mapping[str, str]:
