@@ -32,8 +32,6 @@ _OWN_FILE_SYSTEMS: list[dict[str, Any]] = [
 _IMAGE: list[dict[str, Any]] = [{}, {"ami": "ami-0123456789abcdef0", "root_device_name": "/dev/xvda"}]
 
 
-_HOST: list[dict[str, Any]] = [{}, {}, {"precompile_instance_type": "r7i.24xlarge"}]
-
 _PILOT: list[dict[str, Any]] = [
     {},
     {"ends": "5d", "ends_action": "destroy"},
@@ -44,7 +42,7 @@ _PILOT: list[dict[str, Any]] = [
 
 def _variants() -> Iterator[dict[str, Any]]:
     where, cache, image = cycle(_WHERE), cycle(_CACHE), cycle(_IMAGE)
-    pilots, host = cycle(_PILOT), cycle(_HOST)
+    pilots = cycle(_PILOT)
     new_file_systems, own_file_systems = cycle(_NEW_FILE_SYSTEMS), cycle(_OWN_FILE_SYSTEMS)
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
     for entry in builtin_catalog().values():
@@ -65,7 +63,6 @@ def _variants() -> Iterator[dict[str, Any]]:
                 **next(own_file_systems if "vpc_id" in place else new_file_systems),
                 **next(cache),
                 **next(image),
-                **next(host),
                 **pilot,
             }
 

@@ -7,7 +7,8 @@ import pwd
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache import place
+from trainium_core.compile_cache.place import direct_url as direct_url_of
+from trainium_core.compile_cache.place import version_in
 
 from . import files
 from .self_test import framework_python
@@ -45,8 +46,8 @@ def direct_url() -> str:
     given = compile_cache("xla")
     if given is None:
         raise ValueError("this node has no PyTorch/XLA")
-    compiler = place.version_in(Path(given["venv"]), "neuronx_cc")
-    return place.direct_url(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
+    compiler = version_in(Path(given["venv"]), "neuronx_cc")
+    return direct_url_of(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
 
 
 def make_folder(user: str) -> None:
