@@ -40,7 +40,8 @@ class Shared:
             TRN,
             ["destroy", *PLAN, *options],
             folder=self.account.folder,
-            environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)),
+            # So wide that a row of every table is a line.
+            environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)) | {"COLUMNS": "250"},
             started=self.proxy.kills,
         )
         return Run(code=run.returncode, printed=run.stdout)
