@@ -4,17 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from aws_cdk import Validations
+from aws_cdk import Environment, Stack, Stage, Validations
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
 from hypothesis import given, settings
 
 from stacks.trn_cluster_stack import TrnClusterStack
 from tests.constructs.plans import plans
-from tests.constructs.synth import a_plan, feature_flags, new_app, new_stack, plan_template, synthesize
+from tests.constructs.synth import REGION, a_plan, feature_flags, new_app, new_stack, plan_template, synthesize
 from tests.stacks.other_stacks import EVERY, settings_of, stack_of
 from tests.stacks.variants import VARIANTS
+from trainium_cdk import ClusterNetwork, CompileCache, NeuronFleet
 from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 
@@ -65,3 +67,40 @@ def test_cdk_nag_would_find_a_careless_bucket() -> None:
     s3.Bucket(stack, "Careless")
     with pytest.raises(RuntimeError):
         synthesize(stack)
+
+
+def test_in_a_stage_with_a_fleet_cdk_nag_finds_what_others_made_carelessly_and_nothing_else() -> None:
+    """Also what they let the nodes do: what is acknowledged of the fleet's own role is no licence for others."""
+    app = new_app()
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    stage = Stage(app, "Prod", env=Environment(region=REGION))
+    cache = CompileCache(Stack(stage, "Shared"), "Cache")
+    stack = Stack(stage, "Cluster")
+    network = ClusterNetwork(stack, "Network", zone_id="usw2-az4")
+    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=network.vpc, cache=cache)
+    open_to_all = s3.BlockPublicAccess(
+        block_public_acls=False, block_public_policy=False, ignore_public_acls=False, restrict_public_buckets=False
+    )
+    s3.Bucket(stack, "Careless", public_read_access=True, block_public_access=open_to_all)
+    user = iam.User(stack, "Wide")
+    user.add_to_policy(iam.PolicyStatement(actions=["s3:*"], resources=["*"]))
+    fleet.role.add_to_principal_policy(iam.PolicyStatement(actions=["sqs:*"], resources=["*"]))
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    report = json.loads((Path(app.outdir) / "validation-report.json").read_text())
+    found = {
+        (one["constructPath"].removeprefix("Prod/Cluster/"), violation["ruleName"].removeprefix("AwsSolutions-"))
+        for plugin in report["pluginReports"]
+        if plugin["pluginName"] == "AwsSolutions"
+        for violation in plugin["violations"]
+        for one in violation["violatingConstructs"]
+    }
+    assert found == {
+        ("Careless/Resource", "S1"),
+        ("Careless/Resource", "S2"),
+        ("Careless/Resource", "S10"),
+        ("Careless/Policy/Resource", "S10"),
+        ("Wide/DefaultPolicy/Resource", "IAM5[Action::s3:*]"),
+        ("Wide/DefaultPolicy/Resource", "IAM5[Resource::*]"),
+        ("Fleet/Role/DefaultPolicy/Resource", "IAM5[Action::sqs:*]"),
+    }
