@@ -8,6 +8,7 @@ import click
 from trainium_cli.capacity_buy_command import buy
 from trainium_cli.capacity_options import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option, latest_start
 from trainium_cli.capacity_report import found_as_json, show_found
+from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import print_json
@@ -39,7 +40,12 @@ _EXIT_CODES = {
 )
 @plan_options
 @hours_option
-@click.option("--regions", metavar="REGION,...", help="Ask in these only. Default: every one that offers the type.")
+@click.option(
+    "--regions",
+    metavar="REGION,...",
+    shell_complete=complete_regions,
+    help="Ask in these only. Default: every one that offers the type.",
+)
 @click.option(
     "--start-by",
     callback=latest_start,

@@ -174,6 +174,15 @@ def configured_region() -> str:
     return _given().get("region") or _configured_region(as_json=False)
 
 
+def completed_region() -> str:
+    """The region of a line that is being typed: that of --region, of cdk.json, else configured_region."""
+    try:
+        in_file = settings_given(None, ()).get("region")
+    except PlanError:
+        in_file = None
+    return _given().get("region") or in_file or configured_region()
+
+
 def _of_cluster(plan: Plan) -> Sequence[ClusterStack]:
     """Without an answer none: the command itself then asks by the usual names, and tells what it is not allowed."""
     try:

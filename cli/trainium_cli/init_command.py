@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import refuse
@@ -30,8 +31,14 @@ _NEEDS_A_RESERVATION = ("capacity-block", "reservation")
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
-@click.option("--type", "instance_type", metavar="TYPE", help="Instance type of every node, see `trn types`.")
-@click.option("--region", metavar="REGION", help="AWS region to deploy to.")
+@click.option(
+    "--type",
+    "instance_type",
+    metavar="TYPE",
+    shell_complete=complete_type,
+    help="Instance type of every node, see `trn types`.",
+)
+@click.option("--region", metavar="REGION", shell_complete=complete_region, help="AWS region to deploy to.")
 @click.option("--nodes", metavar="NUMBER", help="Number of nodes.")
 @click.option("--capacity", metavar="HOW", help=f"How the nodes are bought: {', '.join(CAPACITY)}.")
 @click.option("--reservation-id", metavar="ID", help="The Capacity Block or reservation to launch into.")

@@ -1,6 +1,6 @@
 """The cluster that jobs run on: its stack, its nodes, and the bucket that commands and nodes share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -86,8 +86,13 @@ def known_job(jobs: AwsJobs, job_id: str | None, *, as_json: bool, every_node: b
 
 def newest_states(jobs: AwsJobs, most: int) -> list[JobState]:
     """Of the last jobs, the newest first. Raises UnavailableError."""
-    newest = sorted(jobs.job_ids(), key=_submitted, reverse=True)[:most]
+    newest = newest_first(jobs.job_ids())[:most]
     return [state for one in newest if (state := jobs.state(one)) is not None]
+
+
+def newest_first(job_ids: Iterable[str]) -> list[str]:
+    """Ids of jobs by when they were submitted."""
+    return sorted(job_ids, key=_submitted, reverse=True)
 
 
 def _submitted(job_id: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem, add_completion_class
 
+from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import interrupted_message
 
@@ -45,10 +46,11 @@ class LazyGroup(click.Group):
         own = given[: given.index("--")] if "--" in given else given  # what comes after belongs to another program
         run: Callable[..., Any] = super().main
         options = (prog_name, complete_var)
-        if f"_{(prog_name or '').upper()}_COMPLETE" in os.environ:
-            from trainium_cli.completion_command import WholeLine
+        if COMPLETION in os.environ:
+            from trainium_cli.completion_command import SHELL_CLASSES
 
-            add_completion_class(WholeLine)
+            for one in SHELL_CLASSES:
+                add_completion_class(one)
         if not standalone_mode or "--json" not in own:
             return run(given, *options, standalone_mode, windows_expand_args, **extra)
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster_selection import configured_region, settings_of_a_plan
+from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.list_report import clusters_table, lists_as_json
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
@@ -26,7 +27,9 @@ _THREADS = 8
 
 @click.command("list")
 @plan_options
-@click.option("--region", metavar="REGION", help="The region to look in. Default: the plan's.")
+@click.option(
+    "--region", metavar="REGION", shell_complete=complete_region, help="The region to look in. Default: the plan's."
+)
 @click.option("--all-regions", is_flag=True, help="Look in every region with Trainium that the account may use.")
 def list_clusters(
     overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, region: str | None, all_regions: bool

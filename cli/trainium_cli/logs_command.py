@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.completion_values import complete_job, complete_rank
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.job_following import follow_job, job_exit_code
@@ -13,8 +14,13 @@ from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
-@click.argument("job", required=False)
-@click.option("--rank", type=click.IntRange(min=0), help="The process whose lines are wanted. Default: the first.")
+@click.argument("job", required=False, shell_complete=complete_job)
+@click.option(
+    "--rank",
+    type=click.IntRange(min=0),
+    shell_complete=complete_rank,
+    help="The process whose lines are wanted. Default: the first.",
+)
 @click.option("--attempt", type=click.IntRange(min=1), help="The start whose lines are wanted. Default: all.")
 @click.option("--follow", is_flag=True, help="Go on until the job is over; the exit code is then the job's result.")
 @job_cluster_options

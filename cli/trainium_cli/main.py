@@ -1,10 +1,12 @@
 """`trn`: what a plan needs, what stands in its way, and an AWS on this machine to try it on."""
 
+import io
 import os
 import sys
 
 import click
 
+from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.interruption import end_at_once, handle_interrupts
 from trainium_cli.lazy_group import LazyCommand, LazyGroup
@@ -175,11 +177,15 @@ def main() -> None:
     """Run the command. What nobody foresaw ends in a sentence, and never reads as "not ready"."""
     if sys.argv[1:2] != ["local"]:  # which ends what it has started
         handle_interrupts()
+    is_completing = COMPLETION in os.environ
+    if is_completing and "TRN_DEBUG" not in os.environ:
+        # A shell would show what is printed here in the middle of the line that somebody types.
+        sys.stderr = io.StringIO()
     try:
         trn(prog_name="trn")
     except SystemExit as ended:
-        if ended.code == ExitCode.INTERRUPTED:
-            end_at_once(ExitCode.INTERRUPTED)
+        if is_completing or ended.code == ExitCode.INTERRUPTED:
+            end_at_once(ended.code if isinstance(ended.code, int) else 0)
         raise
     except Exception as error:
         if "TRN_DEBUG" in os.environ:

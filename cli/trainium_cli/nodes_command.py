@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
+from trainium_cli.completion_values import complete_node
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.nodes_report import checks_table, nodes_table
 from trainium_cli.plan_options import plan_options
@@ -28,7 +29,13 @@ _BEING_MADE = "CREATE_IN_PROGRESS"
 @click.command()
 @plan_options
 @stack_option
-@click.option("--node", "instance_id", metavar="ID", help="Show every check of one node, such as i-0123456789abcdef0.")
+@click.option(
+    "--node",
+    "instance_id",
+    metavar="ID",
+    shell_complete=complete_node,
+    help="Show every check of one node, such as i-0123456789abcdef0.",
+)
 @click.option(
     "--watch", is_flag=True, help="Go on until all are proven, or one is lost; with --json print the end only."
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import plan_options, read_plan, refuse
@@ -51,7 +52,12 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
 )
 @plan_options
 @suppress_option(CHECKS)
-@click.option("--regions", metavar="REGION,...", help="Ask in these regions instead of the plan's.")
+@click.option(
+    "--regions",
+    metavar="REGION,...",
+    shell_complete=complete_regions,
+    help="Ask in these regions instead of the plan's.",
+)
 @click.option("--every-region", is_flag=True, help="Ask in every region that offers the type.")
 @click.option(
     "--role",

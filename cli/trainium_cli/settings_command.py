@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import click
 
+from trainium_cli.completion_values import complete_setting_name
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
@@ -12,7 +13,7 @@ from trainium_core.setting_schema.setting import Setting
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_setting_name)
 @json_option
 def settings(names: tuple[str, ...], as_json: bool) -> None:
     """Show every setting of a plan, or some.

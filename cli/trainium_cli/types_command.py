@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.completion_values import complete_region
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, print_json, table
@@ -13,7 +14,7 @@ from trainium_core.catalog.nearest_region import nearest_region
 
 
 @click.command()
-@click.option("--region", help="Only what this region offers.")
+@click.option("--region", shell_complete=complete_region, help="Only what this region offers.")
 @click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with types of your own.")
 @json_option
 def types(region: str | None, overlay: Path | None, as_json: bool) -> None:
