@@ -1,7 +1,8 @@
 """Jobs of a cluster whose nodes are stand-ins: the part of each node is a process on this machine, under its owner.
 
-It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. What the watch of a real
-node does besides is left out: no attempt follows one that failed, and no node is ever lost.
+It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. Of what the watch of a real
+node does besides there is one thing: the end of an instance ends its part of the job. No attempt follows one that
+failed.
 """
 
 import json
@@ -23,13 +24,16 @@ from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
 from trainium_core.nodes.precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
-from trainium_local_plugin.stand_in_nodes import is_of_precompile_host, report_url
+from trainium_local_plugin.stand_in_nodes import is_of_precompile_host, is_running, report_url
 from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
 
 PROGRAM = "trainium_local_plugin.stand_in_job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
 """Seconds, in place of those of nodes that S3 bills for each request."""
+_LOOK_SECONDS = 1
+_GRACE_SECONDS = 60
+"""More than a job takes to end its own processes, from SIGTERM to SIGKILL."""
 
 
 class StandInJobs:
@@ -65,7 +69,7 @@ class StandInJobs:
             spec = json.loads(bucket.read(CURRENT_JOB_KEY))
             members = Roster.from_json(bucket.read(ROSTER_KEY)).members[: spec["nodes"]]
             ids = [member.instance_id for member in members]
-            if len(ids) == spec["nodes"] and all(self._is_stand_in(one) for one in ids):
+            if len(ids) == spec["nodes"] and all(map(self._is_stand_in, ids)):
                 _run_attempt(bucket, spec, ids)
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
@@ -98,7 +102,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
     checkpoints = [name.removesuffix(".json") for name in manifests if name.endswith(".json")]
     start: dict[str, Any] = {
         "attempt": 1,
-        "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "at": _now(),
         "nodes": [{"instance_id": instance_id, "address": HOST} for instance_id in instance_ids],
         "resume_from": checkpoints[-1] if checkpoints else None,
         "resume_job": earlier if checkpoints else None,
@@ -108,21 +112,49 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
     launch_content = {"url": f"s3://{bucket.name}/{JOBS_PREFIX}", "spec": spec, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
     with tempfile.TemporaryDirectory(prefix="trn-stand-in-job-") as folder:
-        nodes = [_start_node(Path(folder), launch_content, rank) for rank in range(len(instance_ids))]
-        for node in nodes:
-            node.wait()
-    end = json.loads(bucket.read(f"{job}/attempts/1/end.json"))
-    bucket.write(f"{job}/end.json", {**end, "attempts": 1})
+        parts = [_Part(Path(folder), launch_content, rank, one) for rank, one in enumerate(instance_ids)]
+        for part in parts:
+            part.wait(bucket.region)
+    attempt = f"{job}/attempts/1"
+    if "end.json" not in bucket.names(f"{attempt}/"):
+        # All of them were ended before they could say anything.
+        lost = {"result": "node-lost", "reason": f"{instance_ids[0]} was terminated", "instance_id": instance_ids[0]}
+        unknown = dict.fromkeys(("traceback", "rank", "exit_code"))
+        bucket.write(f"{attempt}/end.json", {**lost, **unknown, "node": 0, "at": _now()})
+    bucket.write(f"{job}/end.json", {**json.loads(bucket.read(f"{attempt}/end.json")), "attempts": 1})
 
 
-def _start_node(folder: Path, launch_content: Mapping[str, Any], rank: int) -> subprocess.Popen[bytes]:
-    own = folder / f"node-{rank}"
-    own.mkdir()
-    launch = folder / f"node-{rank}.json"
-    launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
-    # Its standard input ends with this process: nothing of a job outlives the embedded AWS.
-    return subprocess.Popen(
-        [sys.executable, "-m", PROGRAM, str(launch)],
-        env=safe_environment(os.environ, api.connection()),
-        stdin=subprocess.PIPE,
-    )
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+class _Part:
+    """What runs of a job on one stand-in node."""
+
+    def __init__(self, folder: Path, launch_content: Mapping[str, Any], rank: int, instance_id: str) -> None:
+        self._instance_id = instance_id
+        own = folder / f"node-{rank}"
+        own.mkdir()
+        launch = folder / f"node-{rank}.json"
+        launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
+        # Its standard input ends with this process: nothing of a job outlives the embedded AWS.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, str(launch)],
+            env=safe_environment(os.environ, api.connection()),
+            stdin=subprocess.PIPE,
+        )
+
+    def wait(self, region: str) -> None:
+        """Until it is over. It is ended, as by a node that shuts down, when its instance no longer runs."""
+        while not self._is_over(_LOOK_SECONDS):
+            if not is_running(self._instance_id, region):
+                self._process.terminate()
+                if not self._is_over(_GRACE_SECONDS):
+                    self._process.kill()
+
+    def _is_over(self, seconds: float) -> bool:
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True

@@ -86,7 +86,7 @@ class StandInNodes:
         """Write for every proven node that runs that no process holds a device: none does on a stand-in."""
         for instance_id, (region, url, _) in list(self._proven.items()):
             self._idle_since.setdefault(instance_id, clock.now())
-            if _runs(instance_id, region):
+            if is_running(instance_id, region):
                 place = urlsplit(url)
                 key = "/".join([*place.path.strip("/").split("/")[:-1], USAGE_PREFIX, f"{instance_id}.json"])
                 idle = clock.now() - self._idle_since[instance_id]
@@ -125,8 +125,8 @@ def _put(region: str, bucket: str, key: str, text: str) -> None:
         print(f"stand-in nodes: s3://{bucket}/{key} was not written: {error}", flush=True)
 
 
-def _runs(instance_id: str, region: str) -> bool:
-    """A bucket whose nodes are gone may be about to be emptied and deleted."""
+def is_running(instance_id: str, region: str) -> bool:
+    """Whether an instance runs: without it no job does, and the bucket may be about to be emptied."""
     try:
         found = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
     except (BotoCoreError, ClientError):

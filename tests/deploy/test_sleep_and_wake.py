@@ -138,3 +138,16 @@ def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Momen
     assert "Without it, TrnClusterStack ends at 2030-01-01T00:00Z" in run.printed
     assert "8 hours more cost $" in run.printed
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"
+
+
+def test_a_job_ends_with_the_nodes_that_run_it(account: Account, woken: Moment, tmp_path: Path) -> None:  # noqa: ARG001
+    job, started = tmp_path / "job.toml", tmp_path / "started"
+    job.write_text(f"name = 'long'\ncommand = 'echo $$ >> {started}; exec sleep 3600'\n")
+    ran = run_trn(account, "run", "--detach", *OPTIONS, str(job))
+    assert ran.code == 0, ran.printed
+    slept = run_trn(account, "sleep", "--yes", "--grace", "1s", *OPTIONS)
+    assert slept.code == 0, slept.printed
+    followed = run_trn(account, "logs", "--follow", *OPTIONS)
+    assert "node-lost" in followed.printed
+    processes = started.read_text().split() if started.exists() else []
+    assert [process for process in processes if Path("/proc", process).exists()] == []
