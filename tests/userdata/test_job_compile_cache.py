@@ -10,7 +10,7 @@ import pytest
 
 from tests.userdata import fake_compiler
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.cache_node import CacheNode
+from tests.userdata.cache_node import CacheNode, place
 from tests.userdata.job_nodes import JobNodes
 from trainium_core.jobs.precompile import precompile_job
 from trainium_core.jobs.request import JobRequest
@@ -68,6 +68,41 @@ def test_what_a_stopped_job_has_compiled_is_kept(nodes: JobNodes) -> None:
     assert nodes.wait() == [1]
     assert nodes.end["result"] == "stopped"
     assert len(stored(nodes)) == 2
+
+
+def test_a_module_that_could_not_be_compiled_is_a_miss_and_shown(nodes: JobNodes) -> None:
+    nodes.start(COMPILES, environment={"FAIL": "b"}, compile_cache=cache_of(nodes.folder))
+    assert nodes.wait() == [1]
+    (found,) = nodes.record()["compile_caches"]
+    assert (found["hits"], found["misses"], found["stored"]) == (0, 2, 1)
+    assert found["reasons"] == {"first time": 2}
+    failed = fake_compiler.name_of("xla", "b")
+    assert found["failed"] == [f"{failed}: failed: [F137] neuronx-cc was forcibly killed"]
+
+
+def test_what_a_killed_compiler_and_a_failed_one_left_holds_up_no_job(nodes: JobNodes) -> None:
+    given = cache_of(nodes.folder)
+    root = Path(given["folder"], place(world_size=1).path)
+    fake_compiler.fail("xla", root, "a")
+    lock = fake_compiler.lock_of("xla", root, "b")
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    nodes.start(COMPILES, compile_cache=given)
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    failed, locked = (fake_compiler.name_of("xla", module) for module in ("a", "b"))
+    assert {*found["removed"]} == {f"{failed}: failed: [F137] neuronx-cc was forcibly killed", f"{locked}: locked"}
+    assert (found["misses"], found["failed"], found["stored"]) == (2, [], 2)
+
+
+def test_jobs_of_other_numbers_of_processes_share_no_entry(nodes: JobNodes) -> None:
+    for processes, why in ((8, "first time"), (32, "other number of processes")):
+        nodes.start(COMPILES, processes_per_node=processes, compile_cache=cache_of(nodes.folder))
+        assert nodes.wait() == [0]
+        (found,) = nodes.record()["compile_caches"]
+        assert found["place"] == place(world_size=processes).path
+        assert (found["hits"], found["misses"], found["reasons"]) == (0, 2, {why: 2})
+        nodes.next_attempt()
 
 
 @pytest.mark.parametrize(
