@@ -70,7 +70,7 @@ class ClusterJobs:
         self._s3 = lab.client("s3")
         self._parts: dict[tuple[str, str], bytes] = {}
         self.source = RUN / "job"
-        shutil.copytree(EXAMPLE, self.source, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(EXAMPLE, self.source, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         shutil.copy(PACED, self.source)
 
     @property
@@ -207,6 +207,7 @@ def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
     lab.client("ssm").put_parameter(Name=PARAMETER, Value=SECRET, Type="SecureString")
     folder = f"s3://{OWN_BUCKET}"
     return {
+        "cache_bucket": OWN_BUCKET,
         "job_checkpoints": f"{folder}/{CHECKPOINTS}",
         "job_inputs": f"{folder}/{TOKENS}",
         "job_secrets": SECRET_ARN,

@@ -2,19 +2,21 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from lab.cluster_jobs import ClusterJobs
+from lab.cluster_jobs import OWN_BUCKET, ClusterJobs, job_file
 from lab.deployment import deploy, destroy, failures, members, output, tag_value
 from lab.front import WRITING_DENIED
 from lab.hypervisor import Hypervisor
 from lab.laboratory import REGION, Laboratory
 from lab.layers import FRAMEWORK_ENVIRONMENT
 from lab.node import Node
+from lab.paths import REPOSITORY, RUN
 from lab.plans import MAX_NODES
 from lab.site import SHORT_TIMEOUTS, lose_a_device
 from lab.waiting import wait_for
@@ -31,6 +33,10 @@ StandardOutput=file:/srv/said
 StandardError=journal
 ExecStart={line}
 """
+MODULES = tuple("abc")
+FAKE_COMPILER = REPOSITORY / "tests/userdata/fake_compiler.py"
+"""Runs on a node with the node's own Python, and keeps the layout of PyTorch/XLA's cache."""
+COMPILES = f"python3 {FAKE_COMPILER.name} xla $NEURON_COMPILE_CACHE_URL {' '.join(MODULES)}"
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
 
 
@@ -112,6 +118,47 @@ def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
     wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
     (new,) = wait_for("its instance", lambda: members(lab) - nodes.keys())
     wait_for("its proof", lambda: tag_value(lab, new, "trn:node") == "proven")
+
+
+def install_compiler(_number: int, node: Node) -> None:
+    """The version of one: what compiles is part of the job's source."""
+    (packages,) = (node.root / FRAMEWORK_ENVIRONMENT / "lib").glob("python3*/site-packages")
+    (packages / "neuronx_cc-2.21.18209.0+043b1bf7.dist-info").mkdir()
+
+
+def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], str, str]:
+    """What one node's record says of its cache, which modules it compiled by its log, and `trn jobs`."""
+    source = RUN / "compiles"
+    source.mkdir(exist_ok=True)
+    shutil.copy(FAKE_COMPILER, source)
+    file = job_file(name, COMPILES, source, nodes=1)
+    job = json.loads(cluster.trn("run", "--detach", "--json", str(file)))["job"]["id"]
+    end = cluster.end_of(job)
+    assert end["result"] == "succeeded", (end, cluster.log(job, 1, 0))
+    record = cluster.content(job, "attempts/1/nodes/0.json")
+    assert record
+    (cache,) = record["compile_caches"]
+    return cache, "".join(re.findall("^compiled (.*)$", cluster.log(job, 1, 0), re.MULTILINE)), cluster.trn("jobs", job)
+
+
+@pytest.mark.usefixtures("nodes", "_gone_at_the_end")
+def test_a_cluster_is_destroyed_and_a_second_one_with_its_cache_starts_warm(
+    lab: Laboratory, hypervisor: Hypervisor, cluster: ClusterJobs
+) -> None:
+    for node in cluster.nodes:
+        install_compiler(0, node)
+    cold, compiled, _ = compile_in_a_job(cluster, "cold")
+    assert (compiled, cold["misses"], cold["stored"]) == ("".join(MODULES), len(MODULES), len(MODULES))
+    run = destroy()
+    assert run.code == 0, run.errors
+    hypervisor.prepare(install_compiler)
+    settings = {"nodes": "1", "cache_bucket": OWN_BUCKET}
+    run = deploy(**settings)
+    assert run.code == 0, run.errors
+    warm, compiled, shown = compile_in_a_job(ClusterJobs(lab, hypervisor, settings), "warm")
+    assert (compiled, warm["misses"], warm["fetched"], warm["warnings"]) == ("", 0, len(MODULES), [])
+    assert warm["hits"] == len(MODULES)
+    assert re.search(rf"cache +xla: {len(MODULES)} hits, 0 misses", shown), shown
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")

@@ -34,18 +34,21 @@ class Keys(Imds):
 
 
 class CacheNode:
-    """`folder` is what its disk holds; `begin` is what is done before a job's command."""
+    """`folder` is what its disk holds; `begin` is what is done before a job's command. boot: None for this one."""
 
     def __init__(self, folder: Path, s3: Entries, where: Place | None = None, url: str = URL, **more: Any) -> None:
         self.place = where or place()
         self.folder, self.s3, self._url, self._more = folder, s3, url, more
+        self.boot: str | None = None
         self.said: list[str] = []
         self.begin(fill=False)
 
     def begin(self, *, fill: bool = True) -> None:
         layout = LAYOUTS[self.place.stack]
         folder = self.folder / self.place.path
-        self.cache = Cache(self.s3, self._url, self.place, folder, layout, say=self.said.append, **self._more)
+        self.cache = Cache(
+            self.s3, self._url, self.place, folder, layout, say=self.said.append, boot=self.boot, **self._more
+        )
         if fill:
             self.cache.prepare()
             self.cache.fill()

@@ -91,7 +91,7 @@ class Caches(RuleBasedStateMachine):
     def _new_node(self, number: int) -> CacheNode:
         folder = self._folder / f"{number}-{next(self._numbers)}"
         node = CacheNode(folder, self._s3, place(self.stack), urgent=number == 0)
-        node.cache.root.mkdir(parents=True)
+        node.cache.prepare()
         return node
 
     @rule(number=NODES, module=MODULES)
@@ -135,6 +135,20 @@ class Caches(RuleBasedStateMachine):
         """What was not stored goes with its disk."""
         self._nodes[number] = self._new_node(number)
         self._made[number] = set()
+
+    @rule(number=NODES, torn=st.sets(MODULES))
+    def lose_power(self, number: int, torn: set[str]) -> None:
+        """Before the last blocks of some entries are on the disk. The next job begins after the boot."""
+        node = self._nodes[number]
+        for module, name in ((each, fake_compiler.name_of(self.stack, each)) for each in sorted(torn)):
+            if entry := LAYOUTS[self.stack].finished(node.cache.root).get(name):
+                content = entry.result.read_bytes()
+                entry.result.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
+                self._made[number].discard(module)
+        node.boot = f"boot {next(self._numbers)}"
+        node.begin()
+        # What nothing had looked at since it was compiled is compiled again.
+        self._made[number] &= self._finished(node)
 
     @rule(module=MODULES)
     def expire(self, module: str) -> None:

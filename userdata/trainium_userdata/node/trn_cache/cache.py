@@ -14,6 +14,7 @@ from pathlib import Path
 from trainium_core.compile_cache.place import SUFFIX, Place, is_name
 from trn_node.objects import sha256_of
 
+from .boots import Checksums, this_boot
 from .entries import Entries, Stored, UnstorableError
 from .layouts import Entry, Layout
 from .packing import Unpacking, pack
@@ -37,7 +38,7 @@ class Cache:
     """`prepare` and `fill` before a compiler runs, `store` as often as one likes meanwhile, and once at the end.
 
     folder: of this place alone; nobody else may write there before the compiler runs. urgent: whether new entries are
-    stored without a look at what others have stored. say: takes a line of text.
+    stored without a look at what others have stored. say: takes a line of text. boot: `this_boot` by default.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Cache:
         urgent: bool = True,
         say: Callable[[str], None] = print,
         clock: Callable[[], float] = time.monotonic,
+        boot: str | None = None,
     ) -> None:
         self._clock = clock
         self._s3, self.place, self.layout, self._urgent = s3, place, layout, urgent
@@ -63,6 +65,7 @@ class Cache:
         self._lock = threading.Lock()
         self._settling: dict[str, tuple[object, float]] = {}
         self._whole: set[str] = set()
+        self._checksums = Checksums(self.root, this_boot() if boot is None else boot)
         self.at_start: dict[str, Path] = {}
         """Result files of the entries that were there when the compiler started, by name."""
         self.in_s3_at_start: Mapping[str, Stored] = {}
@@ -72,10 +75,11 @@ class Cache:
         self.root.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.root / INCOMING, ignore_errors=True)
         dead = self.layout.unfinished(self.root)
+        found = self.layout.finished(self.root)
+        dead.update((entry.path, "torn by a loss of power?") for entry in self._checksums.torn(found))
         if self.layout.settle_seconds:
             with contextlib.suppress(OSError):
                 self._whole = {*(self.root / WHOLE).read_text().splitlines()}
-            found = self.layout.finished(self.root)
             dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._whole)
         for path, why in dead.items():
             if path.is_dir():
@@ -83,6 +87,7 @@ class Cache:
             else:
                 path.unlink()
             self.report.remove(str(path.relative_to(self.root)), why)
+        self._checksums.keep()
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Read what is in S3 and not here. Without S3 there is a warning, and what is here stays."""
@@ -96,6 +101,7 @@ class Cache:
             self.report.fail("not filled from S3", error)
         finally:
             shutil.rmtree(self.root / INCOMING, ignore_errors=True)
+            self._checksums.keep()
         entries = self.layout.finished(self.root)
         self._remember_whole(entries)
         self.at_start = {name: entry.result for name, entry in entries.items()}
@@ -112,6 +118,7 @@ class Cache:
                 self._store_all(self._limit(), settled=settled)
             except OSError as error:
                 self.report.fail(NOT_STORED, error)
+            self._checksums.keep()
 
     def used(self) -> tuple[set[str], set[str]]:
         """Names of the entries that were read of those that were there at the start, and of those that are new."""
@@ -269,6 +276,7 @@ class Cache:
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
         whole.rename(target)
+        self._checksums.add(name, digest)
         return True
 
     def _pack(self, entry: Entry, packed: Path) -> bool:
@@ -290,7 +298,9 @@ class Cache:
     def _store(self, entry: Entry, packed: Path, check: Callable[[], object]) -> None:
         replaced = self._broken.get(entry.name, "")
         url = f"{self.url}{entry.name}{SUFFIX}"
-        stored = self._s3.add(url, packed, sha256_of(packed), replaced=replaced, check=check)
+        digest = sha256_of(packed)
+        self._checksums.add(entry.name, digest)
+        stored = self._s3.add(url, packed, digest, replaced=replaced, check=check)
         self.report.work(NOT_STORED)
         self._broken.pop(entry.name, None)
         if stored:

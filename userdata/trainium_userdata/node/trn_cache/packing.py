@@ -24,11 +24,39 @@ class PackingError(Exception):
 def pack(entry: Entry, file: Path) -> None:
     """Write an entry's files into a tar. Raises OSError, also when one of them is deleted meanwhile."""
     with tarfile.open(file, "w") as archive:
-        for each in entry.files:
-            member = tarfile.TarInfo(each.name if each == entry.path else str(each.relative_to(entry.path)))
-            member.size = each.stat().st_size
-            with each.open("rb") as content:
-                archive.addfile(member, content)
+        _add_files(entry, archive)
+
+
+def digest_of(entry: Entry) -> str:
+    """SHA-256 of what `pack` would write, in hexadecimal. Raises OSError as it does."""
+    digests = _Digests()
+    file: Any = digests
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        _add_files(entry, archive)
+    return digests.digest.hexdigest()
+
+
+def _add_files(entry: Entry, archive: tarfile.TarFile) -> None:
+    for each in entry.files:
+        member = tarfile.TarInfo(each.name if each == entry.path else str(each.relative_to(entry.path)))
+        member.size = each.stat().st_size
+        with each.open("rb") as content:
+            archive.addfile(member, content)
+
+
+class _Digests:
+    """A file of which nothing is kept but its digest."""
+
+    def __init__(self) -> None:
+        self.digest, self._size = hashlib.sha256(), 0
+
+    def write(self, block: bytes) -> int:
+        self.digest.update(block)
+        self._size += len(block)
+        return len(block)
+
+    def tell(self) -> int:
+        return self._size
 
 
 class Unpacking:

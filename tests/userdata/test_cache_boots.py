@@ -1,0 +1,99 @@
+"""A node that lost its power: what its disk has of the compile cache then, and what is used of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.userdata import fake_compiler
+from tests.userdata.cache_node import CacheNode, place
+from trn_cache import boots
+from trn_cache.boots import CHECKSUMS
+from trn_cache.layouts import LAYOUTS
+
+STACKS = ("xla", "native")
+
+
+def tear(node: CacheNode, module: str) -> None:
+    """As a disk does whose last blocks were never written: the length of the file is right."""
+    result = LAYOUTS[node.place.stack].finished(node.cache.root)[fake_compiler.name_of(node.place.stack, module)].result
+    content = result.read_bytes()
+    result.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("boot", "next_boot"), [("first", "second"), ("", "")], ids=("known", "unknown"))
+def test_what_was_read_and_is_torn_after_a_boot_is_read_again(
+    new_node: Callable[..., CacheNode], stack: str, boot: str, next_boot: str
+) -> None:
+    first, second = new_node(place(stack)), new_node(place(stack))
+    first.begin()
+    first.compile("a", "b")
+    first.cache.store()
+    second.boot = boot
+    second.begin()
+    tear(second, "a")
+    second.boot = next_boot
+    second.begin()
+    name = fake_compiler.name_of(stack, "a")
+    assert second.cache.report.removed == [f"{name}: torn by a loss of power?"]
+    assert second.cache.report.fetched == 1
+    for module in ("a", "b"):
+        assert second.result(module) == fake_compiler.result_of(module)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_was_compiled_and_is_torn_after_a_boot_is_never_stored(
+    new_node: Callable[..., CacheNode], bucket: Any, stack: str
+) -> None:
+    node = new_node(place(stack))
+    node.begin()
+    node.compile("a")
+    tear(node, "a")
+    node.boot = "second"
+    node.begin()
+    node.cache.store()
+    assert not node.has("a")
+    assert not [*bucket.objects.all()]
+
+
+def test_what_s3_did_not_take_outlives_a_boot_and_is_stored_then(
+    new_node: Callable[..., CacheNode], bucket: Any
+) -> None:
+    node = new_node(url="s3://re fused/cache")
+    node.begin()
+    node.compile("a")
+    node.cache.store()
+    node = CacheNode(node.folder, node.s3, node.place)
+    node.boot = "second"
+    node.begin()
+    assert not node.cache.report.removed
+    node.cache.store()
+    assert len([*bucket.objects.all()]) == 1
+
+
+def test_within_a_boot_no_entry_is_read_for_its_checksum(
+    new_node: Callable[..., CacheNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(boots, "digest_of", lambda entry: read.append(entry.name) or "another")
+    node = new_node()
+    node.begin()
+    node.compile("a")
+    node.begin()
+    assert (node.has("a"), read) == (True, [])
+    node.boot = "second"
+    node.begin()
+    assert (node.has("a"), len(read)) == (False, 1)
+
+
+def test_checksums_that_are_torn_themselves_vouch_for_nothing(new_node: Callable[..., CacheNode]) -> None:
+    node = new_node()
+    node.begin()
+    node.compile("a", "b")
+    node.cache.store()
+    file = node.cache.root / CHECKSUMS
+    file.write_bytes(file.read_bytes()[:-20].ljust(file.stat().st_size, b"\0"))
+    node.boot = "second"
+    node.begin()
+    assert (len(node.cache.report.removed), node.cache.report.fetched) == (1, 1)

@@ -1,0 +1,86 @@
+"""Checksums of a folder's entries, by which a node that was switched off tells the whole ones from the torn.
+
+Nothing is forced to the disk when it is written, which would hold up every job. So a loss of power may leave an entry
+under its name without all of its bytes, and after a boot each is held against the checksum that it was written with.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from .layouts import Entry
+from .packing import digest_of
+
+CHECKSUMS = ".checksums"
+"""File beside the entries: a line that names the boot, and one for each entry."""
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+THREADS = 4
+_LINE = re.compile(r"([0-9a-f]{64}) (.+)")
+
+
+def this_boot() -> str:
+    """What is another after each boot; empty where nobody knows: then every start counts as one."""
+    try:
+        return BOOT.read_text().strip()
+    except OSError:
+        return ""
+
+
+class Checksums:
+    """Of one folder. `torn` before anything else, then `add` and `keep` as entries are read and packed."""
+
+    def __init__(self, root: Path, boot: str) -> None:
+        self._file, self._boot = root / CHECKSUMS, boot
+        self._of: dict[str, str] = {}
+        self._has_news = False
+        self._lock = threading.Lock()
+
+    def torn(self, entries: Mapping[str, Entry]) -> list[Entry]:
+        """Those that are not what they were before a boot, or of which nobody knows what they were."""
+        boot, known = self._read()
+        self._of = {name: digest for name, digest in known.items() if name in entries}
+        self._has_news = boot != self._boot
+        if boot and boot == self._boot:
+            return []
+        with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+            sound = pool.map(self._is_known, entries.values())
+            changed = [entry for entry in entries.values() if not next(sound)]
+        for entry in changed:
+            self._of.pop(entry.name, None)
+        return changed
+
+    def add(self, name: str, digest: str) -> None:
+        """That of an entry's packed content."""
+        with self._lock:
+            self._has_news |= self._of.get(name) != digest
+            self._of[name] = digest
+
+    def keep(self) -> None:
+        """Until the next start. A disk that does not take it costs checked entries after a boot, and no more."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._has_news:
+                new = self._file.with_name(f"{CHECKSUMS}-new")
+                lines = [self._boot, *(f"{digest} {name}" for name, digest in sorted(self._of.items()))]
+                new.write_text("".join(f"{line}\n" for line in lines))
+                new.replace(self._file)
+                self._has_news = False
+
+    def _is_known(self, entry: Entry) -> bool:
+        try:
+            return digest_of(entry) == self._of.get(entry.name)
+        except OSError:
+            return False
+
+    def _read(self) -> tuple[str, dict[str, str]]:
+        """The boot, and what was known then."""
+        try:
+            boot, *lines = self._file.read_text(errors="replace").split("\n")
+        except OSError:
+            return "", {}
+        found = filter(None, map(_LINE.fullmatch, lines))
+        return boot, {line[2]: line[1] for line in found}
