@@ -154,6 +154,7 @@ def test_the_reason_of_a_miss_tells_shapes_from_code(
     new_node: Callable[..., CacheNode], s3: Entries, content: bytes, reason: str
 ) -> None:
     node = new_node()
+    node.begin()
     entry(node.cache.root, step_of(32), name="MODULE_0+a")
     node.begin()
     entry(node.cache.root, content, name="MODULE_1+a")
