@@ -15,6 +15,8 @@ from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.clusters.absence import with_absences
+from trainium_core.clusters.aws_absence import AwsAbsences
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import ClusterList, clusters_in
 from trainium_core.prices.price import PriceTable, no_prices
@@ -79,7 +81,8 @@ def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -
 
     def read(region: str) -> ClusterList:
         try:
-            return clusters_in(region, AwsClustersAccount(region, clients=clients), prices=prices)
+            account = AwsAbsences(region, clients=clients)
+            return with_absences(clusters_in(region, account, prices=prices), account, datetime.now(UTC))
         except UnavailableError as error:
             return ClusterList(region=region, clusters=(), not_read=(str(error),))
 
@@ -97,6 +100,8 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
     where = lists[0].region if len(lists) == 1 else f"{len(lists)} regions"
     if clusters:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
+        for name, absence in (item for one in lists for item in one.absences.items()):
+            out.print(f"{name} has no nodes: {absence}")
         out.print("\nDollars: the nodes alone, by list price; a Capacity Block is paid before.")
     for one in lists:
         for reason in one.not_read:

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_cli.layout import Table, Text
 from trainium_cli.terminal import table
-from trainium_core.clusters.cluster import Cluster, ClusterList
+from trainium_core.clusters.cluster import Absence, Cluster, ClusterList
 from trainium_runtime.pilot_end import utc_text
 
 _STYLE = {"running": "green", "asleep": "dim", "no nodes": "dim"}
@@ -35,7 +35,7 @@ def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
     found = list(lists)
     return {
         "regions": [one.region for one in found],
-        "clusters": [_as_json(cluster) for one in found for cluster in one.clusters],
+        "clusters": [_as_json(cluster, one.absences.get(cluster.name)) for one in found for cluster in one.clusters],
         "not_read": [{"region": one.region, "reason": reason} for one in found for reason in one.not_read],
     }
 
@@ -45,7 +45,7 @@ def _instances(cluster: Cluster) -> str:
     return ", ".join(f"{count} x {kind}" for kind, count in counts)
 
 
-def _as_json(cluster: Cluster) -> dict[str, Any]:
+def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
     return {
         "name": cluster.name,
         "region": cluster.region,
@@ -60,6 +60,7 @@ def _as_json(cluster: Cluster) -> dict[str, Any]:
             }
             for node in cluster.nodes
         ],
+        "absence": {"why": absence.why, "way_on": absence.way_on} if absence else None,
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,
         "ends": utc_text(cluster.ends) if cluster.ends else None,

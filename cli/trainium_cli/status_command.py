@@ -14,6 +14,8 @@ from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.status_report import status_as_json, status_rows
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
+from trainium_core.clusters.absence import absence
+from trainium_core.clusters.aws_absence import AwsAbsences
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
@@ -90,5 +92,6 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         job=job,
         precompilation=partial(job, PRECOMPILE_JOB_KEY),
         usage=usage,
+        absence=lambda: absence(cluster, AwsAbsences(plan.region), datetime.now(UTC)),
         replacements=plan.node.replacements if plan.node.recovery else 0,
     )

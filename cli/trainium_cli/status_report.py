@@ -25,8 +25,11 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     yield "Stacks", ", ".join(stack.name for stack in cluster.stacks) or "none"
     types = ", ".join(f"{count} x {kind}" for kind, count in cluster.node_counts.items()) or "none"
     yield "Nodes", types
+    if found.absence:
+        yield "", str(found.absence)
     if found.nodes:
-        yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
+        if not (found.absence and found.nodes.asleep):  # which says no more than that
+            yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
         states = Counter(node.state for node in found.nodes.nodes)
         if len(states) > 1:
             yield "", ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
@@ -58,6 +61,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "state": cluster.state,
         "stacks": [{"name": stack.name, "status": stack.status} for stack in cluster.stacks],
         "nodes": report_as_json(found.nodes) if found.nodes else None,
+        "absence": {"why": found.absence.why, "way_on": found.absence.way_on} if found.absence else None,
         "replacements": {"used": found.nodes.replaced if found.nodes else None, "allowed": found.replacements},
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,

@@ -42,8 +42,16 @@ def answered_by(fake: Any, _region: str) -> Any:
     return fake
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, folder: Path, nodes: DeployedNodes | Exception, *options: str) -> Result:
-    account = FakeAccount(stacks=[stack("trn-pilot", ends=END)], nodes=[node(1, "trn-pilot"), node(2, "trn-pilot")])
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    nodes: DeployedNodes | Exception,
+    *options: str,
+    account: FakeAccount | None = None,
+) -> Result:
+    account = account or FakeAccount(
+        stacks=[stack("trn-pilot", ends=END)], nodes=[node(1, "trn-pilot"), node(2, "trn-pilot")]
+    )
     monkeypatch.chdir(folder)
     fakes: dict[str, Any] = {
         "AwsClustersAccount": account,
@@ -67,6 +75,16 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         "CREATE_COMPLETE",
     ):
         assert text in ended.stdout
+
+
+def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
+    none = replace(PROVEN, wanted=0, instances=())
+    ended = shown(monkeypatch, tmp_path, none, account=asleep)
+    assert "it was put to sleep; `trn wake` brings them back" in ended.stdout
+    assert ended.exit_code == ExitCode.OK
+    printed = json.loads(shown(monkeypatch, tmp_path, none, "--json", account=asleep).stdout)
+    assert printed["absence"]["way_on"] == "`trn wake` brings them back"
 
 
 def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

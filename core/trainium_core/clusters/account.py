@@ -10,6 +10,8 @@ from trainium_core.identity.caller import Identities
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import Prices
 
+_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStack:
@@ -27,6 +29,11 @@ class ClusterStack:
     asleep: bool | None = None
     ends: datetime | None = None
     has_nodes: bool = False
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it neither changes nor needs attention."""
+        return self.status in _STEADY
 
 
 @dataclass(frozen=True, kw_only=True)

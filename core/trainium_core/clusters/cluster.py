@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -14,7 +14,6 @@ from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import CAPACITY_BLOCK, PricedItem, PriceTable
 from trainium_core.prices.quotes import quotes
 
-_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 _BILLED = ("pending", "running")
 
 
@@ -36,7 +35,7 @@ class Cluster:
     @property
     def state(self) -> str:
         """In CloudFormation's words while a stack needs attention, or changes; else whether nodes run."""
-        unsteady = sorted({stack.status for stack in self.stacks if stack.status not in _STEADY})
+        unsteady = sorted({stack.status for stack in self.stacks if not stack.is_steady})
         if unsteady:
             return ", ".join(unsteady)
         if not self.stacks:
@@ -57,11 +56,26 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Absence:
+    """why: a sentence without its full stop. way_on: what somebody does who wants the nodes."""
+
+    why: str
+    way_on: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.way_on}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterList:
-    """not_read: what of the region could not be read, and why. prices_unavailable: why AWS's prices are unavailable."""
+    """absences: why clusters have no nodes, by name. not_read: what of the region could not be read, and why.
+
+    prices_unavailable: why AWS's prices are unavailable.
+    """
 
     region: str
     clusters: tuple[Cluster, ...]
+    absences: Mapping[str, Absence] = field(default_factory=dict[str, Absence])
     not_read: tuple[str, ...] = ()
     prices_unavailable: tuple[str, ...] = ()
 

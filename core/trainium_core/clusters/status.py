@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from trainium_core.clusters.cluster import Cluster
+from trainium_core.clusters.cluster import Absence, Cluster
 from trainium_core.nodes.deployed_nodes import Nodes
 from trainium_core.nodes.report import NodesReport, nodes_report
 from trainium_core.stacks.events import StackEvent, StackEvents
@@ -28,7 +28,7 @@ class JobStatus:
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
     """nodes, usage, job: None where there are none. precompilation: the job of the host that compiles ahead, while
-    that is there. events: of the stack itself, newest first.
+    that is there. absence: why there are no nodes, where there are none. events: of the stack itself, newest first.
 
     replacements: allowed in 24 h. not_read: what could not be asked, and why.
     """
@@ -40,6 +40,7 @@ class ClusterStatus:
     job: JobStatus | None = None
     precompilation: JobStatus | None = None
     events: Sequence[StackEvent] = ()
+    absence: Absence | None = None
     not_read: Sequence[str] = ()
 
     @property
@@ -59,6 +60,7 @@ def cluster_status(
     job: Callable[[], JobStatus | None],
     precompilation: Callable[[], JobStatus | None],
     usage: Callable[[Collection[str]], ClusterUsage | None],
+    absence: Callable[[], Absence | None],
     replacements: int,
 ) -> ClusterStatus:
     """Ask for all of it; what has no answer is named. usage: of instances by their ids."""
@@ -81,6 +83,7 @@ def cluster_status(
         replacements=replacements,
         job=read_or_note("job", job),
         precompilation=read_or_note("job of the host", precompilation) if cluster.host_counts else None,
+        absence=None if cluster.node_counts else read_or_note("why there are no nodes", absence),
         events=[event for event in reversed(all_events) if event.of_stack][:_EVENTS],
         not_read=tuple(not_read),
     )

@@ -1,0 +1,159 @@
+"""Why a cluster has no nodes, and the way on that is named."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.core.test_clusters import FakeClusters, clusters, node, stack
+from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
+from trainium_core.clusters.absence import NodeGroup, absence, with_absences
+from trainium_core.clusters.account import ClusterStack
+from trainium_core.clusters.cluster import clusters_in
+from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.prices.price import no_prices
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.pilot_clock import Memory, PilotTerms, SpentBudget, clock_decision
+from trainium_runtime.pilot_end import PilotEnd
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
+NOT_LAUNCHED = NodeGroup(wanted=2)
+IN_A_BLOCK = replace(FLEET, market="capacity-block", reservation_id="cr-1")
+BLOCK = Reservation(
+    reservation_id="cr-1",
+    capacity="capacity-block",
+    state="scheduled",
+    instance_type="trn1.32xlarge",
+    platform=INSTANCE_PLATFORM,
+    tenancy="default",
+    zone_id="usw2-az4",
+    total=2,
+    available=0,
+    start=NOW + timedelta(hours=2),
+    end=NOW + timedelta(hours=26),
+)
+
+
+@dataclass
+class FakeAccount:
+    """group: None where it is not made yet."""
+
+    tag: str | None = None
+    node_group: NodeGroup | None = NOT_LAUNCHED
+    deployed: DeployedFleet | None = FLEET
+    block: Reservation | None = None
+    unavailable: str = ""
+
+    def fleet(self, stack: ClusterStack) -> DeployedFleet | None:  # noqa: ARG002
+        if self.unavailable:
+            raise UnavailableError(self.unavailable)
+        return self.deployed
+
+    def stopped(self, cluster: str) -> str | None:
+        return self.tag if cluster == "trn" else None
+
+    def group(self, name: str) -> NodeGroup | None:
+        return self.node_group if name == "group" else None
+
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        return self.block if reservation_id == "cr-1" else None
+
+
+def told(account: FakeAccount, **known: object) -> str:
+    found = clusters(stack(**{"has_nodes": True, **known}))["trn"]
+    return str(absence(found, account, NOW))
+
+
+@pytest.mark.parametrize(
+    ("account", "known", "why", "way_on"),
+    [
+        (FakeAccount(), {"asleep": True}, "put to sleep", "`trn wake`"),
+        (FakeAccount(), {"ends": NOW - timedelta(hours=1)}, "the pilot ended at 2026-11-23T11:00Z", "`trn extend 8h`"),
+        (
+            FakeAccount(tag="end 2026-11-23T11:00:33.846546Z"),
+            {},
+            "the pilot ended at 2026-11-23T11:00Z",
+            "`trn extend 8h`",
+        ),
+        (FakeAccount(tag="budget 500"), {}, "its budget of $500 is spent", "raise trn:budget_usd"),
+        (FakeAccount(tag="idle since 2026-11-23T09:00Z"), {}, "nobody used them since 2026-11-23T09:00Z", "`trn wake`"),
+        (
+            FakeAccount(tag="capacity block", deployed=IN_A_BLOCK, block=BLOCK),
+            {},
+            "cr-1 begins at 2026-11-23T14:00Z",
+            "they come by themselves",
+        ),
+        (
+            FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="expired", start=NOW, end=NOW)),
+            {},
+            "cr-1 is over (expired)",
+            "`trn capacity`",
+        ),
+        (FakeAccount(deployed=IN_A_BLOCK), {}, "EC2 knows no reservation cr-1", "`trn capacity`"),
+        (
+            FakeAccount(node_group=NodeGroup(wanted=2, refusal="We currently do not have sufficient trn1 capacity")),
+            {"status": "CREATE_IN_PROGRESS"},
+            "We currently do not have sufficient trn1 capacity",
+            "`trn capacity`",
+        ),
+        (
+            FakeAccount(node_group=NodeGroup(wanted=2, refusal="InsufficientInstanceCapacity: none in usw2-az4")),
+            {"status": "CREATE_IN_PROGRESS"},
+            "EC2 gives none (no capacity)",
+            "`trn capacity`",
+        ),
+        (FakeAccount(node_group=NodeGroup(wanted=2, refusal="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
+        (FakeAccount(node_group=NodeGroup(wanted=0)), {}, "is to have none", "`trn wake`"),
+        (FakeAccount(), {}, "none of them is launched yet", "`trn nodes --watch`"),
+        (FakeAccount(node_group=None), {"status": "CREATE_IN_PROGRESS"}, "CREATE_IN_PROGRESS", "`trn nodes --watch`"),
+    ],
+)
+def test_the_reason_and_the_way_on_are_named(
+    account: FakeAccount, known: dict[str, object], why: str, way_on: str
+) -> None:
+    said = told(account, **known)
+    assert why in said
+    assert way_on in said
+
+
+def test_nothing_is_said_of_a_cluster_that_has_nodes_or_is_to_have_none() -> None:
+    assert absence(clusters(stack(has_nodes=True), node(1))["trn"], FakeAccount(), NOW) is None
+    assert absence(clusters(stack(engine="hyperpod"))["trn"], FakeAccount(), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("terms", "memory", "why"),
+    [
+        (
+            PilotTerms(nodes=2, ends=PilotEnd.from_text("2026-11-23T11:00Z")),
+            Memory(),
+            "the pilot ended at 2026-11-23T11",
+        ),
+        (
+            PilotTerms(nodes=2, budget_usd=500),
+            Memory(spent=SpentBudget(usd=500, since=NOW - timedelta(days=1))),
+            "its budget of $500 is spent",
+        ),
+        (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "nobody used them since 2026-11-23T10:00Z"),
+    ],
+)
+def test_what_the_clock_remembers_is_understood(terms: PilotTerms, memory: Memory, why: str) -> None:
+    decided = clock_decision(
+        now=NOW,
+        terms=terms,
+        deployed=NOW - timedelta(days=2),
+        block=None,
+        asleep=False,
+        memory=memory,
+        idle_since=NOW - timedelta(hours=2),
+    )
+    assert why in told(FakeAccount(tag=decided.stopped))
+
+
+def test_a_reason_that_cannot_be_read_is_named() -> None:
+    account = FakeClusters(stacks=[stack(has_nodes=True)])
+    found = clusters_in("us-west-2", account, prices=no_prices())
+    answered = with_absences(found, FakeAccount(unavailable="the permission is missing"), NOW)
+    assert answered.not_read == ("why trn has no nodes: the permission is missing",)
+    assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "none of them is launched yet"
