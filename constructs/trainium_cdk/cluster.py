@@ -3,12 +3,13 @@
 from aws_cdk import Annotations
 from constructs import Construct
 
+from trainium_cdk.arguments import check_type
 from trainium_cdk.plan_cache import plan_cache
 from trainium_cdk.plan_file_systems import plan_file_systems
 from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
-from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
 
@@ -27,9 +28,13 @@ class TrainiumCluster(Construct):
         plan: all that the cluster is to be.
         sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake.
 
-        Raises PlanError for a plan of another region than the stack's.
+        Raises PropsError for what is no plan, and PlanError for a plan of another region than the stack's.
         """
         super().__init__(scope, construct_id)
+        check_type(
+            self, "plan", plan, Plan, what="a Plan, such as Plan(instance_type='trn1.32xlarge', region='us-west-2')"
+        )
+        check_sleep(self, sleep)
         tag_all(self, plan)
         self.network = plan_network(self, "Network", plan, egress=plan.network.effective_egress, sleep=sleep)
         self.cache = plan_cache(self, "CompileCache", plan)

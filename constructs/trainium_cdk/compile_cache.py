@@ -1,20 +1,23 @@
 """The S3 bucket where compiled graphs are kept, so that a graph is compiled once and not once per node and start."""
 
+import re
 from typing import Protocol, cast
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
-from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.arguments import check_grantee, check_object, check_type, is_token
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, grant_objects
+from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
+from trainium_cdk.encryption_key import check_granting_key
 from trainium_cdk.props_error import refuse
 from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.setting_schema.setting import BUCKET_NAME
 
 _READING = ("s3:GetObject", "s3:ListBucket")
 _WRITING = (*_READING, "s3:PutObject")
@@ -92,8 +95,9 @@ class CompileCache(Construct):
         expiration: age, in whole days, at which a graph expires from a new bucket. Default: 90 days. The compiler has
             no limit of its own, and graphs of an old compiler version are never read again.
 
-        Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, and for an
-        expiration that is not from 1 to 3650 days.
+        Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, for an
+        expiration that is not from 1 to 3650 days, and for a key of another region or by an alias that IAM cannot
+        grant on.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -115,6 +119,8 @@ class CompileCache(Construct):
         bucket_name: its bucket, which must be in the region of whoever uses it. encryption_key: key that its objects
         are encrypted with, on which rights are granted too. Default: S3's own.
         """
+        _check_name(scope, bucket_name)
+        check_granting_key(scope, "encryption_key", encryption_key)
         key = cast(kms.IKey | None, encryption_key)
         bucket = s3.Bucket.from_bucket_attributes(
             scope, f"{construct_id}Bucket", bucket_name=bucket_name, encryption_key=key
@@ -133,6 +139,7 @@ class CompileCache(Construct):
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading and listing compiled graphs, with the key. grantee: a role, a function, a fleet."""
+        check_grantee(self, grantee)
         grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_READING)
         key = self.bucket.encryption_key
         return grant if key is None else grant.combine(key.grant_decrypt(grantee))
@@ -144,6 +151,7 @@ class CompileCache(Construct):
 
         grantee: a role, a function, a fleet.
         """
+        check_grantee(self, grantee)
         grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_WRITING)
         grant = grant.combine(grant_objects(self.bucket, grantee, prefix=_DIRECT_PREFIX, actions=_DELETING))
         key = self.bucket.encryption_key
@@ -154,6 +162,7 @@ class CompileCache(Construct):
 
         grantee: a role of whoever looks after the cache.
         """
+        check_grantee(self, grantee)
         grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=(*_READING, *_DELETING))
         key = self.bucket.encryption_key
         return grant if key is None else grant.combine(key.grant_decrypt(grantee))
@@ -165,13 +174,11 @@ class CompileCache(Construct):
         removal_policy: RemovalPolicy | None,
         expiration: Duration | None,
     ) -> s3.IBucket:
-        if encryption_key is not None:
-            check_object(self, "encryption_key", encryption_key, has="key_arn", what="a kms.IKey")
+        check_granting_key(self, "encryption_key", encryption_key)
+        if bucket_name is not None:
+            _check_name(self, bucket_name)
         policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
-        check_type(self, "removal_policy", policy, RemovalPolicy, what="a RemovalPolicy")
-        if policy == RemovalPolicy.SNAPSHOT:
-            allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
-            raise refuse(self, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
+        check_bucket_policy(self, policy)
         rules = [
             # An entry of these is one object. What PyTorch/XLA writes by itself is several, of which some could expire
             # a day before the others; old ones go by `trn cache clean`.
@@ -217,6 +224,36 @@ class CompileCache(Construct):
                 )
 
 
+def _check_name(construct: Construct, name: str) -> None:
+    if not is_token(name) and not (isinstance(cast(object, name), str) and re.fullmatch(BUCKET_NAME, name)):
+        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, or a CDK token"
+        raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
+
+
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
     """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways."""
     allow_objects(cache.bucket, role, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING})
+
+
+def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
+    """Raise PropsError for what is no cache, and for one of another Stage or region than the construct's."""
+    if cache is None:
+        return
+    check_object(construct, "cache", cache, has="grant_janitor", what="a CompileCache")
+    if Stage.of(cache.bucket) is not Stage.of(construct):
+        raise refuse(
+            construct,
+            "cache",
+            cache.node.path,
+            allowed="a cache of the same Stage",
+            fix="give the cache a bucket_name, and here CompileCache.from_compile_cache_attributes(...) of it",
+        )
+    region, own = cache.bucket.env.region, Stack.of(construct).region
+    if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
+        raise refuse(
+            construct,
+            "cache",
+            region,
+            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 in their own region alone",
+            fix="make a CompileCache in this stack, or in another one of the region",
+        )

@@ -8,9 +8,11 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_setting
+from trainium_cdk.arguments import check_setting, check_switch
 from trainium_cdk.justification import justify
-from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
+from trainium_cdk.node_file_system import NodeFileSystem, check_file_system_id, keep_when_replaced
+from trainium_cdk.props_error import refuse
+from trainium_cdk.subnet_selection import check_subnet
 from trainium_core.facts import facts
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_userdata import NodeLocations
@@ -59,13 +61,16 @@ class ElasticFileSystem(_Efs):
             Default: a new one.
         retain: keep a new file system at destroy; its mount target goes. Default: it is deleted.
 
-        Raises PropsError for an id of another form, and for what is no VPC or subnet.
+        Raises PropsError for an id of another form, for `retain` beside an id, and for what is no VPC or subnet of it.
         """
         super().__init__(scope, construct_id)
-        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
-        check_object(self, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
+        check_subnet(self, vpc, subnet)
+        check_switch(self, "retain", retain)
         if file_system_id is not None:
-            check_setting(self, "file_system_id", file_system_id, setting="efs")
+            check_file_system_id(self, file_system_id, setting="efs")
+            if retain:
+                fix = "remove it: an existing file system stays in any case"
+                raise refuse(self, "retain", retain, allowed="nothing beside file_system_id", fix=fix)
         file_system_id = file_system_id or self._new_file_system(retain)
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="EFS: its nodes only"
@@ -112,7 +117,7 @@ class ExistingElasticFileSystem(_Efs):
         Raises PropsError for an id of another form.
         """
         super().__init__(scope, construct_id)
-        check_setting(self, "file_system_id", file_system_id, setting="efs")
+        check_file_system_id(self, file_system_id, setting="efs")
         check_setting(self, "security_group_id", security_group_id, setting="efs_security_group")
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "SecurityGroup", security_group_id)
         self.dns_name = _dns_name(self, file_system_id)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, cast
 
-from aws_cdk import Annotations, Duration, Size, Stack, Stage, Token
+from aws_cdk import Annotations, Duration, Size, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -14,21 +14,33 @@ from constructs import Construct
 from trainium_cdk.arguments import check_object, check_type
 from trainium_cdk.capacity import Capacity
 from trainium_cdk.cdk_types import Key, Role
-from trainium_cdk.compile_cache import CompileCache, ICompileCache
+from trainium_cdk.compile_cache import CompileCache, ICompileCache, check_cache
+from trainium_cdk.encryption_key import check_key
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
 from trainium_cdk.fleet_names import generated_cluster_name
-from trainium_cdk.fleet_plan import KNOWN_LATER, end_setting, gibibytes, hours, minutes, node_settings, plan_of
+from trainium_cdk.fleet_plan import (
+    KNOWN_LATER,
+    check_card_interfaces,
+    end_setting,
+    gibibytes,
+    hours,
+    minutes,
+    names,
+    node_settings,
+    plan_of,
+)
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
-from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_file_system import NodeFileSystem, check_file_systems
 from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_subnet import NeuronSubnet
 from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
 from trainium_cdk.props_error import in_python, parameter_of, refuse
+from trainium_cdk.security_group import check_groups
 from trainium_cdk.setup_script import SetupScript
-from trainium_cdk.sleep_switch import SleepSwitch, stack_sleep_switch
+from trainium_cdk.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.engines.ec2.warnings import cluster_warnings
 
@@ -178,13 +190,11 @@ class NeuronFleet(PlannedFleet):
         )
         image = node_image(self, machine_image)
         placement_group_name = placement_group_name_of(self, placement_group)
-        for file_system in file_systems:
-            check_type(self, "file_systems", file_system, NodeFileSystem, what="a list of file systems of this package")
-        kinds = [kind for one in file_systems for kind in one.settings]
-        if len(kinds) != len(set(kinds)):
-            paths = ", ".join(one.node.path for one in file_systems)
-            fix = "leave out one of them"
-            raise refuse(self, "file_systems", paths, allowed="one of each kind: nodes mount each at one path", fix=fix)
+        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+        check_file_systems(self, file_systems, vpc)
+        check_cache(self, cache)
+        check_sleep(self, sleep)
+        check_key(self, "volume_key", volume_key)
         if setup is not None:
             check_type(
                 self, "setup", setup, SetupScript, what="a SetupScript, such as SetupScript.from_file('setup.sh')"
@@ -201,12 +211,12 @@ class NeuronFleet(PlannedFleet):
                 "root_volume_throughput": root_volume_throughput,
                 "root_volume_initialization": root_volume_initialization_rate,
                 "logical_neuroncore_config": logical_neuroncore_config,
-                "dns_servers": tuple(dns_servers),
+                "dns_servers": names(self, "dns_servers", dns_servers, what="a list of IPv4 addresses"),
                 "secondary_interface_type": secondary_interface_type,
                 "placement_group": None if placement_group is None else "known to CloudFormation",
                 "node_timeout_minutes": minutes(self, "timeout", timeout),
                 "neuron_software": neuron_software,
-                "suppress_checks": tuple(suppress_checks),
+                "suppress_checks": names(self, "suppress_checks", suppress_checks, what="a list of names of checks"),
                 "verification": verification,
                 "node_replacements": replacements,
                 "internode_ssh": internode_ssh,
@@ -223,24 +233,23 @@ class NeuronFleet(PlannedFleet):
             },
             {"capacity": capacity, "timeout": timeout, "root_volume_size": root_volume_size},
         )
+        check_card_interfaces(self, secondary_interface_type, plan)
         subnet = NeuronSubnet(self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type).subnet
-        for group in security_groups:
-            check_object(self, "security_groups", group, has="security_group_id", what="a list of ec2.ISecurityGroup")
-            _refuse_group_of_another_vpc(self, group, vpc)
+        check_groups(self, security_groups, vpc=vpc)
         self._make(
             plan,
             FleetParts(
                 vpc=vpc,
                 subnet=subnet,
-                cache=_cache(self, cache),
+                cache=CompileCache(self, "CompileCache") if cache is None else cache,
                 egress="existing",
                 file_systems=file_systems,
                 sleep=sleep or stack_sleep_switch(self),
                 security_groups=security_groups,
                 role=_own_role(self, role),
-                volume_key=_key(self, volume_key),
+                volume_key=volume_key,
                 block_devices=block_devices,
-                environment=environment or {},
+                environment={} if environment is None else environment,
                 placement_group_name=placement_group_name,
                 image_id=image.image_id,
                 image_name=image.name,
@@ -264,6 +273,8 @@ class NeuronFleet(PlannedFleet):
 
         cluster_name: its cluster's name. auto_scaling_group_name: its nodes' group. role: its nodes' role.
         security_group: its nodes' group.
+
+        Raises PropsError for what is none of these.
         """
         return ImportedFleet(
             scope,
@@ -273,31 +284,6 @@ class NeuronFleet(PlannedFleet):
             role=cast(iam.IRole, role),
             security_group=security_group,
         )
-
-
-def _cache(fleet: Construct, cache: ICompileCache | None) -> ICompileCache:
-    if cache is None:
-        return CompileCache(fleet, "CompileCache")
-    check_object(fleet, "cache", cache, has="url", what="a CompileCache")
-    stage = Stage.of(fleet)
-    if Stage.of(cache.bucket) is not stage:
-        raise refuse(
-            fleet,
-            "cache",
-            cache.node.path,
-            allowed="a cache of the same Stage",
-            fix="give the cache a bucket_name, and here CompileCache.from_compile_cache_attributes(...) of it",
-        )
-    region, own = cache.bucket.env.region, Stack.of(fleet).region
-    if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
-        raise refuse(
-            fleet,
-            "cache",
-            region,
-            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 in their own region alone",
-            fix="make a CompileCache in this stack, or in another one of the region",
-        )
-    return cache
 
 
 def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
@@ -310,24 +296,3 @@ def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
         fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     return cast(iam.IRole, role)
-
-
-def _key(fleet: Construct, key: Key | None) -> Key | None:
-    if key is not None:
-        check_object(fleet, "volume_key", key, has="key_arn", what="a kms.IKey")
-    return key
-
-
-def _refuse_group_of_another_vpc(fleet: Construct, group: ec2.ISecurityGroup, vpc: ec2.IVpc) -> None:
-    resource = group.node.default_child
-    if not isinstance(resource, ec2.CfnSecurityGroup):
-        return  # an imported one, whose VPC is known to EC2 alone
-    stack = Stack.of(fleet)
-    if stack.resolve(resource.vpc_id) != stack.resolve(vpc.vpc_id):
-        raise refuse(
-            fleet,
-            "security_groups",
-            group.node.path,
-            allowed=f"groups of {vpc.node.path}, the vpc",
-            fix="make the group with that vpc",
-        )

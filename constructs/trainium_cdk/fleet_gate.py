@@ -1,19 +1,26 @@
 """The gate a deployment passes only with every node proven."""
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from aws_cdk import CustomResource, Duration
+from aws_cdk import CustomResource, Duration, Token
 from constructs import Construct
 
+from trainium_cdk.arguments import check_known, check_object, check_setting, check_type
 from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
 from trainium_cdk.node_records import NodeRecords, allow_reading_records
+from trainium_cdk.props_error import refuse
 
 if TYPE_CHECKING:
     from trainium_cdk.pilot_clock import PilotClock
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, str) and (Token.is_unresolved(value) or re.fullmatch("[0-9]{1,9}", value) is not None)
 
 
 class FleetGate(Construct):
@@ -59,15 +66,35 @@ class FleetGate(Construct):
         clock: "PilotClock | None" = None,
     ) -> None:
         """
-        group_name, nodes: the Auto Scaling group, and how many instances it is to have.
-        launch_template_version: version that the instances are of; a new one means new instances to wait for.
+        group_name, nodes: the Auto Scaling group, and how many instances it is to have, as text.
+        launch_template_version: number of the version that the instances are of, as text; a new one means new instances
+            to wait for.
         records: where the nodes report to.
         keeper: replaces failed nodes and writes the roster.
         cluster_name: what the instances are tagged with, as trn:cluster.
         timeout_minutes: how long to wait, up to 55.
         clock: who says how many of the nodes there are to be at the time. Default: all of them.
+
+        Raises PropsError for what is none of these, and where records, group and cluster are not those of the keeper.
         """
         super().__init__(scope, construct_id)
+        for parameter, value in {"nodes": nodes, "launch_template_version": launch_template_version}.items():
+            if not _is_number(value):
+                allowed = "a whole number as text, or a CDK token"
+                raise refuse(self, parameter, value, allowed=allowed, fix="write it in digits, such as '2'")
+        check_known(self, "timeout_minutes", timeout_minutes, why="CloudFormation waits as long")
+        check_type(self, "timeout_minutes", timeout_minutes, int, what="whole minutes")
+        check_setting(self, "timeout_minutes", timeout_minutes, setting="node_timeout_minutes")
+        check_type(self, "records", records, NodeRecords, what="a NodeRecords")
+        check_type(self, "keeper", keeper, NodeKeeper, what="a NodeKeeper")
+        if clock is not None:
+            check_object(self, "clock", clock, has="settings", what="the clock of a pilot")
+        given = {"group_name": group_name, "cluster_name": cluster_name, "records": records.node.path}
+        for parameter, value in given.items():
+            kept = keeper.keeps[parameter]
+            if value != kept:
+                fix = "give both the same"
+                raise refuse(self, parameter, value, allowed=f"{kept}, as {keeper.node.path} has it", fix=fix)
         function = HandlerFunction(self, "Watcher", handler="fleet_gate", timeout_minutes=15)
         actions = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
         function.allow(

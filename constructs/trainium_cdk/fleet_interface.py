@@ -1,5 +1,7 @@
 """What any fleet can be used for, whether an app makes it or imports it."""
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import jsii
@@ -9,7 +11,9 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from constructs import Construct, Node
 
+from trainium_cdk.arguments import check_object, check_setting, check_text
 from trainium_cdk.cdk_types import RuleTarget
+from trainium_cdk.props_error import first_line, refuse
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
 
 if TYPE_CHECKING:
@@ -114,12 +118,12 @@ class FleetBase(Construct):
         """
         from aws_cdk import aws_cloudwatch as cloudwatch
 
-        return cloudwatch.Metric(
-            namespace="AWS/AutoScaling",
-            metric_name=metric_name,
-            dimensions_map={"AutoScalingGroupName": self.auto_scaling_group_name},
-            **options,
-        )
+        check_text(self, "metric_name", metric_name, what="a metric of the group, such as GroupInServiceInstances")
+        dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
+        with self._options_of_a_metric(options):
+            return cloudwatch.Metric(
+                namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
+            )
 
     def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
         """How many nodes said that they failed.
@@ -131,7 +135,16 @@ class FleetBase(Construct):
 
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
-        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
+        with self._options_of_a_metric(options):
+            return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
+
+    @contextmanager
+    def _options_of_a_metric(self, options: Mapping[str, Any]) -> Generator[None]:
+        try:
+            yield
+        except TypeError as error:
+            allowed = "those of cloudwatch.Metric, such as period=Duration.minutes(1)"
+            raise refuse(self, "options", dict(options), allowed=allowed, fix=first_line(error)) from None
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
@@ -144,6 +157,10 @@ class FleetBase(Construct):
 
         The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`).
         """
+        if target is not None:
+            check_object(
+                self, "target", target, has="bind", what="an events.IRuleTarget, such as targets.SnsTopic(topic)"
+            )
         rule = events.Rule(
             self,
             construct_id,
@@ -179,6 +196,10 @@ class ImportedFleet(FleetBase):
         security_group: ec2.ISecurityGroup,
     ) -> None:
         super().__init__(scope, construct_id)
+        check_setting(self, "cluster_name", cluster_name, setting="cluster_name")
+        check_text(self, "auto_scaling_group_name", auto_scaling_group_name, what="the name of an Auto Scaling group")
+        check_object(self, "role", role, has="role_arn", what="an iam.IRole")
+        check_object(self, "security_group", security_group, has="security_group_id", what="an ec2.ISecurityGroup")
         self._cluster_name, self._group_name, self._role = cluster_name, auto_scaling_group_name, role
         self._connections = ec2.Connections(security_groups=[security_group])
 

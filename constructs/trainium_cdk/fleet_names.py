@@ -10,26 +10,26 @@ from trainium_cdk.props_error import refuse
 
 _LONGEST = 32
 
-_fleets: WeakKeyDictionary[IConstruct, dict[tuple[str, str, str], str]] = WeakKeyDictionary()
-"""Of each app: the path of the fleet by where it is deployed, and its cluster name."""
+_named: WeakKeyDictionary[IConstruct, dict[tuple[str, ...], str]] = WeakKeyDictionary()
+"""Of each app: the path of a construct by its kind, by where it is deployed, and by its cluster name."""
 
 
-def claim_cluster_name(construct: Construct, cluster_name: str) -> None:
-    """Note the name for a fleet. Raises PropsError where another fleet of the app has it, in one account and region."""
+def claim_cluster_name(construct: Construct, cluster_name: str, *, kind: str = "fleet") -> None:
+    """Note the name for a construct. Raises PropsError where another of its kind has it, in one account and region."""
     stack = Stack.of(construct)
     account, region = ("" if Token.is_unresolved(one) else one for one in (stack.account, stack.region))
     # Stages without an environment may be for different accounts.
     stage = Stage.of(construct)
     where = f"{account}/{stage.node.path if stage is not None and not account else ''}"
-    known = _fleets.setdefault(construct.node.root, {})
-    other = known.setdefault((where, region, cluster_name), construct.node.path)
+    known = _named.setdefault(construct.node.root, {})
+    other = known.setdefault((kind, where, region, cluster_name), construct.node.path)
     if other != construct.node.path:
         raise refuse(
             construct,
             "cluster_name",
             cluster_name,
-            allowed=f"another name than that of {other}: `trn` and the nodes' permissions tell clusters apart by it",
-            fix="give each fleet a cluster_name of its own",
+            allowed=f"another name than that of {other}: `trn` and permissions tell clusters apart by it",
+            fix=f"give each {kind} a cluster_name of its own",
         )
 
 

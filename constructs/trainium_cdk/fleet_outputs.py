@@ -7,6 +7,9 @@ from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
 from trainium_core.plan import Plan
 
+OUTPUTS = "Outputs"
+"""Id of the construct below the fleet that they are in."""
+
 
 def add_fleet_outputs(
     fleet: Construct,
@@ -21,7 +24,7 @@ def add_fleet_outputs(
 ) -> None:
     """Add outputs below the fleet, so that their names are those of no other output of the stack."""
     stack = Stack.of(fleet)
-    scope = Construct(fleet, "Outputs")
+    scope = Construct(fleet, OUTPUTS)
     steps = next_steps(
         plan, group_name=group_name, cache_url=cache_url, construct_id=stack.node.path, region=stack.region
     )

@@ -1,18 +1,19 @@
 """The plan that the parameters of a construct come to: what checks them, and what nodes are told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import Duration, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_known, check_type
+from trainium_cdk.arguments import check_known, check_list, check_number, check_setting, check_type
 from trainium_cdk.capacity import Capacity
 from trainium_cdk.props_error import errors_of_parameters, parameter_of, refuse
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import network_interfaces
 
 KNOWN_LATER = "00000000000000000"
 """In the place of an id that only CloudFormation may know, in a plan whose ids are not used."""
@@ -28,16 +29,12 @@ def node_settings(
     catalog: Catalog | None = None,
 ) -> dict[str, Any]:
     """The settings of a plan that say which instances there are, by their keys. Raises PropsError."""
-    check_type(
-        construct,
-        "instance_type",
-        instance_type,
-        ec2.InstanceType,
-        what="an ec2.InstanceType, such as ec2.InstanceType('trn1.32xlarge')",
-    )
-    name = instance_type.to_string()
-    check_known(construct, "instance_type", name, why="it decides about network cards and checks of the nodes")
+    name = known_type(construct, instance_type)
+    if cast(object, nodes) is None:
+        check_number(construct, "nodes", nodes, smallest=1, why="it is compared with quota, subnet and capacity")
     check_known(construct, "nodes", nodes, why="it is compared with quota, subnet and capacity")
+    if catalog is not None:
+        check_type(construct, "catalog", catalog, Catalog, what="a Catalog, such as load_catalog(Path('types.toml'))")
     capacity = Capacity.on_demand() if capacity is None else capacity
     check_type(construct, "capacity", capacity, Capacity, what="a Capacity, such as Capacity.on_demand()")
     check_known(construct, "capacity", capacity.reservation_id or "", why="what a reservation holds is bought before")
@@ -53,6 +50,22 @@ def node_settings(
     if catalog is not None:
         settings["catalog"] = catalog
     return settings
+
+
+def known_type(construct: Construct, instance_type: ec2.InstanceType) -> str:
+    """The name of an instance type. Raises PropsError for what is none, and for a CDK token."""
+    what = "an ec2.InstanceType, such as ec2.InstanceType('trn1.32xlarge')"
+    check_type(construct, "instance_type", instance_type, ec2.InstanceType, what=what)
+    name = instance_type.to_string()
+    check_known(construct, "instance_type", name, why="it decides about network cards and checks of the nodes")
+    return name
+
+
+def known_name(construct: Construct, cluster_name: str) -> str:
+    """A cluster's name. Raises PropsError for what has no form of one, and for a CDK token."""
+    check_known(construct, "cluster_name", cluster_name, why="tags and names hold it, and no two fleets share one")
+    check_setting(construct, "cluster_name", cluster_name, setting="cluster_name")
+    return cluster_name
 
 
 def region_settings(construct: Construct, *, needed: bool) -> dict[str, Any]:
@@ -77,6 +90,19 @@ def plan_of(construct: Construct, settings: Mapping[str, Any], given: Mapping[st
     left_out = {key: value for key, value in settings.items() if value is not None}
     with errors_of_parameters(construct, parameter_of, given):
         return Plan.of(**left_out)
+
+
+def names(construct: Construct, parameter: str, value: Sequence[str], *, what: str) -> tuple[str, ...]:
+    """A list of texts as the plan holds it. Raises PropsError for what is no list. what: of what."""
+    check_list(construct, parameter, value, what=what)
+    return tuple(value)
+
+
+def check_card_interfaces(construct: Construct, given: str | None, plan: Plan) -> None:
+    """Raise PropsError where there is no network card after the first for `secondary_interface_type`."""
+    if given is not None and len(network_interfaces(plan)) == 1:
+        allowed = f"nothing on {plan.instance_type}, which has one network card"
+        raise refuse(construct, "secondary_interface_type", given, allowed=allowed, fix="leave it out")
 
 
 def minutes(construct: Construct, parameter: str, value: Duration | None) -> int | None:

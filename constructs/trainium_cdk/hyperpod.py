@@ -5,6 +5,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from trainium_cdk.arguments import check_type
 from trainium_cdk.bucket_files import BucketFiles
 from trainium_cdk.compile_cache import allow_cache
 from trainium_cdk.disposable_bucket import DisposableBucket
@@ -44,9 +45,12 @@ class HyperPod(Construct):
         """
         plan: what the nodes are, and how many; its section of HyperPod's settings says the rest.
 
-        Raises PlanError for a plan of another region than the stack's.
+        Raises PropsError for what is no plan, and PlanError for a plan of another region than the stack's.
         """
         super().__init__(scope, construct_id)
+        check_type(
+            self, "plan", plan, Plan, what="a Plan, such as Plan(instance_type='trn1.32xlarge', region='us-west-2')"
+        )
         check_region(self, plan)
         tag_all(self, plan)
         self._plan, self._settings = plan, plan.section(HyperPodSettings)

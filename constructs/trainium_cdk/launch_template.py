@@ -13,13 +13,15 @@ from constructs import Construct
 from trainium_cdk.arguments import check_object, check_type
 from trainium_cdk.capacity import Capacity
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.encryption_key import check_key
 from trainium_cdk.fleet_names import generated_cluster_name
-from trainium_cdk.fleet_plan import KNOWN_LATER, gibibytes, node_settings, plan_of
+from trainium_cdk.fleet_plan import KNOWN_LATER, check_card_interfaces, gibibytes, node_settings, plan_of
 from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_volumes import block_device_mappings
 from trainium_cdk.props_error import refuse
-from trainium_cdk.security_group import may_carry_efa
+from trainium_cdk.security_group import check_groups, may_carry_efa
 from trainium_core.catalog.catalog import Catalog
+from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
 from trainium_runtime.naming import CLUSTER_TAG
@@ -209,10 +211,13 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
         group = placement_group_name_of(self, placement_group)
         if user_data is not None:
             check_type(self, "user_data", user_data, ec2.UserData, what="an ec2.UserData, such as UserData.for_linux()")
-        if volume_key is not None:
-            check_object(self, "volume_key", volume_key, has="key_arn", what="a kms.IKey")
-        for one in security_groups:
-            check_object(self, "security_groups", one, has="security_group_id", what="a list of ec2.ISecurityGroup")
+        check_key(self, "volume_key", volume_key)
+        check_groups(self, security_groups, vpc=None)
+        if not security_groups:
+            fix = "give one: without, EC2 takes the default group of the VPC"
+            raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
+        what = "an iam.IInstanceProfile"
+        check_object(self, "instance_profile", instance_profile, has="instance_profile_arn", what=what)
         plan = plan_of(
             self,
             {
@@ -229,11 +234,20 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
             },
             {"capacity": capacity, "root_volume_size": root_volume_size},
         )
+        check_card_interfaces(self, secondary_interface_type, plan)
+        text, limit = "" if user_data is None else user_data.render(), facts()["user_data"]["limit_bytes"]
+        if text.startswith("<powershell>"):
+            fix = "give ec2.UserData.for_linux()"
+            raise refuse(self, "user_data", "that of Windows", allowed="an ec2.UserData of Linux", fix=fix)
+        if len(text.encode()) > limit:
+            allowed = f"up to {limit} bytes, as EC2 takes"
+            fix = "put what is long into S3, and fetch it"
+            raise refuse(self, "user_data", f"{len(text.encode())} bytes", allowed=allowed, fix=fix)
         self._make(
             plan,
             security_groups=security_groups,
             instance_profile=instance_profile,
-            user_data="" if user_data is None else user_data.render(),
+            user_data=text,
             placement_group_name=group,
             image_id=image.image_id,
             volume_key=volume_key,

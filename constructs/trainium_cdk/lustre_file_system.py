@@ -8,10 +8,11 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
-from trainium_cdk.arguments import check_known, check_object, check_setting
-from trainium_cdk.node_file_system import NodeFileSystem, keep_when_replaced
+from trainium_cdk.arguments import check_number, check_setting, check_switch
+from trainium_cdk.node_file_system import NodeFileSystem, check_file_system_id, keep_when_replaced
 from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import LOOPBACK
+from trainium_cdk.subnet_selection import check_subnet
 from trainium_core.facts import facts
 from trainium_userdata import NodeLocations
 
@@ -70,16 +71,17 @@ class LustreFileSystem(_Lustre):
         retain: keep the file system and its security group at destroy. Default: both are deleted. A file system that an
             update replaces, such as for another subnet, is kept in any case.
 
-        Raises PropsError for sizes and throughputs that FSx does not have, and for what is no VPC or subnet.
+        Raises PropsError for sizes and throughputs that FSx does not have, and for what is no VPC or subnet of it.
         """
         super().__init__(scope, construct_id)
-        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
-        check_object(self, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
-        check_known(self, "size_gib", size_gib, why="FSx takes few sizes")
+        check_subnet(self, vpc, subnet)
+        check_switch(self, "retain", retain)
+        check_number(self, "size_gib", size_gib, smallest=1, why="FSx takes few sizes")
         check_setting(self, "size_gib", size_gib, setting="fsx_lustre")
         lustre = facts()["fsx_lustre"]
         throughputs = lustre["persistent_mbps_per_tib"]
-        if persistent_mbps_per_tib not in (None, *throughputs):
+        known = persistent_mbps_per_tib is None or type(persistent_mbps_per_tib) is int
+        if not known or persistent_mbps_per_tib not in (None, *throughputs):
             allowed = ", ".join(map(str, throughputs))
             fix = "choose one of these, or leave it out"
             raise refuse(self, "persistent_mbps_per_tib", persistent_mbps_per_tib, allowed=allowed, fix=fix)
@@ -144,7 +146,7 @@ class ExistingLustreFileSystem(_Lustre):
         Raises PropsError for an id or name of another form.
         """
         super().__init__(scope, construct_id)
-        check_setting(self, "file_system_id", file_system_id, setting="fsx_lustre")
+        check_file_system_id(self, file_system_id, setting="fsx_lustre")
         check_setting(self, "mount_name", mount_name, setting="fsx_lustre_mount_name")
         check_setting(self, "security_group_id", security_group_id, setting="fsx_lustre_security_group")
         stack = Stack.of(self)

@@ -7,14 +7,16 @@ from aws_cdk import Annotations, CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_setting
+from trainium_cdk.arguments import check_known, check_setting
 from trainium_cdk.justification import justify
 from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import HTTPS
-from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.naming import SESSION_SERVICES
+from trainium_core.plan.rules.network import overlaps_docker
 from trainium_core.plan.settings.network import Egress
+from trainium_core.plan.settings_by_key import SETTINGS
 
 _PUBLIC_SUBNET_PREFIX = 28
 
@@ -50,8 +52,14 @@ class ClusterNetwork(Construct):
         """
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
+        check_known(self, "cidr", cidr, why="the subnets follow from it")
         check_setting(self, "cidr", cidr, setting="vpc_cidr")
+        if overlaps_docker(cidr):
+            allowed = SETTINGS["vpc_cidr"].form.allowed
+            raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's own bridge is there")
+        check_known(self, "egress", egress, why="the subnets follow from it")
         check_setting(self, "egress", egress, setting="egress")
+        check_sleep(self, sleep)
         with_nat = egress == "nat-gateway"
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
         subnets = [
@@ -127,8 +135,14 @@ class ExistingNetwork(Construct):
         vpc_id: the VPC, such as vpc-0123456789abcdef0.
         subnet_id: where the nodes go; its zone must offer their type.
         route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
+
+        Raises PropsError for ids of another form.
         """
         super().__init__(scope, construct_id)
+        check_setting(self, "vpc_id", vpc_id, setting="vpc_id")
+        check_setting(self, "subnet_id", subnet_id, setting="subnet_id")
+        if route_table_id is not None:
+            check_setting(self, "route_table_id", route_table_id, setting="route_table_id")
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
         )

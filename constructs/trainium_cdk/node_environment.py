@@ -8,6 +8,7 @@ from typing import cast
 from aws_cdk import Fn, Token
 from constructs import Construct
 
+from trainium_cdk.arguments import check_mapping
 from trainium_cdk.props_error import refuse
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -26,6 +27,7 @@ _OF_THE_NODE = (
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Variables with their values in base64, by CloudFormation where it alone knows them. Raises PropsError."""
+    check_mapping(construct, "environment", environment, what="a dict of names and values, such as {'DATA': '/data'}")
     for name, value in cast(Mapping[object, object], environment).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             allowed = "letters, digits and underscores in the name of a variable, no digit first"
@@ -36,7 +38,18 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
         if not isinstance(value, str):
             fix = f"write {name}={str(value)!r}"
             raise refuse(construct, "environment", value, allowed=f"text as the value of {name}", fix=fix)
+        if not _is_text(value):
+            allowed = f"text in UTF-8 without NUL as the value of {name}"
+            raise refuse(construct, "environment", value, allowed=allowed, fix="encode it, such as in base64")
     return {name: _encoded(value) for name, value in environment.items()}
+
+
+def _is_text(value: str) -> bool:
+    """Whether a process can have it as a variable."""
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _encoded(value: str) -> str:

@@ -1,12 +1,16 @@
 """What a fleet asks of a file system that its nodes mount."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from trainium_cdk.arguments import check_list, check_same_region, check_setting, check_type
+from trainium_cdk.props_error import refuse
+from trainium_cdk.security_group import refuse_group_of_another_vpc
 from trainium_userdata import NodeLocations
 
 
@@ -34,3 +38,26 @@ def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None
     """Let an update that replaces a resource keep the old one with its data, whatever becomes of it at destroy."""
     resource.apply_removal_policy(at_destroy)
     resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
+
+
+def check_file_system_id(construct: Construct, value: Any, *, setting: str) -> None:
+    """Raise PropsError unless a value is the id of a file system, or a CDK token. setting: which holds one too."""
+    check_setting(construct, "file_system_id", value, setting=setting)
+    if not Token.is_unresolved(value) and not str(value).startswith("fs-"):
+        allowed = "the id of a file system, such as fs-0123456789abcdef0"
+        raise refuse(construct, "file_system_id", value, allowed=allowed, fix="give the id, or leave it out")
+
+
+def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
+    """Raise PropsError unless these are file systems of the nodes' VPC, one of each kind at most."""
+    what = "a list of file systems of this package"
+    check_list(construct, "file_systems", file_systems, what=what)
+    for one in file_systems:
+        check_type(construct, "file_systems", one, NodeFileSystem, what=what)
+        check_same_region(construct, "file_systems", one.security_group, what="a file system")
+        refuse_group_of_another_vpc(construct, "file_systems", one.security_group, vpc)
+    kinds = [kind for one in file_systems for kind in one.settings]
+    if len(kinds) != len(set(kinds)):
+        paths = ", ".join(one.node.path for one in file_systems)
+        allowed = "one of each kind: nodes mount each at one path"
+        raise refuse(construct, "file_systems", paths, allowed=allowed, fix="leave out one of them")

@@ -7,8 +7,9 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object
+from trainium_cdk.arguments import check_object, check_same_region
 from trainium_cdk.fleet_plan import KNOWN_LATER
+from trainium_cdk.props_error import first_line, refuse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,15 @@ def node_image(construct: Construct, image: ec2.IMachineImage | None) -> NodeIma
     if image is None:
         return NodeImage()
     check_object(construct, "machine_image", image, has="get_image", what="an ec2.IMachineImage")
-    image_id = image.get_image(construct).image_id
+    try:
+        found = image.get_image(construct)
+    except RuntimeError as error:
+        allowed = "an image of the stack's region"
+        raise refuse(construct, "machine_image", image, allowed=allowed, fix=first_line(error)) from None
+    if found.os_type == ec2.OperatingSystemType.WINDOWS:
+        allowed = "an image of Linux, on which Neuron runs"
+        raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
+    image_id = found.image_id
     if Token.is_unresolved(image_id):
         name = json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
         return NodeImage(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
@@ -37,4 +46,9 @@ def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | N
     if group is None:
         return None
     check_object(construct, "placement_group", group, has="placement_group_name", what="an ec2.IPlacementGroup")
+    check_same_region(construct, "placement_group", group, what="a placement group")
+    if group.strategy not in (None, ec2.PlacementGroupStrategy.CLUSTER):
+        allowed = "a group of the strategy CLUSTER, in which EFA has its speed"
+        fix = "give it strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave it out for a new one"
+        raise refuse(construct, "placement_group", f"{group.node.path}, {group.strategy}", allowed=allowed, fix=fix)
     return group.placement_group_name

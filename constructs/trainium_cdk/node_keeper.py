@@ -8,6 +8,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from trainium_cdk.arguments import check_number, check_same_region, check_setting, check_text, check_type
 from trainium_cdk.group_arn import group_arn
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
@@ -50,8 +51,19 @@ class NodeKeeper(Construct):
         records: where the nodes report to, and find the roster.
         replacements: failed nodes that are replaced within 24 hours; 0 for none.
         capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
+
+        Raises PropsError for what is none of these, and for records of another region.
         """
         super().__init__(scope, construct_id)
+        check_text(self, "group_name", group_name, what="the name of an Auto Scaling group")
+        check_setting(self, "cluster_name", cluster_name, setting="cluster_name")
+        check_type(self, "records", records, NodeRecords, what="a NodeRecords")
+        check_same_region(self, "records", records.bucket, what="records")
+        check_number(self, "replacements", replacements, why="the function's permissions follow from it")
+        check_setting(self, "replacements", replacements, setting="node_replacements")
+        if capacity_block_id is not None:
+            check_setting(self, "capacity_block_id", capacity_block_id, setting="reservation_id")
+        self.keeps = {"group_name": group_name, "cluster_name": cluster_name, "records": records.node.path}
         self.replacements = replacements
         function = HandlerFunction(
             self,

@@ -7,6 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.arguments import check_grantee, check_object
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
@@ -29,7 +30,7 @@ class NodeRecords(Construct):
     """A bucket for node records, logs and the roster that goes with the cluster. `url` is the folder of the records.
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
-    EventBridge gets an event for every object.
+    EventBridge gets an event for every object. Raises PropsError where rights are granted to what is no grantee.
 
     Example:
 
@@ -66,10 +67,13 @@ class NodeRecords(Construct):
         internode_tests: to agree on a test over all nodes as well. Default: False.
         precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
 
+        Raises PropsError for what is no role.
+
         The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
         of it but what it costs the node itself.
         """
+        check_object(self, "role", role, has="role_arn", what="an iam.IRole")
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         allow_objects(
             self.bucket,
@@ -92,6 +96,7 @@ class NodeRecords(Construct):
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading every record and the roster. grantee: a role, a function."""
+        check_grantee(self, grantee)
         resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
         return iam.Grant.add_to_principal_or_resource(
             grantee=grantee,

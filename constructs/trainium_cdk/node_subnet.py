@@ -6,6 +6,7 @@ from aws_cdk import CustomResource
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from trainium_cdk.fleet_plan import known_type
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.s3_route import ReachesS3
@@ -41,17 +42,18 @@ class NeuronSubnet(Construct):
         instance_type: what the subnet's zone must offer.
         vpc_subnets: the subnets to choose from. Default: the private ones.
 
-        Raises PropsError where no subnet of the VPC is selected. Public and isolated subnets without a gateway endpoint
-        for S3 fail the synthesis.
+        Raises PropsError where no subnet of the VPC is selected, and for what is no type. Public and isolated subnets
+        without a gateway endpoint for S3 fail the synthesis.
         """
         super().__init__(scope, construct_id)
+        name = known_type(self, instance_type)
         candidates = candidate_subnets(self, vpc, vpc_subnets)
         self.node.add_validation(ReachesS3(vpc, candidates))
         if len(candidates) == 1:
             self.subnet = candidates[0]
             return
         self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], instance_type.to_string())
+            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], name)
         )
 
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from trainium_cdk.arguments import check_type
+from trainium_cdk.arguments import check_list, check_setting, check_type
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.encryption_key import check_key
 from trainium_cdk.props_error import refuse
+from trainium_core.facts import facts
 
 Mapping = ec2.CfnLaunchTemplate.BlockDeviceMappingProperty
 
@@ -35,32 +37,37 @@ def block_device_mappings(
 ) -> list[Mapping]:
     """Further volumes as a launch template has them: encrypted unless told otherwise, with the key where there is one.
 
-    Raises PropsError for a device name that is taken.
+    Raises PropsError for a device name that is taken, and for sizes and speeds that volumes of the type do not have.
     """
+    what = "a list of ec2.BlockDevice"
+    check_list(construct, "block_devices", devices, what=what)
     taken = {root_device_name}
     mappings: list[Mapping] = []
     for device in devices:
-        check_type(construct, "block_devices", device, ec2.BlockDevice, what="a list of ec2.BlockDevice")
+        check_type(construct, "block_devices", device, ec2.BlockDevice, what=what)
+        check_setting(construct, "block_devices", device.device_name, setting="root_device_name")
         if device.device_name in taken:
             fix = f"choose another name; {root_device_name} is the root volume, which root_volume_size is for"
             raise refuse(construct, "block_devices", device.device_name, allowed="one volume for each name", fix=fix)
         taken.add(device.device_name)
-        mappings.append(_mapping(device, key))
+        mappings.append(_mapping(construct, device, key))
     return mappings
 
 
-def _mapping(device: ec2.BlockDevice, key: Key | None) -> Mapping:
+def _mapping(construct: Construct, device: ec2.BlockDevice, key: Key | None) -> Mapping:
     if device.mapping_enabled is False:
         return Mapping(device_name=device.device_name, no_device="")
     ebs: Any = device.volume.ebs_device
     if ebs is None:
         return Mapping(device_name=device.device_name, virtual_name=device.volume.virtual_name)
+    kind = _volume_type(ebs.volume_type)
+    _check_volume(construct, device.device_name, kind, ebs)
     own_key = ebs.kms_key if ebs.kms_key is not None else key
     return Mapping(
         device_name=device.device_name,
         ebs=ec2.CfnLaunchTemplate.EbsProperty(
             volume_size=ebs.volume_size,
-            volume_type=_volume_type(ebs.volume_type),
+            volume_type=kind,
             iops=ebs.iops,
             throughput=ebs.throughput,
             snapshot_id=ebs.snapshot_id,
@@ -69,6 +76,30 @@ def _mapping(device: ec2.BlockDevice, key: Key | None) -> Mapping:
             delete_on_termination=True if ebs.delete_on_termination is None else ebs.delete_on_termination,
         ),
     )
+
+
+def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
+    """Raise PropsError for what EBS does not have of a type, and for a key of what is not encrypted."""
+    ranges = facts()["volume_types"]
+    for what, unit, value in (
+        ("sizes", "GiB", ebs.volume_size),
+        ("iops", "IOPS", ebs.iops),
+        ("throughput", "MiB/s", ebs.throughput),
+    ):
+        least, most = ranges[what].get(kind, (0, 0))
+        if value is None and not (what == "iops" and kind in ("io1", "io2")):
+            continue
+        if value is not None and (Token.is_unresolved(value) or least <= value <= most):
+            continue
+        allowed = f"{least} to {most} {unit} on a {kind} volume" if most else f"no {unit} on a {kind} volume"
+        fix = "give iops" if value is None else "choose another value, or another volume_type"
+        got = f"{name}, {kind}, {'no' if value is None else value} {unit}"
+        raise refuse(construct, "block_devices", got, allowed=allowed, fix=fix)
+    if ebs.kms_key is not None:
+        check_key(construct, "block_devices", ebs.kms_key)
+        if ebs.encrypted is False:
+            allowed = "a key on an encrypted volume alone"
+            raise refuse(construct, "block_devices", name, allowed=allowed, fix="leave out encrypted, or the key")
 
 
 def _volume_type(given: ec2.EbsDeviceVolumeType | None) -> str:

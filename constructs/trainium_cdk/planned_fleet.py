@@ -16,12 +16,13 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
+from trainium_cdk.arguments import check_object
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.compile_cache import ICompileCache, allow_cache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
 from trainium_cdk.fleet_names import claim_cluster_name
-from trainium_cdk.fleet_outputs import add_fleet_outputs
+from trainium_cdk.fleet_outputs import OUTPUTS, add_fleet_outputs
 from trainium_cdk.job_access import allow_jobs
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import PlannedLaunchTemplate
@@ -144,6 +145,7 @@ class PlannedFleet(FleetBase):
 
         target_group: what sends the nodes requests; their group lets its load balancer in.
         """
+        self._check_target_group(target_group)
         target_group.register_connectable(self)
         return self._attach(target_group.target_group_arn)
 
@@ -152,10 +154,17 @@ class PlannedFleet(FleetBase):
 
         target_group: what sends the nodes connections; open their port for its clients yourself.
         """
+        self._check_target_group(target_group)
         return self._attach(target_group.target_group_arn)
 
     def add_outputs(self) -> None:
-        """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node."""
+        """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node.
+
+        Raises PropsError when called again.
+        """
+        if self.node.try_find_child(OUTPUTS) is not None:
+            fix = "remove the second call"
+            raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
         add_fleet_outputs(
             self,
             self._plan,
@@ -166,6 +175,10 @@ class PlannedFleet(FleetBase):
             proven=self.gate.summary,
             notices=self.pilot.topic.topic_arn if self.pilot else None,
         )
+
+    def _check_target_group(self, target_group: object) -> None:
+        what = "a target group of a load balancer"
+        check_object(self, "target_group", target_group, has="target_group_arn", what=what)
 
     def _attach(self, target_group_arn: str) -> elbv2.LoadBalancerTargetProps:
         self.group.target_group_arns = [*(self.group.target_group_arns or ()), target_group_arn]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 
-from constructs import IConstruct
+from constructs import IConstruct, Node
 
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.problems import PlanError, Problem
@@ -50,8 +50,15 @@ class PropsError(ValueError):
 
 
 def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
-    """The error for one parameter."""
-    return PropsError(construct.node.path, [Problem(key=parameter, got=got, allowed=allowed, fix=fix)])
+    """The error for one parameter. got: shown by its path where it is a construct."""
+    node = getattr(got, "node", None)
+    shown = node.path if isinstance(node, Node) else got
+    return PropsError(construct.node.path, [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
+
+
+def first_line(error: Exception) -> str:
+    """What the CDK says in an error, without the trace of its own that follows."""
+    return str(error).partition("\n")[0]
 
 
 def parameter_of(setting: str) -> str:

@@ -11,10 +11,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.compile_cache import CompileCache, ICompileCache, allow_cache
-from trainium_cdk.fleet_plan import hours, plan_of, region_settings
+from trainium_cdk.compile_cache import CompileCache, ICompileCache, allow_cache, check_cache
+from trainium_cdk.disposable_bucket import check_bucket_policy
+from trainium_cdk.encryption_key import check_granting_key
+from trainium_cdk.fleet_names import claim_cluster_name
+from trainium_cdk.fleet_plan import hours, known_name, plan_of, region_settings
 from trainium_cdk.plan_cache import plan_cache, removal_policy
 from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
@@ -73,6 +75,7 @@ class _Training(Construct):
         return self.security_group.connections
 
     def _make(self, plan: Plan, parts: _Parts) -> None:
+        claim_cluster_name(self, plan.cluster_name, kind="training")
         settings = plan.section(SageMakerSettings)
         self.job_prefix = training_job_prefix(plan.cluster_name)
         self.image_uri = parts.image_uri
@@ -203,7 +206,7 @@ class SageMakerTraining(_Training):
             self,
             {
                 **region_settings(self, needed=image is None),
-                "cluster_name": cluster_name,
+                "cluster_name": known_name(self, cluster_name),
                 "sagemaker_image": image,
                 "sagemaker_budget_hours": hours(self, "budget", budget),
                 "sagemaker_capacity_retries": capacity_retries,
@@ -214,10 +217,9 @@ class SageMakerTraining(_Training):
         )
         with errors_of_parameters(self):
             image_uri = image or training_image(plan.region)
-        if encryption_key is not None:
-            check_object(self, "encryption_key", encryption_key, has="key_arn", what="a kms.IKey")
-        if cache is not None:
-            check_object(self, "cache", cache, has="url", what="a CompileCache")
+        check_granting_key(self, "encryption_key", encryption_key)
+        check_cache(self, cache)
+        check_bucket_policy(self, removal_policy)
         if vpc is None and vpc_subnets is not None:
             raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
         subnet, group = (None, None) if vpc is None else self._place(plan, vpc, vpc_subnets)

@@ -1,10 +1,16 @@
 """The security group that EFA needs."""
 
+import json
 from collections.abc import Sequence
 
-from aws_cdk import Stack
+from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
+
+from trainium_cdk.arguments import check_list, check_number, check_object, check_same_region, check_setting
+from trainium_cdk.props_error import PropsError, refuse
+from trainium_core.facts import facts
+from trainium_core.problems import Problem
 
 HTTP, HTTPS = 80, 443
 _DNS = 53
@@ -41,7 +47,13 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         vpc: where the group is.
         outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
         dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
+
+        Raises PropsError for what is no VPC, TCP port or address.
         """
+        if not hasattr(vpc, "vpc_id"):
+            # The group has no path of its own before the CDK has made it, for which it takes the VPC.
+            problem = Problem(key="vpc", got=vpc, allowed="an ec2.IVpc", fix="give an ec2.IVpc")
+            raise PropsError(f"{scope.node.path}/{construct_id}", [problem])
         super().__init__(
             scope,
             construct_id,
@@ -49,6 +61,12 @@ class EfaSecurityGroup(ec2.SecurityGroup):
             allow_all_outbound=False,
             description="Trainium nodes: EFA among themselves, nothing in from elsewhere",
         )
+        check_list(self, "outbound_tcp_ports", outbound_tcp_ports, what="a list of TCP ports")
+        for port in outbound_tcp_ports:
+            if not Token.is_unresolved(port):
+                check_number(self, "outbound_tcp_ports", port, smallest=1, largest=65535, why="")
+        check_list(self, "dns_servers", dns_servers, what="a list of IPv4 addresses")
+        check_setting(self, "dns_servers", dns_servers, setting="dns_servers")
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
         self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
         if not outbound_tcp_ports and not dns_servers:
@@ -70,3 +88,45 @@ def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
     inward = [one.source_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupIngress)]
     outward = [one.destination_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupEgress)]
     return own in map(stack.resolve, inward) and own in map(stack.resolve, outward)
+
+
+def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:
+    """Raise PropsError unless these are different groups of one VPC, as many as an interface takes at most.
+
+    vpc: the nodes' own, whose fleet adds a group. None: that of the groups.
+    """
+    what = "a list of ec2.ISecurityGroup"
+    check_list(construct, "security_groups", groups, what=what)
+    for group in groups:
+        check_object(construct, "security_groups", group, has="security_group_id", what=what)
+        check_same_region(construct, "security_groups", group, what="a group")
+        if vpc is not None:
+            refuse_group_of_another_vpc(construct, "security_groups", group, vpc)
+    paths = [group.node.path for group in groups]
+    most = facts()["security_group"]["most_of_an_interface"] - (vpc is not None)
+    if len(paths) > most or len(set(paths)) < len(paths):
+        allowed = f"up to {most} groups, each once"
+        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
+    stack = Stack.of(construct)
+    if vpc is None and len({json.dumps(stack.resolve(one)) for one in map(_vpc_id, groups) if one}) > 1:
+        allowed = "groups of one VPC"
+        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="make all with the same vpc")
+
+
+def refuse_group_of_another_vpc(construct: Construct, parameter: str, group: ec2.ISecurityGroup, vpc: ec2.IVpc) -> None:
+    """Raise PropsError for a group of the app whose VPC is another one."""
+    owner, stack = _vpc_id(group), Stack.of(construct)
+    if owner is not None and stack.resolve(owner) != stack.resolve(vpc.vpc_id):
+        raise refuse(
+            construct,
+            parameter,
+            group.node.path,
+            allowed=f"what is in {vpc.node.path}, the vpc",
+            fix="make it with that vpc",
+        )
+
+
+def _vpc_id(group: ec2.ISecurityGroup) -> str | None:
+    """None of an imported group, whose VPC is known to EC2 alone."""
+    resource = group.node.default_child
+    return resource.vpc_id if isinstance(resource, ec2.CfnSecurityGroup) else None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from aws_cdk import Token
 
@@ -10,8 +11,9 @@ from aws_cdk import Token
 class SetupScript:
     """A bash script that every node runs as root after its devices are verified; a failure fails the node.
 
-    text: the script. Raises ValueError for a CDK token in it, which only CloudFormation could resolve and the script,
-    a file in S3, would hold unresolved: give such a value to the fleet's `environment`, and read the variable.
+    text: the script. Raises ValueError for what is no text of a script, and for a CDK token in it, which only
+    CloudFormation could resolve and the script, a file in S3, would hold unresolved: give such a value to the fleet's
+    `environment`, and read the variable.
 
     Example:
 
@@ -21,6 +23,12 @@ class SetupScript:
     text: str
 
     def __post_init__(self) -> None:
+        text = cast(object, self.text)
+        if not isinstance(text, str) or not text.strip() or "\0" in text:
+            raise ValueError(
+                f"SetupScript: text: got {text!r}; allowed: the text of a bash script; fix: give at least one command, "
+                "or leave `setup` out"
+            )
         if Token.is_unresolved(self.text):
             raise ValueError(
                 "SetupScript: the text holds a CDK token; allowed: text that is known at synthesis; fix: give the "
@@ -31,10 +39,24 @@ class SetupScript:
     @staticmethod
     def from_file(path: str | Path) -> "SetupScript":
         """The script of a file. path: relative to the working directory. Raises ValueError for one that is no text."""
+        if not isinstance(cast(object, path), str | Path):
+            raise ValueError(
+                f"SetupScript.from_file: path: got {path!r}; allowed: the path of a file; fix: give it as text or Path"
+            )
         try:
-            return SetupScript(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"SetupScript.from_file: {Path(path).resolve()} cannot be read as text: {error}") from None
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            problem = str(error)
+        except OSError as error:
+            problem = error.strerror or str(error)
+        except ValueError as error:  # such as a NUL in the path
+            problem = str(error)
+        else:
+            return SetupScript(text)
+        raise ValueError(
+            f"SetupScript.from_file: {Path(path).absolute()} cannot be read as text: {problem}; allowed: a bash script "
+            "in UTF-8; fix: name the file from the working directory"
+        )
 
     @staticmethod
     def from_text(text: str) -> "SetupScript":

@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
 from constructs import Construct, IConstruct
 
+from trainium_cdk.arguments import check_number, check_object, check_type
 from trainium_cdk.props_error import refuse
 from trainium_core.naming import ASLEEP_PARAMETER
 
@@ -21,12 +22,15 @@ class SleepSwitch(Construct):
         switch = SleepSwitch(stack, "Switch")
         cidr = switch.when_awake("10.0.0.0/16", "10.1.0.0/16")
 
-    Raises PropsError for a second one in a stack.
+    Raises PropsError for a second one in a stack, and in a nested stack, which `trn` cannot update.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
+        if stack.nested:
+            allowed = "a stack that is deployed by itself: `trn` cannot update a nested one"
+            raise refuse(self, "scope", stack.node.path, allowed=allowed, fix="leave it out of a nested stack")
         if stack in _switches:
             raise refuse(
                 self,
@@ -51,7 +55,14 @@ class SleepSwitch(Construct):
         self._only_awake: list[CfnResource] = []
 
     def only_awake(self, resource: CfnResource) -> None:
-        """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes."""
+        """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes.
+
+        Raises PropsError for what is no resource of the switch's stack.
+        """
+        check_type(self, "resource", resource, CfnResource, what="a CfnResource, such as vpc.node.default_child")
+        if Stack.of(resource) is not Stack.of(self):
+            allowed = f"a resource of {Stack.of(self).node.path}, the stack of the switch"
+            raise refuse(self, "resource", resource.node.path, allowed=allowed, fix="make a SleepSwitch in its stack")
         resource.cfn_options.condition = self._awake
         self._only_awake.append(resource)
 
@@ -59,18 +70,25 @@ class SleepSwitch(Construct):
         """A property of so many nodes while the cluster is awake, of none while it sleeps.
 
         nodes: how many while it is awake. Whoever has the property is created, or changed, after all that is there only
-        while the cluster is awake.
+        while the cluster is awake. Raises PropsError for what is no whole number from 0.
         """
+        check_number(self, "nodes", nodes, why="the template holds it")
         # CloudFormation allows no DependsOn on what may not be there, but knows a reference inside of a condition.
         after = [str(nodes), *(resource.ref for resource in self._only_awake)]
         return self.when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
     def when_awake(self, value: str, otherwise: str) -> str:
-        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps."""
+        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps.
+
+        Raises PropsError for what is no text.
+        """
+        for parameter, one in {"value": value, "otherwise": otherwise}.items():
+            check_type(self, parameter, one, str, what="text, which may be a CDK token")
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
     def always_there(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources that others may depend on. construct: what they are part of."""
+        """The resources that others may depend on. construct: what they are part of. Raises PropsError for none."""
+        check_object(self, "construct", construct, has="node", what="a construct")
         if not self._only_awake:
             return [construct]
         return [one for one in construct.node.find_all() if CfnResource.is_cfn_resource(one) and not self._covers(one)]
@@ -85,3 +103,16 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
     if stack.nested:
         return None
     return _switches.get(stack) or SleepSwitch(stack, "SleepSwitch")
+
+
+def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:
+    """Raise PropsError for what is no switch of the construct's own stack: conditions do not reach another one."""
+    if sleep is None:
+        return
+    check_type(construct, "sleep", sleep, SleepSwitch, what="a SleepSwitch")
+    own = Stack.of(construct)
+    if Stack.of(sleep) is not own:
+        allowed = f"the SleepSwitch of {own.node.path}, the stack"
+        raise refuse(
+            construct, "sleep", sleep.node.path, allowed=allowed, fix="leave it out, or give that of this stack"
+        )

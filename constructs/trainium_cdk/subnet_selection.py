@@ -7,8 +7,8 @@ from typing import Any
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_type
-from trainium_cdk.props_error import refuse
+from trainium_cdk.arguments import check_object, check_same_region, check_type
+from trainium_cdk.props_error import first_line, refuse
 from trainium_core.catalog.file import ZONE_ID
 
 _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_name", "subnet_type", "subnets")
@@ -19,7 +19,7 @@ def candidate_subnets(
     construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
 ) -> Sequence[ec2.ISubnet]:
     """The subnets that are selected, at least one. Raises PropsError for none, or for one of another VPC."""
-    check_object(construct, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+    check_vpc(construct, vpc)
     selection = selection or ec2.SubnetSelection()
     if hasattr(type(selection), "subnet_id"):
         fix = "give ec2.SubnetSelection(subnets=[subnet])"
@@ -28,12 +28,12 @@ def candidate_subnets(
     _refuse_zone_ids(construct, selection)
     for subnet in selection.subnets or ():
         check_object(construct, "vpc_subnets", subnet, has="subnet_id", what="ec2.ISubnet in subnets")
-        _refuse_another_vpc(construct, vpc, subnet)
+        _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
     given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
     try:
         selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
     except RuntimeError as error:
-        sentence = str(error).partition("\n")[0]
+        sentence = first_line(error)
         allowed = "a selection of subnets that the VPC has"
         raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=sentence) from None
     if selected.is_pending_lookup:
@@ -63,12 +63,25 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
             )
 
 
-def _refuse_another_vpc(construct: Construct, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
+def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
+    """Raise PropsError unless a VPC is one of the construct's region."""
+    check_object(construct, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+    check_same_region(construct, "vpc", vpc, what="a VPC")
+
+
+def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
+    """Raise PropsError unless these are a VPC of the construct's region, and a subnet of it as far as the app knows."""
+    check_vpc(construct, vpc)
+    check_object(construct, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
+    _refuse_another_vpc(construct, "subnet", vpc, subnet)
+
+
+def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
     owner = subnet.node.scope
     if isinstance(owner, ec2.Vpc) and owner.node.path != vpc.node.path:
         raise refuse(
             construct,
-            "vpc_subnets",
+            parameter,
             subnet.node.path,
             allowed=f"subnets of {vpc.node.path}, the vpc",
             fix=f"give a subnet of that VPC, or vpc={owner.node.path}",
@@ -76,4 +89,6 @@ def _refuse_another_vpc(construct: Construct, vpc: ec2.IVpc, subnet: ec2.ISubnet
 
 
 def _shown(given: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in given.items() if value is not None) or "the default"
+    paths = {"subnets": [one.node.path for one in given["subnets"] or ()] or None}
+    shown = {name: value for name, value in {**given, **paths}.items() if value is not None}
+    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "the default"

@@ -8,11 +8,14 @@ from aws_cdk import Aws, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import REGION, new_app
-from tests.constructs.wrong_use import FLEETS, OTHERS, TRN1, fleet
+from tests.constructs.wrong_parts import PARTS
+from tests.constructs.wrong_use import FLEETS, TRN1, fleet
 from trainium_cdk import ClusterNetwork, NeuronFleet, NeuronSubnet, PropsError, SetupScript, SleepSwitch
 
+_NOTHING: Any = None
 
-def refused(call: Callable[[], None]) -> str:
+
+def refused(call: Callable[[], object]) -> str:
     with pytest.raises(PropsError) as caught:
         call()
     return str(caught.value)
@@ -28,9 +31,9 @@ def test_a_fleet_says_what_is_wrong_with_its_parameters(name: str) -> None:
     assert "trn:" not in told
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", PARTS)
 def test_other_constructs_say_what_is_wrong_with_their_parameters(name: str) -> None:
-    call, parameter, fix = OTHERS[name]
+    call, parameter, fix = PARTS[name]
     told = refused(call)
     assert f": {parameter}: got " in told
     assert fix in told
@@ -84,8 +87,16 @@ def test_a_second_switch_in_a_stack_is_refused() -> None:
     [
         (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "give the value to the fleet's environment"),
         (lambda: SetupScript.from_file("there/is/none.sh"), "there/is/none.sh cannot be read as text"),
+        (
+            lambda: SetupScript.from_text(_NOTHING),
+            "got None; allowed: the text of a bash script; fix: give at least one",
+        ),
+        (lambda: SetupScript.from_text(" "), "got ' '; allowed: the text of a bash script"),
+        (lambda: SetupScript.from_text("echo a\0b"), "allowed: the text of a bash script"),
+        (lambda: SetupScript.from_file(_NOTHING), "path: got None; allowed: the path of a file"),
+        (lambda: SetupScript.from_file("."), "cannot be read as text: Is a directory"),
     ],
-    ids=["token", "missing file"],
+    ids=["token", "missing file", "None", "blank", "NUL", "no path", "folder"],
 )
 def test_a_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -1,4 +1,4 @@
-"""Wrong uses of constructs, each with the parameter that is named and a part of what is said to do."""
+"""Wrong uses of fleets, each with the parameter that is named and a part of what is said to do."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from aws_cdk import Aws, Duration, Environment, RemovalPolicy, Size, Stack, Token
+from aws_cdk import Aws, Duration, Environment, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -19,12 +19,10 @@ from trainium_cdk import (
     ClusterNetwork,
     CompileCache,
     ElasticFileSystem,
-    LustreFileSystem,
     NeuronFleet,
-    NeuronLaunchTemplate,
-    NeuronSubnet,
-    QuotaGate,
+    NodeRecords,
     SetupScript,
+    SleepSwitch,
 )
 
 BUCKET = "my-cache"
@@ -61,9 +59,9 @@ def fleet(**props: Any) -> None:
     NeuronFleet(scope, f"Fleet{next(_numbers)}", **given)
 
 
-def made(kind: Callable[..., Any], **props: Any) -> None:
-    scope = props.pop("scope", place().stack)
-    kind(scope, f"{kind.__name__}{next(_numbers)}", **props)
+def unique(name: str) -> str:
+    """An id that no other construct of the place has."""
+    return f"{name}{next(_numbers)}"
 
 
 def a_group_of_another_vpc() -> ec2.ISecurityGroup:
@@ -84,9 +82,29 @@ def some_bucket() -> s3.IBucket:
     return s3.Bucket.from_bucket_name(place().stack, f"Bucket{next(_numbers)}", BUCKET)
 
 
-def an_efs() -> ElasticFileSystem:
-    subnet = place().vpc.private_subnets[0]
-    return ElasticFileSystem(place().stack, f"Efs{next(_numbers)}", vpc=place().vpc, subnet=subnet)
+def an_efs(vpc: ec2.Vpc | None = None) -> ElasticFileSystem:
+    vpc = vpc or place().vpc
+    return ElasticFileSystem(place().stack, f"Efs{next(_numbers)}", vpc=vpc, subnet=vpc.private_subnets[0])
+
+
+def a_group_by_its_id() -> ec2.ISecurityGroup:
+    return ec2.SecurityGroup.from_security_group_id(place().stack, f"Group{next(_numbers)}", "sg-0123456789abcdef0")
+
+
+def subnet_by_its_id() -> ec2.ISubnet:
+    return ec2.Subnet.from_subnet_id(place().stack, f"Subnet{next(_numbers)}", "subnet-0123456789abcdef0")
+
+
+def placement_group(strategy: ec2.PlacementGroupStrategy) -> ec2.PlacementGroup:
+    return ec2.PlacementGroup(place().stack, f"Placement{next(_numbers)}", strategy=strategy)
+
+
+def key_by_its_arn(region: str, key: str = "key/12345678-1234-1234-1234-123456789012") -> kms.IKey:
+    return kms.Key.from_key_arn(place().stack, f"Key{next(_numbers)}", f"arn:aws:kms:{region}:111122223333:{key}")
+
+
+def volume(gib: int, *, name: str = "/dev/sdf", **options: Any) -> ec2.BlockDevice:
+    return ec2.BlockDevice(device_name=name, volume=ec2.BlockDeviceVolume.ebs(gib, **options))
 
 
 ZONE_B = ec2.SubnetSelection(availability_zones=["us-west-2b"])
@@ -164,7 +182,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "group of another VPC": (
         lambda: {"vpc_subnets": ZONE_B, "security_groups": [a_group_of_another_vpc()]},
         "security_groups",
-        "make the group with that vpc",
+        "make it with that vpc",
     ),
     "group id": (
         lambda: {"vpc_subnets": ZONE_B, "security_groups": ["sg-0123456789abcdef0"]},
@@ -261,114 +279,113 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "the region of the stack",
         "choose",
     ),
-}
-
-OTHERS: Mapping[str, tuple[Callable[[], None], str, str]] = {
-    "cache with name beside a bucket": (
-        lambda: made(CompileCache, bucket=some_bucket(), bucket_name="x"),
-        "bucket_name",
-        "an existing bucket stays as it is",
+    "nodes None": (lambda: {"nodes": None}, "nodes", "a whole number, 1 or more"),
+    "VPC of another region": (
+        lambda: {"scope": stack_in("us-east-1")},
+        "vpc",
+        "a VPC of us-east-1, the region of the stack",
     ),
-    "cache kept beside a bucket": (
-        lambda: made(CompileCache, bucket=some_bucket(), removal_policy=RemovalPolicy.RETAIN),
-        "removal_policy",
-        "an existing bucket stays as it is",
-    ),
-    "cache expiring beside a bucket": (
-        lambda: made(CompileCache, bucket=some_bucket(), expiration=Duration.days(9)),
-        "expiration",
-        "an existing bucket stays as it is",
-    ),
-    "cache key beside a bucket": (
-        lambda: made(
-            CompileCache,
-            bucket=some_bucket(),
-            encryption_key=kms.Key.from_key_arn(
-                place().stack, f"Key{next(_numbers)}", "arn:aws:kms:us-west-2:111122223333:key/x"
-            ),
-        ),
-        "encryption_key",
-        "s3.Bucket.from_bucket_attributes(..., encryption_key=key)",
-    ),
-    "cache bucket by its name": (lambda: made(CompileCache, bucket=BUCKET), "bucket", "give an s3.IBucket"),
-    "cache with snapshot": (
-        lambda: made(CompileCache, removal_policy=RemovalPolicy.SNAPSHOT),
-        "removal_policy",
-        "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE",
-    ),
-    "cache policy as text": (lambda: made(CompileCache, removal_policy="retain"), "removal_policy", "a RemovalPolicy"),
-    "cache expiring after hours": (
-        lambda: made(CompileCache, expiration=Duration.hours(5)),
-        "expiration",
-        "from 1 to 3650",
-    ),
-    "cache expiring as number": (lambda: made(CompileCache, expiration=90), "expiration", "Duration.days(30)"),
-    "cache key by its ARN": (lambda: made(CompileCache, encryption_key="arn:aws:kms"), "encryption_key", "a kms.IKey"),
-    "launch template without its EFA group": (
-        lambda: made(
-            NeuronLaunchTemplate,
-            instance_type=ec2.InstanceType(TRN1),
-            security_groups=[ec2.SecurityGroup(place().stack, f"Plain{next(_numbers)}", vpc=place().vpc)],
-            instance_profile=iam.InstanceProfile.from_instance_profile_name(
-                place().stack, f"Profile{next(_numbers)}", "nodes"
-            ),
-        ),
-        "security_groups",
-        "add an EfaSecurityGroup",
-    ),
-    "launch template with user data as text": (
-        lambda: made(
-            NeuronLaunchTemplate,
-            instance_type=ec2.InstanceType(TRN1),
-            security_groups=[],
-            instance_profile=None,
-            user_data="#!/bin/bash",
-        ),
-        "user_data",
-        "an ec2.UserData",
-    ),
-    "quota of no instance": (
-        lambda: made(QuotaGate, instance_type=ec2.InstanceType(TRN1), nodes=0),
-        "nodes",
-        "a whole number, 1 or more",
-    ),
-    "quota where the type is not offered": (
-        lambda: made(QuotaGate, scope=place().elsewhere, instance_type=ec2.InstanceType("trn2.48xlarge")),
-        "the region of the stack",
-        "a region that offers trn2.48xlarge",
-    ),
-    "network by zone name": (lambda: made(ClusterNetwork, zone_id="us-west-2a"), "zone_id", "such as usw2-az4"),
-    "network of another region": (lambda: made(ClusterNetwork, zone_id="use1-az4"), "zone_id", "us-west-2"),
-    "unknown egress": (lambda: made(ClusterNetwork, zone_id="usw2-az4", egress="nat"), "egress", "nat-gateway"),
-    "public network": (lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="8.8.0.0/16"), "cidr", "private IPv4"),
-    "network that is too small": (
-        lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="10.0.0.0/28"),
-        "cidr",
-        "from /16 to /24",
-    ),
-    "file system of another size": (
-        lambda: made(LustreFileSystem, vpc=place().vpc, subnet=place().vpc.private_subnets[0], size_gib=1300),
-        "size_gib",
-        "multiple of 2400",
-    ),
-    "file system in a selection": (
-        lambda: made(LustreFileSystem, vpc=place().vpc, subnet=ZONE_B, size_gib=1200),
-        "subnet",
-        "give an ec2.ISubnet",
-    ),
-    "mount target in a selection": (
-        lambda: made(ElasticFileSystem, vpc=place().vpc, subnet=ZONE_B),
-        "subnet",
-        "give an ec2.ISubnet",
-    ),
-    "no subnet to choose": (
-        lambda: made(
-            NeuronSubnet,
-            vpc=place().vpc,
-            instance_type=ec2.InstanceType(TRN1),
-            vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2d"]),
-        ),
+    "subnet that is imported by its id alone": (
+        lambda: {"vpc_subnets": ec2.SubnetSelection(subnets=[subnet_by_its_id()])},
         "vpc_subnets",
-        "us-west-2a, us-west-2b",
+        "Add the availabilityZone when importing",
     ),
+    "no list of groups": (lambda: {"security_groups": None}, "security_groups", "leave it out"),
+    "one group": (lambda: {"security_groups": a_group_of_another_vpc()}, "security_groups", "put it into a list"),
+    "group twice": (lambda: {"security_groups": [a_group_by_its_id()] * 2}, "security_groups", "up to 15 groups"),
+    "no list of resolvers": (lambda: {"dns_servers": None}, "dns_servers", "leave it out"),
+    "resolver outside of a list": (lambda: {"dns_servers": "10.0.0.2"}, "dns_servers", "put it into a list"),
+    "interface type of one card": (
+        lambda: {"instance_type": ec2.InstanceType(TRN1_SMALL), "secondary_interface_type": "efa-only"},
+        "secondary_interface_type",
+        "nothing on trn1.2xlarge",
+    ),
+    "placement group that spreads": (
+        lambda: {"placement_group": placement_group(ec2.PlacementGroupStrategy.SPREAD)},
+        "placement_group",
+        "strategy=ec2.PlacementGroupStrategy.CLUSTER",
+    ),
+    "records for a cache": (
+        lambda: {"cache": NodeRecords(place().stack, f"R{next(_numbers)}")},
+        "cache",
+        "CompileCache",
+    ),
+    "no list of file systems": (lambda: {"file_systems": None}, "file_systems", "leave it out"),
+    "file system outside of a list": (lambda: {"file_systems": an_efs()}, "file_systems", "put it into a list"),
+    "file system of another VPC": (
+        lambda: {"file_systems": [an_efs(place().other_vpc)]},
+        "file_systems",
+        "make it with that vpc",
+    ),
+    "image of another region": (
+        lambda: {"machine_image": ec2.MachineImage.generic_linux({"us-east-1": "ami-0123456789abcdef0"})},
+        "machine_image",
+        "no AMI specified for region 'us-west-2'",
+    ),
+    "image of Windows": (
+        lambda: {
+            "machine_image": ec2.MachineImage.latest_windows(ec2.WindowsVersion.WINDOWS_SERVER_2022_ENGLISH_FULL_BASE)
+        },
+        "machine_image",
+        "an image of Linux",
+    ),
+    "size below the image's": (
+        lambda: {"root_volume_size": Size.gibibytes(4)},
+        "root_volume_size",
+        "a whole number from 8",
+    ),
+    "no list of volumes": (lambda: {"vpc_subnets": ZONE_B, "block_devices": None}, "block_devices", "leave it out"),
+    "volume outside of a list": (
+        lambda: {"vpc_subnets": ZONE_B, "block_devices": volume(100)},
+        "block_devices",
+        "put it into a list",
+    ),
+    "volume by another name": (
+        lambda: {"vpc_subnets": ZONE_B, "block_devices": [volume(100, name="sdf")]},
+        "block_devices",
+        "a device name, such as /dev/sda1",
+    ),
+    "volume without iops": (
+        lambda: {"vpc_subnets": ZONE_B, "block_devices": [volume(100, volume_type=ec2.EbsDeviceVolumeType.IO2)]},
+        "block_devices",
+        "give iops",
+    ),
+    "volume with iops that it has not": (
+        lambda: {
+            "vpc_subnets": ZONE_B,
+            "block_devices": [volume(100, volume_type=ec2.EbsDeviceVolumeType.GP2, iops=3000)],
+        },
+        "block_devices",
+        "no IOPS on a gp2 volume",
+    ),
+    "volume that is too large": (
+        lambda: {"vpc_subnets": ZONE_B, "block_devices": [volume(70_000)]},
+        "block_devices",
+        "1 to 65536 GiB on a gp3 volume",
+    ),
+    "key of another region": (
+        lambda: {"volume_key": key_by_its_arn("us-east-1")},
+        "volume_key",
+        "a key of us-west-2, the region of the stack",
+    ),
+    "key that signs": (
+        lambda: {"volume_key": kms.Key(place().stack, f"Key{next(_numbers)}", key_spec=kms.KeySpec.RSA_2048)},
+        "volume_key",
+        "SYMMETRIC_DEFAULT",
+    ),
+    "list of variables": (lambda: {"vpc_subnets": ZONE_B, "environment": ["A=b"]}, "environment", "a dict of names"),
+    "NUL in a variable": (
+        lambda: {"vpc_subnets": ZONE_B, "environment": {"A": "a\0b"}},
+        "environment",
+        "without NUL as the value of A",
+    ),
+    "no list of checks": (lambda: {"suppress_checks": None}, "suppress_checks", "leave it out"),
+    "check outside of a list": (lambda: {"suppress_checks": "efa-devices"}, "suppress_checks", "put it into a list"),
+    "switch as bool": (lambda: {"sleep": True}, "sleep", "give a SleepSwitch"),
+    "switch of another stack": (
+        lambda: {"sleep": SleepSwitch(stack_in(REGION), "Switch")},
+        "sleep",
+        "the SleepSwitch of Web",
+    ),
+    "catalogue by its path": (lambda: {"catalog": "types.toml"}, "catalog", "give a Catalog"),
 }

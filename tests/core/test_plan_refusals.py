@@ -193,7 +193,7 @@ def test_a_placement_group_with_a_capacity_block_is_refused() -> None:
         ("cluster_name", "Trn Pilot", "1 to 32 lower-case letters"),
         ("cluster_name", "x" * 33, "1 to 32 lower-case letters"),
         ("root_device_name", "sda1", "/dev/sda1"),
-        ("root_volume_gib", "16385", "from 1 to 16384"),
+        ("root_volume_gib", "16385", "from 8 to 16384"),
         ("cache_bucket", "My_Bucket", "the name of an existing S3 bucket"),
         ("cache_expiration_days", "0", "from 1 to 3650"),
         ("node_timeout_minutes", "56", "from 1 to 55"),

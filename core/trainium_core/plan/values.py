@@ -100,7 +100,7 @@ class PlanValues:
     network: Network = field(default_factory=Network)
     root_volume_gib: int = setting(
         "root_volume_gib",
-        WholeNumber(facts()["gp3"]["smallest_gib"], facts()["gp3"]["largest_gib"]),
+        WholeNumber(facts()["smallest_root_volume"]["gib"], facts()["gp3"]["largest_gib"]),
         default=facts()["root_volume"]["default_gib"],
         meaning="size of the encrypted gp3 root volume in GiB",
         replaces_nodes=True,

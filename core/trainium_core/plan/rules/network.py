@@ -12,6 +12,11 @@ NETWORK_RULES: list[Rule] = []
 rule = rule_of(NETWORK_RULES)
 
 
+def overlaps_docker(cidr: str) -> bool:
+    """Whether a block has addresses of Docker's own bridge, which is on every node."""
+    return ipaddress.IPv4Network(cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16"))
+
+
 @rule("vpc_id", "subnet_id")
 def own_vpc_comes_with_its_subnet(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.subnet_id is None:
@@ -50,6 +55,6 @@ def vpc_cidr_is_of_use(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
         fix = "remove it: your own VPC has its addresses"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
-    elif ipaddress.IPv4Network(plan.network.vpc_cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
+    elif overlaps_docker(plan.network.vpc_cidr):
         fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed=SETTINGS["vpc_cidr"].form.allowed, fix=fix)

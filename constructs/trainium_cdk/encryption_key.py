@@ -1,0 +1,48 @@
+"""Whether a KMS key can do what a parameter wants it for, as far as an app knows."""
+
+from typing import Any
+
+from aws_cdk import FeatureFlags, Token
+from aws_cdk import aws_kms as kms
+from constructs import IConstruct
+
+from trainium_cdk.arguments import check_object, check_same_region
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.props_error import refuse
+
+_GRANTS_BY_ALIAS = "@aws-cdk/aws-kms:applyImportedAliasPermissionsToPrincipal"
+"""The feature flag without which the CDK drops every grant on an imported alias."""
+
+
+def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
+    """Raise PropsError for a key of another region, and for one that does not encrypt symmetrically.
+
+    An alias will do: the launch template of EC2 takes a key by its id, alias, ARN or the ARN of an alias (botocore
+    1.44.5, LaunchTemplateEbsBlockDeviceRequest).
+    """
+    if key is None:
+        return
+    check_object(construct, parameter, key, has="key_arn", what="a kms.IKey")
+    check_same_region(construct, parameter, key, what="a key")
+    resource: Any = key.node.default_child
+    spec = resource.key_spec if isinstance(resource, kms.CfnKey) else None
+    if spec is not None and not Token.is_unresolved(spec) and spec != "SYMMETRIC_DEFAULT":
+        allowed = "a key of the spec SYMMETRIC_DEFAULT, as EBS and S3 encrypt"
+        raise refuse(construct, parameter, f"{key.node.path}, {spec}", allowed=allowed, fix="leave out its key_spec")
+
+
+def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
+    """Raise PropsError as check_key, and for an imported alias, on which the CDK or IAM grants nothing."""
+    check_key(construct, parameter, key)
+    if key is None:
+        return
+    by_arn = not Token.is_unresolved(key.key_arn) and ":alias/" in key.key_arn
+    by_name = not isinstance(key, kms.Alias) and hasattr(key, "alias_name")
+    if by_arn or (by_name and not FeatureFlags.of(construct).is_enabled(_GRANTS_BY_ALIAS)):
+        raise refuse(
+            construct,
+            parameter,
+            key.node.path,
+            allowed="a key whose own ARN is known: IAM grants nothing on an alias",
+            fix=f"give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with {_GRANTS_BY_ALIAS}",
+        )
