@@ -3,12 +3,12 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from trainium_cdk.props_error import refuse
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.next_steps import next_steps
 from trainium_core.plan import Plan
 
-OUTPUTS = "Outputs"
-"""Id of the construct below the fleet that they are in."""
+_ID = "Outputs"
 
 
 def add_fleet_outputs(
@@ -22,9 +22,15 @@ def add_fleet_outputs(
     proven: str,
     notices: str | None,
 ) -> None:
-    """Add outputs below the fleet, so that their names are those of no other output of the stack."""
+    """Add outputs below the fleet, so that their names are those of no other output of the stack.
+
+    Raises PropsError when called again.
+    """
+    if fleet.node.try_find_child(_ID) is not None:
+        fix = "remove the second call"
+        raise refuse(fleet, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
     stack = Stack.of(fleet)
-    scope = Construct(fleet, OUTPUTS)
+    scope = Construct(fleet, _ID)
     steps = next_steps(
         plan, group_name=group_name, cache_url=cache_url, construct_id=stack.node.path, region=stack.region
     )

@@ -22,7 +22,7 @@ from trainium_cdk.compile_cache import ICompileCache, allow_cache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
 from trainium_cdk.fleet_names import claim_cluster_name
-from trainium_cdk.fleet_outputs import OUTPUTS, add_fleet_outputs
+from trainium_cdk.fleet_outputs import add_fleet_outputs
 from trainium_cdk.job_access import allow_jobs
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import PlannedLaunchTemplate
@@ -145,26 +145,22 @@ class PlannedFleet(FleetBase):
 
         target_group: what sends the nodes requests; their group lets its load balancer in.
         """
-        self._check_target_group(target_group)
+        props = self._attach(target_group)
         target_group.register_connectable(self)
-        return self._attach(target_group.target_group_arn)
+        return props
 
     def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
         """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
 
         target_group: what sends the nodes connections; open their port for its clients yourself.
         """
-        self._check_target_group(target_group)
-        return self._attach(target_group.target_group_arn)
+        return self._attach(target_group)
 
     def add_outputs(self) -> None:
         """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node.
 
         Raises PropsError when called again.
         """
-        if self.node.try_find_child(OUTPUTS) is not None:
-            fix = "remove the second call"
-            raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
         add_fleet_outputs(
             self,
             self._plan,
@@ -176,12 +172,10 @@ class PlannedFleet(FleetBase):
             notices=self.pilot.topic.topic_arn if self.pilot else None,
         )
 
-    def _check_target_group(self, target_group: object) -> None:
+    def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
         what = "a target group of a load balancer"
         check_object(self, "target_group", target_group, has="target_group_arn", what=what)
-
-    def _attach(self, target_group_arn: str) -> elbv2.LoadBalancerTargetProps:
-        self.group.target_group_arns = [*(self.group.target_group_arns or ()), target_group_arn]
+        self.group.target_group_arns = [*(self.group.target_group_arns or ()), target_group.target_group_arn]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
 
     def _make(self, plan: Plan, parts: FleetParts) -> None:
