@@ -1,5 +1,6 @@
 """AWS's own models of the calls that CloudFormation makes: would the API take what the template holds?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,19 +99,27 @@ def test_create_launch_template_accepts_the_template_of_all_that_is_offered(
 ) -> None:
     stack = "-".join((instance_type, region, capacity)).replace(".", "-")
     template = Template(launch_templates / f"{stack}.template.json")
-    assert refused(create_launch_template, launch_template_request(template)) == []
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_create_launch_template_accepts_the_template_of_a_cluster(
-    create_launch_template: OperationModel, name: str
-) -> None:
-    request = launch_template_request(cluster_template(**VARIANTS[name]))
+    (request,) = launch_template_requests(template)
     assert refused(create_launch_template, request) == []
 
 
-def launch_template_request(template: Template) -> Json:
-    return {"LaunchTemplateName": "node", **filled_in(template.properties("AWS::EC2::LaunchTemplate"))}
+@pytest.mark.parametrize("name", VARIANTS)
+def test_create_launch_template_accepts_the_templates_of_a_cluster(
+    create_launch_template: OperationModel, name: str
+) -> None:
+    requests = launch_template_requests(cluster_template(**VARIANTS[name]))
+    assert len(requests) == kinds_of_instances(name)
+    assert [refused(create_launch_template, request) for request in requests] == [[]] * len(requests)
+
+
+def launch_template_requests(template: Template) -> Sequence[Json]:
+    found = template.resources("AWS::EC2::LaunchTemplate").values()
+    return [{"LaunchTemplateName": "node", **filled_in(resource["Properties"])} for resource in found]
+
+
+def kinds_of_instances(name: str) -> int:
+    """Nodes, and the host that compiles ahead where there is one."""
+    return 1 + ("precompile_instance_type" in VARIANTS[name])
 
 
 @pytest.mark.parametrize(
@@ -130,11 +139,13 @@ def test_the_model_would_refuse_a_wrong_template(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_create_auto_scaling_group_accepts_the_group(name: str) -> None:
+def test_create_auto_scaling_group_accepts_the_groups(name: str) -> None:
     """CloudFormation itself turns the texts and the list of the template into numbers and a text."""
     client = boto3.client("autoscaling", region_name="us-west-2")
-    group = filled_in(cluster_template(**VARIANTS[name]).properties("AWS::AutoScaling::AutoScalingGroup"))
-    sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity") if size in group}
-    subnets = ",".join(group["VPCZoneIdentifier"])
-    parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
-    assert refused(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []
+    groups = cluster_template(**VARIANTS[name]).resources("AWS::AutoScaling::AutoScalingGroup").values()
+    assert len(groups) == kinds_of_instances(name)
+    for group in (filled_in(resource["Properties"]) for resource in groups):
+        sizes = {size: int(group[size]) for size in ("MinSize", "MaxSize", "DesiredCapacity") if size in group}
+        subnets = ",".join(group["VPCZoneIdentifier"])
+        parameters = {**group, **sizes, "VPCZoneIdentifier": subnets, "AutoScalingGroupName": "fleet"}
+        assert refused(client.meta.service_model.operation_model("CreateAutoScalingGroup"), parameters) == []

@@ -45,3 +45,11 @@ def test_every_kind_of_end_occurs() -> None:
     assert values("ends_action") == {None, "destroy"}
     assert values("budget_action") == {None, "stop"}
     assert len(values("budget_usd")) == 2
+
+
+def test_clusters_with_and_without_a_host_that_compiles_ahead_occur() -> None:
+    assert values("precompile_instance_type") == {None, "r7i.24xlarge"}
+    hosts = [settings for settings in VARIANTS.values() if "precompile_instance_type" in settings]
+    assert {settings.get("cache_bucket") for settings in hosts} == {None, "my-cache"}
+    assert {"vpc_id" in settings for settings in hosts} == {True, False}
+    assert {settings.get("budget_action") for settings in hosts} == {None, "stop"}

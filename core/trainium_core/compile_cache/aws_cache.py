@@ -8,7 +8,7 @@ from typing import Any
 from trainium_core.compile_cache.contents import CachedObject
 from trainium_core.compile_cache.location import CacheLocation
 from trainium_core.compile_cache.place import DIGEST
-from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_errors import DENIED, read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError
 
@@ -90,7 +90,10 @@ class AwsCompileCache(AwsService):
             )
         errors: list[dict[str, Any]] = answer.get("Errors", [])
         if errors:
-            raise RequestRefusedError(f"{errors[0]['Key']}: {errors[0].get('Message', '')} ({len(errors)} in all)")
+            first = errors[0]
+            denied = f"not allowed: the permission {self._permission('s3:DeleteObject')} is missing"
+            why = denied if first.get("Code") in DENIED else f"{first['Key']}: {first.get('Message', '')}"
+            raise RequestRefusedError(f"{why} ({len(errors)} in all)")
 
     def is_unchanged(self, found: CachedObject) -> bool:
         """Whether an object is still the one that was listed."""

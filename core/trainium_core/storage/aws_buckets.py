@@ -6,7 +6,7 @@ from trainium_runtime.aws_service import AwsService
 
 class AwsBuckets(AwsService):
     def bucket_region(self, name: str) -> str | None:
-        with read_errors("s3:ListBucket", absent=("404", "NoSuchBucket")):
+        with read_errors(f"s3:ListBucket on the bucket {name}", absent=("404", "NoSuchBucket")):
             answer = self.client("s3").head_bucket(Bucket=name)
             headers = answer["ResponseMetadata"]["HTTPHeaders"]
             return answer.get("BucketRegion") or headers.get("x-amz-bucket-region", "")
