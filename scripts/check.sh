@@ -23,10 +23,9 @@ check_shell_files() {
 
 types_shown=$(mktemp)
 trap 'rm -f "$types_shown"' EXIT
-# Beside all else: it has one core busy for a minute and a half, and the tests wait now and then. Ctrl-C ends it too,
-# which bash would keep from what it starts in the background.
+# Beside all else: it has one core busy for a minute and a half, and the tests wait now and then. Ctrl-C ends it too: the
+# subshell in the background ignores that signal, what it runs does not.
 (
-  trap - INT
   step "pyright (strict), beside the others" nice pyright --warnings
 ) >"$types_shown" 2>&1 &
 types=$!
@@ -38,9 +37,9 @@ check "shellcheck" check_shell_files
 if [[ $1 != lint ]]; then
   echo "  pytest ..."
   unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
-  # One process more than two cores: a deployment waits for others half of the time. In the order of the folders, in
+  # Two processes more than two cores: a deployment waits for others half of the time. In the order of the folders, in
   # which the longest files come before the middle; xdist would begin the files with few tests, which are these, last.
-  options=(--quiet -rs --numprocesses 3 --dist loadfile --no-loadscope-reorder)
+  options=(--quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder)
   # These need an environment of their own: make security and make lab run them.
   options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)
   options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)

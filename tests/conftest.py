@@ -20,6 +20,7 @@ settings.load_profile("any time")
 
 # The models of a service are the same for every session: read once, not for each session of each test.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+shared.share_models()
 
 
 def pytest_configure(config: pytest.Config) -> None:

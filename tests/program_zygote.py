@@ -98,6 +98,7 @@ def _warm_up(program: Program) -> None:
         import botocore.session
 
         botocore.session.create_loader = cache(botocore.session.create_loader)
+        shared.share_models()
         loader = botocore.session.create_loader(None)
         nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
         for service in program.services:

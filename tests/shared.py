@@ -1,25 +1,49 @@
 """What one run of pytest makes once for all of its workers: files in a folder, and processes. They end with the run."""
 
+import ctypes
 import fcntl
 import hashlib
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 VARIABLE = "TRN_TESTS_SHARED"
 ROOT = Path(__file__).parents[1]
 READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
 """Beginnings of variables that only a new interpreter heeds: other values of them need another process."""
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
 GARBAGE_THRESHOLDS = (20_000, 20, 50)
 """Python's own, 700 new objects, have the collector take a tenth of the time of a test that calls moto."""
 
 _run_is_alive: list[int] = []
+
+
+def share_models() -> None:
+    """Each client of a service uses the model and the methods of the first: most of a client's start goes into them."""
+    from botocore.client import ClientCreator  # not all programs that are forked use it
+
+    for name in ("_load_service_model", "_create_methods"):
+        setattr(ClientCreator, name, _once(getattr(ClientCreator, name)))
+
+
+def _once(make: Callable[..., Any]) -> Callable[..., Any]:
+    made: dict[Any, Any] = {}
+
+    def found(creator: Any, *given: Any) -> Any:
+        key = (creator._loader, *given)
+        if key not in made:
+            made[key] = make(creator, *given)
+        return dict(made[key]) if isinstance(made[key], dict) else made[key]  # handlers of events add methods
+
+    return found
 
 
 def begin() -> None:
@@ -84,6 +108,11 @@ def connect(command: Sequence[str], environment: Mapping[str, str] | None = None
 
 def _read_at_start(environment: Mapping[str, str]) -> str:
     return " ".join(f"{name}={environment[name]}" for name in sorted(environment) if name.startswith(READ_AT_START))
+
+
+def end_with_parent() -> None:
+    """Have a forked process end when the one that forked it does, however that ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def requests() -> Iterator[socket.socket]:

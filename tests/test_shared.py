@@ -27,6 +27,19 @@ connection = shared.connect(["-c", {PROGRAM!r}])
 print(connection.getpeername(), flush=True)
 sys.stdin.read()
 """
+PARENT = """
+import os, signal
+from tests.shared import end_with_parent
+
+reading, writing = os.pipe()
+if (child := os.fork()) == 0:
+    end_with_parent()
+    os.write(writing, b".")
+    signal.pause()
+os.read(reading, 1)
+print(child, flush=True)
+signal.pause()
+"""
 SECONDS = 60
 
 
@@ -62,4 +75,15 @@ def test_a_shared_process_ends_with_a_run_that_is_killed() -> None:
     ended, _, _ = select.select([process], [], [], SECONDS)
     os.close(process)
     shutil.rmtree(path.parents[1])
+    assert ended == [process]
+
+
+def test_a_forked_process_ends_with_its_parent_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        process = os.pidfd_open(int(parent.stdout.readline()))
+        assert not select.select([process], [], [], 0)[0]
+        parent.send_signal(signal.SIGKILL)
+    ended, _, _ = select.select([process], [], [], SECONDS)
+    os.close(process)
     assert ended == [process]

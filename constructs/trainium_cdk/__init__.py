@@ -1,8 +1,9 @@
 """CDK constructs for AWS Trainium clusters. Each is useful alone in an app of your own."""
 
 import gc
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from trainium_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainium_cdk.capacity import Capacity
@@ -85,16 +86,17 @@ _MODULES = {
 """Where each name is: loaded at its first use, so that an app waits for no module of the CDK that it does not use."""
 
 
+_load = lazy_names(__name__, _MODULES)
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # What is loaded stays to the end: for the most part classes of aws-cdk-lib, more than 100,000 objects. Python looks
     # at all of them in each full collection of garbage, of which one comes while more is loaded, and one when it ends.
     gc.freeze()
-    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    gc.freeze()
-    globals()[name] = found
-    return found
+    try:
+        return _load(name)
+    finally:
+        gc.freeze()
 
 
 def __dir__() -> list[str]:

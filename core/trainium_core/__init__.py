@@ -1,7 +1,8 @@
 """What a Trainium cluster is and needs: the catalogue, the plan and its projections."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trainium_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainium_core.catalog.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
@@ -26,11 +27,5 @@ _MODULES = {
     "Problem": "problems",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # A command that reads no plan, such as trn explain, need not wait until all of the plan is imported.
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+# A command that reads no plan, such as trn explain, need not wait until all of the plan is imported.
+__getattr__ = lazy_names(__name__, _MODULES)

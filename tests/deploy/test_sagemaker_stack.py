@@ -97,8 +97,12 @@ def test_retained_models_stay_and_nothing_else_does(account: Account, destroyed:
     kept = training_template(sagemaker_output_at_destroy="retain")
     account.deploy(kept, SAGEMAKER.construct_id)
     bucket = outputs(account.cluster(SAGEMAKER.construct_id))["OutputUrl"].split("/")[2]
-    account.aws.client("s3").put_object(Bucket=bucket, Key="output/model.tar.gz", Body=b"trained")
+    s3 = account.aws.client("s3")
+    s3.put_object(Bucket=bucket, Key="output/model.tar.gz", Body=b"trained")
     account.destroy(SAGEMAKER.construct_id)
     tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
     left = [f"+ S3 buckets: {bucket}", f"+ S3 objects: {bucket}/output/model.tar.gz", f"{tagged}{bucket}"]
-    assert differences(destroyed, account.inventory()) == left
+    found = differences(destroyed, account.inventory())
+    s3.delete_object(Bucket=bucket, Key="output/model.tar.gz")
+    s3.delete_bucket(Bucket=bucket)  # the account is other tests' too
+    assert found == left

@@ -136,6 +136,7 @@ def _serve(request: dict[str, Any]) -> None:
     if request["alone"]:
         lambda_starter._zygote.clear()
     os.setsid()
+    shared.end_with_parent()  # which ends with the run, also with one that is killed and stops no server
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for own, given in ((0, nothing), (1, log), (2, log)):

@@ -103,6 +103,7 @@ def main() -> None:
     # The collector need not go over it again in every process, which would copy it too.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)  # few objects live as long: by default it looks at them dozens of times
     stdin, output, connection = next_invocation(socket.socket(fileno=sys.stdin.fileno()))
     request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])
