@@ -93,16 +93,17 @@ def host(cluster: Cluster, nodes: JobNodes, monkeypatch: pytest.MonkeyPatch) -> 
     return made
 
 
-def precompile(*arguments: str, fails: str = "") -> Any:
+def precompile(*words: str, fails: str = "", code: int = 0) -> Any:
+    """`trn precompile`, or another command that does it. code: with which what compiles ends."""
     prices = f"product,instance_type,region,usd,date,source\non-demand,{HOST},{REGION},{USD_PER_HOUR},2026-11-23,test\n"
     Path("prices.csv").write_text(prices)
     compiles = f"{sys.executable} {fake_compiler.__file__} xla $NEURON_COMPILE_CACHE_URL"
-    command = " ".join(f"{compiles} {module} &" for module in MODULES) + " wait"
+    command = " ".join(f"{compiles} {module} &" for module in MODULES) + f" wait; exit {code}"
     environment = {"COMPILE_SECONDS": str(COMPILE_SECONDS), "FAIL": fails}
     table = "".join(f"{name} = {json.dumps(value)}\n" for name, value in environment.items())
     Path("job.toml").write_text(f'name = "graphs"\ncommand = {json.dumps(command)}\n[environment]\n{table}')
     own = ("-c", f"trn:precompile_instance_type={HOST}", "-c", "trn:prices=prices.csv")
-    return run("precompile", *TWO, *own, "--yes", *arguments, "job.toml")
+    return run(*(words or ("precompile",)), *TWO, *own, "--yes", "job.toml")
 
 
 def test_it_says_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNodes) -> None:
@@ -134,3 +135,31 @@ def test_a_command_that_finds_no_graph_is_told_so() -> None:
     Path("other.toml").write_text('name = "graphs"\ncommand = "true"\n')
     ended = run("precompile", *TWO, "-c", f"trn:precompile_instance_type={HOST}", "--yes", "other.toml")
     assert "no graph was found: the script has to get as far as its first steps" in ended.stdout.replace("\n", " ")
+
+
+def test_run_starts_the_job_after_what_no_earlier_one_compiled_was_compiled(cluster: Cluster, host: Host) -> None:
+    started: list[str] = []
+
+    def nodes_work() -> None:
+        current = cluster.jobs.current()
+        if current and current.job.id not in started:
+            assert host.is_ended
+            started.append(current.job.id)
+            writes = replace(cluster.writes, job=current.job)
+            writes.start()
+            writes.end_attempt("succeeded")
+            writes.end("succeeded")
+
+    cluster.while_paused = nodes_work
+    ended = precompile("run", "--precompile")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert f"{len(MODULES)} modules compiled" in ended.stdout
+    assert [job.rpartition("-2")[0] for job in started] == ["graphs"]
+
+
+def test_run_starts_no_job_when_not_all_was_compiled(cluster: Cluster, host: Host) -> None:
+    ended = precompile("run", "--precompile", fails=FAILS, code=1)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "The job was not started, since not all was compiled" in ended.stderr
+    assert host.is_ended
+    assert cluster.jobs.current() is None
