@@ -327,7 +327,7 @@ PARTS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "give an ec2.InstanceType",
     ),
     "less than no nodes": (lambda: a_switch().count(-1), "nodes", "a whole number, 0 or more"),
-    "nodes token": (lambda: a_switch().count(NUMBER), "nodes", "the value itself"),
+    "nodes token": (lambda: a_switch().count(nothing(NUMBER)), "nodes", "the value itself"),
     "resource of no stack": (lambda: a_switch().only_awake(nothing()), "resource", "a CfnResource"),
     "switch that trn cannot reach": (
         lambda: made(SleepSwitch, scope=NestedStack(place().stack, unique("Nested"))),

@@ -62,14 +62,20 @@ class Account:
     aws: EmbeddedAws
     folder: Path
 
-    def cdk(self, *arguments: str, app: Path | str | None = None) -> Run:
-        """Run the pinned CDK CLI, on an app that is synthesised already."""
+    def cdk(
+        self, *arguments: str, app: Path | str | None = None, folder: Path | None = None, tools: Sequence[Path] = ()
+    ) -> Run:
+        """Run the pinned CDK CLI.
+
+        app: one that is synthesised already. Default: that of the cdk.json of the working directory.
+        folder: the working directory. Default: the account's. tools: folders that are first on PATH. Default: none.
+        """
         command = ["cdk", *arguments, *(("--app", str(app)) if app else ()), "--no-color", "--no-notices"]
-        safe = safe_environment(os.environ, self.aws.connection, tools=tool_folders(ROOT))
+        safe = safe_environment(os.environ, self.aws.connection, tools=[*tools, *tool_folders(ROOT)])
         environment = safe | {"CDK_HOME": str(self.folder)}
         run = subprocess.run(
             command,
-            cwd=self.folder,
+            cwd=folder or self.folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -25,10 +25,10 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
     properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
     publish_assets(aws, assembly, stack)
     stack = properties.get("stackName", stack)
-    bucket, _, key = _filled_in(properties["stackTemplateAssetObjectUrl"]).removeprefix("s3://").partition("/")
+    bucket, _, key = _filled_in(aws, properties["stackTemplateAssetObjectUrl"]).removeprefix("s3://").partition("/")
     wanted = {
         "TemplateURL": f"https://s3.{aws.region}.amazonaws.com/{bucket}/{key}",
-        "RoleARN": _filled_in(properties["cloudFormationExecutionRoleArn"]),
+        "RoleARN": _filled_in(aws, properties["cloudFormationExecutionRoleArn"]),
         "Tags": [{"Key": key, "Value": value} for key, value in properties.get("tags", {}).items()],
     }
     found = {found["StackName"]: found for found in aws.client("cloudformation").describe_stacks()["Stacks"]}
@@ -66,7 +66,10 @@ def publish_assets(aws: EmbeddedAws, assembly: Path, stack: str) -> None:
     for asset in json.loads((assembly / f"{stack}.assets.json").read_text())["files"].values():
         source = assembly / asset["source"]["path"]
         for destination in asset["destinations"].values():
-            place = {"Bucket": _filled_in(destination["bucketName"]), "Key": _filled_in(destination["objectKey"])}
+            place = {
+                "Bucket": _filled_in(aws, destination["bucketName"]),
+                "Key": _filled_in(aws, destination["objectKey"]),
+            }
             try:
                 s3.head_object(**place)
             except ClientError:
@@ -82,8 +85,11 @@ def _zipped(folder: Path) -> bytes:
     return packed.getvalue()
 
 
-def _filled_in(text: str) -> str:
-    return text.replace("${AWS::AccountId}", ACCOUNT_ID).replace("${AWS::Partition}", "aws")
+def _filled_in(aws: EmbeddedAws, text: str) -> str:
+    known = {"AccountId": ACCOUNT_ID, "Partition": "aws", "Region": aws.region}
+    for name, value in known.items():
+        text = text.replace(f"${{AWS::{name}}}", value)
+    return text
 
 
 def _outcome(aws: EmbeddedAws, stack: str) -> str:

@@ -21,7 +21,7 @@ from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
 from tests.wheel.environment import DOWNSTREAM_APPS, install_wheel, synthesize_apps
 from trainium_local.server import Settings
 
-RECOMMENDED_FLAGS = ROOT / "node_modules/aws-cdk/lib/init-templates/.recommended-feature-flags.json"
+GENERATED = "cdk_init"
 README = "readme"
 FEW, MANY = 1, 2
 
@@ -72,19 +72,39 @@ def readme_sample() -> str:
 
 
 @pytest.fixture(scope="module")
-def assemblies(platform: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def generated_app(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `cdk init app --language python` writes, with its cdk.json as it is, and a fleet in its stack."""
+    folder = tmp_path_factory.mktemp("generated") / "init"
+    folder.mkdir()
+    run = account.cdk("init", "app", "--language", "python", "--generate-only", folder=folder)
+    assert run.code == 0, run.printed
+    stack = folder / "init/init_stack.py"
+    assert "# The code that defines your stack goes here" in stack.read_text()
+    stack.write_text((DOWNSTREAM_APPS / f"{GENERATED}.py").read_text())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def assemblies(
+    account: Account, platform: Mapping[str, str], generated_app: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The cloud assemblies of every app with few and with many nodes, and of the README's sample."""
-    flags: Json = json.loads(RECOMMENDED_FLAGS.read_text())
     folder = tmp_path_factory.mktemp("apps")
     apps = {
         f"{app}-{nodes}": (
             (DOWNSTREAM_APPS / f"{app}.py").read_text(),
-            {"nodes": nodes, "platform": platform, **(flags if app == "cdk_init" else {})},
+            {"nodes": nodes, "platform": platform},
         )
-        for app in CLUSTERS
+        for app in CLUSTERS.keys() - {GENERATED}
         for nodes in (FEW, MANY)
     }
-    synthesize_apps(install_wheel(also=["cdk-nag"]), folder, {**apps, README: (readme_sample(), {})})
+    environment = install_wheel(also=["cdk-nag"])
+    synthesize_apps(environment, folder, {**apps, README: (readme_sample(), {})})
+    for nodes in (FEW, MANY):
+        # By `python3 app.py`, as the app's own cdk.json has it.
+        given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
+        run = account.cdk("synth", "--quiet", *given, folder=generated_app, tools=[environment.python.parent])
+        assert run.code == 0, run.printed
     return folder
 
 
@@ -199,6 +219,19 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(account: 
     (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(deployed.ids("AWS::S3::Bucket"))
     s3.delete_bucket(Bucket=cache)
     assert left_behind(account, before) == []
+
+
+def test_a_generated_app_keeps_its_feature_flags_and_has_its_fleet_from_the_wheel(
+    assemblies: Path, generated_app: Path
+) -> None:
+    written: Json = json.loads((generated_app / "cdk.json").read_text())
+    assert written["app"] == "python3 app.py"
+    assert len(written["context"]) > 50
+    template = Template(assemblies / f"{GENERATED}-{FEW}" / "InitStack.template.json")
+    assert template.resources("AWS::AutoScaling::AutoScalingGroup")
+    (asked,) = stacks(assemblies / f"{GENERATED}-{FEW}")
+    manifest: Json = json.loads((assemblies / f"{GENERATED}-{FEW}" / "manifest.json").read_text())
+    assert manifest["artifacts"][asked.id]["environment"] == "aws://unknown-account/unknown-region"
 
 
 def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Path) -> None:

@@ -1,8 +1,8 @@
-"""What `cdk init app --language python` makes, with every feature flag that it recommends, and a fleet in it."""
+"""The stack of what `cdk init app --language python` makes, with a fleet in it; also an app by itself."""
 
 from typing import Any
 
-from aws_cdk import App, Environment, Stack
+from aws_cdk import App, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -17,11 +17,12 @@ class InitStack(Stack):
             self,
             "Fleet",
             instance_type=ec2.InstanceType("trn1.32xlarge"),
-            nodes=self.node.get_context("nodes"),
+            nodes=int(self.node.get_context("nodes")),
             vpc=network.vpc,
         )
 
 
-app = App()
-InitStack(app, "InitStack", env=Environment(region="us-west-2"))
-app.synth()
+if __name__ == "__main__":
+    app = App()
+    InitStack(app, "InitStack")
+    app.synth()
