@@ -63,7 +63,10 @@ def cluster_options(command: Command) -> Command:
 def stack_option(command: Command) -> Command:
     """--stack, and what else names a cluster."""
     return click.option(
-        "--stack", metavar="NAME", help="Stack of the nodes in CloudFormation. Default: the cluster's, see `trn list`."
+        "--stack",
+        metavar="NAME",
+        callback=_named,
+        help="Stack of the nodes in CloudFormation. Default: the cluster's, see `trn list`.",
     )(cluster_options(command))
 
 
@@ -74,12 +77,26 @@ def stacks_option(command: Command) -> Command:
         "stacks",
         multiple=True,
         metavar="NAME",
+        callback=_all_named,
         help="Stack of the cluster in CloudFormation, deleted or not. Repeatable. Default: those of `trn list`.",
     )(cluster_options(command))
 
 
+def _named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """As it was given. An empty name, such as of a variable that is not set, must not stand for the default."""
+    if value == "":
+        raise click.BadParameter("is empty: name one, or leave the option out", ctx, param)
+    return value
+
+
+def _all_named(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        _named(ctx, param, value)
+    return values
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
+    if _named(ctx, param, value) is not None:
         ctx.meta.setdefault(_OPTIONS, {})[param.name] = value
     return value
 

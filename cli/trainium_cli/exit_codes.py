@@ -22,7 +22,7 @@ _MEANING = {
     ExitCode.OK: "done, or ready",
     ExitCode.NOT_READY: "not ready: something was found that stands in the way",
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
-    ExitCode.COULD_NOT_TELL: "could not tell: no response, or nothing runs that could respond",
+    ExitCode.COULD_NOT_TELL: "could not tell: no response, or nothing to respond",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what goes on is said",
 }

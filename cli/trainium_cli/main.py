@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from typing import TextIO, cast
 
 import click
 
@@ -10,6 +11,7 @@ from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.interruption import end_at_once, handle_interrupts
 from trainium_cli.lazy_group import LazyCommand, LazyGroup
+from trainium_cli.terminal import WrappedErrors
 
 COMMANDS = {
     "init": LazyCommand(
@@ -181,6 +183,8 @@ def main() -> None:
     if is_completing and "TRN_DEBUG" not in os.environ:
         # A shell would show what is printed here in the middle of the line that somebody types.
         sys.stderr = io.StringIO()
+    elif "TRN_DEBUG" not in os.environ:
+        sys.stderr = cast("TextIO", WrappedErrors(sys.stderr))
     try:
         trn(prog_name="trn")
     except SystemExit as ended:

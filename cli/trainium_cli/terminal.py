@@ -6,11 +6,11 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from trainium_cli.layout import Column, Drawn, Line, Pairs, Table, Text
+from trainium_cli.layout import Column, Drawn, Line, Pairs, Table, Text, columns_of, wrapped
 
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
@@ -72,6 +72,32 @@ def _has_colours() -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+class WrappedErrors:
+    """Standard error whose lines are broken where the screen ends; all else is as the stream has it.
+
+    In a pipe without $COLUMNS, which has no end, a sentence stays in one line.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text; one that moves the cursor is left alone."""
+        if not _moves_cursor(text) and (self._stream.isatty() or os.environ.get("COLUMNS")):
+            width = screen_width()
+            lines = text.split("\n")
+            if any(columns_of(line) > width for line in lines):
+                text = "\n".join("\n".join(wrapped(line, width)) for line in lines)
+        return self._stream.write(text)
+
+
+def _moves_cursor(text: str) -> bool:
+    return "\x1b" in text or "\r" in text
 
 
 def table(

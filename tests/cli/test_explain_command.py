@@ -19,6 +19,10 @@ PASTED = {
         "not bootstrapped"
     ),
     "SessionManagerPlugin is not found. Please refer to SessionManager Documentation": "Session Manager's plug-in",
+    'Failed to connect to proxy URL: "http://proxy:3128"': "AWS was not reached",
+    "PendingVerification: Your request for accessing resources in this region is being validated": (
+        "account is being verified"
+    ),
     "Could not connect to the endpoint URL: https://ec2.us-wset-2.amazonaws.com/": "AWS was not reached",
 }
 

@@ -18,7 +18,7 @@ _ADVICE = (
     (
         r"PendingVerification|pending verification|currently being verified|in this region is being validated",
         "wait for the e-mail in which AWS says that it has verified the account for this region (minutes, up to 4 "
-        "hours), then run `trn deploy` again; if none comes, write to aws-verification@amazon.com",
+        "hours), then run `trn deploy` again; if none comes, open a support case about it",
     ),
     (r"is a linked account", "have the management account enable AWS Budgets, or remove trn:budget_usd"),
     (r"L-[0-9A-F]{8}|VcpuLimitExceeded|ResourceLimitExceeded", "run `trn quota request`: it asks AWS for the rest"),
