@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import shared
 from tests.verdicts import Verdicts
+from trainium_local.services.lambda_zygote import share_models
 
 # Invariants are judged by their outcome: on a busy machine an example may take any time. What Hypothesis itself chooses
 # where CI is set stays: there every run tries the same examples.
@@ -20,7 +21,7 @@ settings.load_profile("any time")
 
 # The models of a service are the same for every session: read once, not for each session of each test.
 botocore.session.create_loader = cache(botocore.session.create_loader)
-shared.share_models()
+share_models()
 
 
 def pytest_configure(config: pytest.Config) -> None:

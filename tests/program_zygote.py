@@ -97,8 +97,10 @@ def _warm_up(program: Program) -> None:
         import boto3
         import botocore.session
 
+        from trainium_local.services.lambda_zygote import share_models
+
         botocore.session.create_loader = cache(botocore.session.create_loader)
-        shared.share_models()
+        share_models()
         loader = botocore.session.create_loader(None)
         nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
         for service in program.services:

@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 VARIABLE = "TRN_TESTS_SHARED"
 ROOT = Path(__file__).parents[1]
@@ -24,26 +23,6 @@ GARBAGE_THRESHOLDS = (20_000, 20, 50)
 """Python's own, 700 new objects, have the collector take a tenth of the time of a test that calls moto."""
 
 _run_is_alive: list[int] = []
-
-
-def share_models() -> None:
-    """Each client of a service uses the model and the methods of the first: most of a client's start goes into them."""
-    from botocore.client import ClientCreator  # not all programs that are forked use it
-
-    for name in ("_load_service_model", "_create_methods"):
-        setattr(ClientCreator, name, _once(getattr(ClientCreator, name)))
-
-
-def _once(make: Callable[..., Any]) -> Callable[..., Any]:
-    made: dict[Any, Any] = {}
-
-    def found(creator: Any, *given: Any) -> Any:
-        key = (creator._loader, *given)
-        if key not in made:
-            made[key] = make(creator, *given)
-        return dict(made[key]) if isinstance(made[key], dict) else made[key]  # handlers of events add methods
-
-    return found
 
 
 def begin() -> None:

@@ -132,9 +132,8 @@ def _refuse_taken_port(port: int) -> None:
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:
-        owner = (
-            "an embedded AWS of another state folder" if _is_embedded(port) else f"another program ({error.strerror})"
-        )
+        other = f"another program ({error.strerror})"
+        owner = "an embedded AWS of another state folder" if _is_embedded(port) else other
         raise LocalError(
             f"port {port} is taken by {owner}. Choose another with --port, or --port 0 for a free one."
         ) from error

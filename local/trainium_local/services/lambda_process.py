@@ -57,15 +57,12 @@ def run(function: Any, event: Any) -> Invocation:
     """Invoke `function` (moto's LambdaFunction) with `event` and wait for it; its log goes to its log group."""
     request_id = str(uuid.uuid4())
     group = _log_group(function)
-    invocation = (
-        _run(function, event, request_id, command)
-        if (command := _command(function)) is not None
-        else _failure(
-            "Runtime.NotSupported",
-            f"the embedded AWS runs functions for Python, and for Node.js if `node` is installed; "
-            f"{function.function_name} has the runtime {function.run_time or function.package_type}",
-        )
-    )
+    if (command := _command(function)) is not None:
+        invocation = _run(function, event, request_id, command)
+    else:
+        runs = "the embedded AWS runs functions for Python, and for Node.js if `node` is installed"
+        runtime = f"{function.function_name} has the runtime {function.run_time or function.package_type}"
+        invocation = _failure("Runtime.NotSupported", f"{runs}; {runtime}")
     if group:
         _write_logs(function, group, request_id, invocation.logs)
     return invocation
@@ -90,9 +87,8 @@ def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any
     if kind == "DryRun":
         return ""
     if kind == "Event":
-        threading.Thread(
-            target=run, args=(function, event), daemon=True, name=f"lambda {function.function_name}"
-        ).start()
+        name = f"lambda {function.function_name}"
+        threading.Thread(target=run, args=(function, event), daemon=True, name=name).start()
         return ""
     invocation = run(function, event)
     if invocation.failed:
@@ -121,17 +117,13 @@ def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invo
         ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout), command)
         logs = ended.printed.decode(errors="replace")
         if ended.timed_out:
-            return _failure(
-                "Sandbox.Timedout",
-                f"{request_id} Task timed out after {float(function.timeout):.2f} seconds",
-                printed=logs,
-            )
+            message = f"{request_id} Task timed out after {float(function.timeout):.2f} seconds"
+            return _failure("Sandbox.Timedout", message, printed=logs)
         try:
             return Invocation(**json.loads(result.read_text()), logs=logs)
         except (OSError, ValueError):
-            return _failure(
-                "Runtime.ExitError", f"{request_id} ended with exit code {ended.code}, no result", printed=logs
-            )
+            message = f"{request_id} ended with exit code {ended.code}, no result"
+            return _failure("Runtime.ExitError", message, printed=logs)
 
 
 def _unpacked(digest: str, *archives: bytes) -> Path:

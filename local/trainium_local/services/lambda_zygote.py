@@ -13,12 +13,13 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
-import botocore.loaders
+import botocore.client
 import botocore.session
 
 BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
@@ -28,16 +29,30 @@ OFTEN_CALLED = ("autoscaling", "cloudformation", "ec2", "lambda", "s3", "sns")
 
 def warm_up() -> None:
     """Have botocore import and read what it does with the first client; of what it reads, only its own models stay."""
-    loader = botocore.loaders.create_loader()
-
-    def shared_loader(path: str | None) -> botocore.loaders.Loader:
-        return botocore.loaders.create_loader(path) if path else loader
-
-    botocore.session.create_loader = shared_loader
+    botocore.session.create_loader = cache(botocore.session.create_loader)
+    share_models()
     nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
     for service in OFTEN_CALLED:
         nobody.client(service)
-        loader.load_service_model(service, "paginators-1")
+        botocore.session.create_loader(None).load_service_model(service, "paginators-1")
+
+
+def share_models() -> None:
+    """Each client of a service uses the model and the methods of the first: most of a client's start goes into them."""
+    creator: Any = botocore.client.ClientCreator
+    for name in {"_load_service_model", "_create_methods"} & vars(creator).keys():  # botocore promises neither
+        setattr(creator, name, _once(getattr(creator, name)))
+
+
+def _once(make: Callable[..., Any]) -> Callable[..., Any]:
+    made: dict[Any, Any] = {}
+
+    def found(creator: Any, *given: Any) -> Any:
+        if (key := (creator._loader, *given)) not in made:
+            made[key] = make(creator, *given)
+        return dict(made[key]) if isinstance(made[key], dict) else made[key]  # handlers of events add methods
+
+    return found
 
 
 def next_invocation(requests: socket.socket) -> list[int]:
