@@ -52,6 +52,8 @@ def test_the_second_job_on_another_node_finds_what_the_first_one_compiled(nodes:
     (cold,) = nodes.record()["compile_caches"]
     assert (cold["hits"], cold["misses"], cold["stored"]) == (0, 2, 2)
     assert cold["reasons"] == {"first time": 2}
+    names = sorted(fake_compiler.name_of("xla", module).rpartition("/")[2] for module in "ab")
+    assert cold["missed"] == [f"{name}: first time" for name in names]
     assert len(stored(nodes)) == 2
     nodes.next_attempt()
     nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "second"))

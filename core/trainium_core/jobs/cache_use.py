@@ -7,7 +7,7 @@ from typing import Any, cast
 from trainium_runtime.stored_record import one_line
 
 _MOST_CACHES = 4
-_MOST_TEXTS = 10
+_MOST_TEXTS, _MOST_MISSED = 10, 50
 _LONGEST_TEXT = 600
 
 
@@ -15,9 +15,9 @@ _LONGEST_TEXT = 600
 class CacheUse:
     """Of one stack's cache on one node. hits: entries that were used; None where the node cannot tell.
 
-    misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason. recompiled:
-    of the misses, those after the first step; recompiles: of the first of them the shapes, if they were many. renewed:
-    entries whose age in S3 counts anew.
+    misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason; missed: each
+    of the first of them with its own. recompiled: of the misses, those after the first step; recompiles: of the first
+    of them the shapes, if they were many. renewed: entries whose age in S3 counts anew.
     """
 
     stack: str
@@ -33,6 +33,7 @@ class CacheUse:
     renewed: int = 0
     recompiled: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
+    missed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     recompiles: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
         hits=None if raw.get("hits") is None else _count(raw["hits"]),
         compile_seconds=_count(raw.get("compile_seconds")),
         reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MOST_TEXTS]},
+        missed=_texts(raw.get("missed"), _MOST_MISSED),
         removed=_texts(raw.get("removed")),
         recompiles=_texts(raw.get("recompiles")),
         failed=_texts(raw.get("failed")),
@@ -67,6 +69,6 @@ def _count(raw: object) -> int:
     return round(cast(float, raw)) if is_count else 0
 
 
-def _texts(raw: object) -> tuple[str, ...]:
-    listed = cast("list[Any]", raw)[:_MOST_TEXTS] if isinstance(raw, list) else []
+def _texts(raw: object, most: int = _MOST_TEXTS) -> tuple[str, ...]:
+    listed = cast("list[Any]", raw)[:most] if isinstance(raw, list) else []
     return tuple(one_line(str(one), _LONGEST_TEXT) for one in listed)

@@ -14,6 +14,8 @@ from .graph_inputs import Graph, code_of, described, graph_of
 MOST_REQUESTS = 5
 """Lists of the whole cache that the reasons are looked for with: 5,000 entries."""
 MOST_NAMES = 10
+MOST_MISSED = 50
+"""Misses that are in the record by name, each with its reason."""
 RECOMPILES = 5
 """New entries after the first step that are still usual, such as those of an evaluation or of a last, smaller batch."""
 MOST_COMPARED = 200
@@ -53,9 +55,11 @@ class Use:
                     f"step? {'; '.join(self._recompiles[:MOST_WARNED])}"
                 )
         reasons: dict[str, int] = {}
-        for name in [*new, *failures]:
+        missed: list[str] = []
+        for name in [*sorted(new), *failures]:
             why = self._reason_once(name) if explain else "not looked for"
             reasons[why] = reasons.get(why, 0) + 1
+            missed.append(f"{_bare(name)}: {why}")
         return {
             "stack": cache.place.stack,
             "place": cache.place.path,
@@ -64,6 +68,7 @@ class Use:
             "misses": len(new) + len(failures),
             "compile_seconds": round(cache.compile_seconds(new), 1),
             "reasons": reasons,
+            "missed": missed[:MOST_MISSED],
             "fetched": report.fetched,
             "fetched_bytes": report.fetched_bytes,
             "stored": report.stored,
