@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ class AwsSession:
         self._session: Any = botocore.session.Session()
         loader = self._session.get_component("data_loader")
         loader.file_loader = _PlainModels()
-        loader.list_available_services = partial(_service_names, loader.search_paths)
+        loader.list_available_services = cache(partial(_service_names, loader.search_paths))
 
     def client(self, service: str, *, region_name: str, config: Any) -> Any:
         """A client of a service in a region."""
