@@ -1,0 +1,28 @@
+"""S3 decides on one conditional write after the other. moto asks whether an object is there, and writes it later."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, BrokenBarrierError
+from types import SimpleNamespace
+
+import pytest
+
+from trainium_local_plugin.conditional_writes import put_object
+
+SECONDS = 0.5
+
+
+@pytest.mark.parametrize(("headers", "meet"), [({"If-None-Match": "*"}, False), ({}, True)])
+def test_conditional_writes_do_not_meet_and_others_may(headers: Mapping[str, str], meet: bool) -> None:
+    both = Barrier(2)
+
+    def write(_response: object) -> bool:
+        try:
+            both.wait(SECONDS)
+        except BrokenBarrierError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        met = [*pool.map(lambda _: put_object(write, SimpleNamespace(headers=headers)), range(2))]
+    assert met == [meet, meet]
