@@ -59,8 +59,11 @@ class StandInJobs:
     def _run_host(self, bucket: "_Bucket", instance_id: str) -> None:
         """Run its job, and report that it is over."""
         try:
-            _run_attempt(bucket, json.loads(bucket.read(PRECOMPILE_JOB_KEY)), [instance_id])
-            bucket.write(f"{PRECOMPILE_PREFIX}/{instance_id}.json", {"instance_id": instance_id, "state": OVER})
+            spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
+            end = _run_attempt(bucket, spec, [instance_id])
+            if is_running(instance_id, bucket.region):  # else a function of the cluster ends the job
+                bucket.write_end(spec, end)
+                bucket.write(f"{PRECOMPILE_PREFIX}/{instance_id}.json", {"instance_id": instance_id, "state": OVER})
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the host of {bucket.name} did not run its job: {error}", flush=True)
 
@@ -70,7 +73,7 @@ class StandInJobs:
             members = Roster.from_json(bucket.read(ROSTER_KEY)).members[: spec["nodes"]]
             ids = [member.instance_id for member in members]
             if len(ids) == spec["nodes"] and all(map(self._is_stand_in, ids)):
-                _run_attempt(bucket, spec, ids)
+                bucket.write_end(spec, _run_attempt(bucket, spec, ids))
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
 
@@ -88,12 +91,16 @@ class _Bucket:
             "s3", "PutObject", self.region, {"Bucket": self.name, "Key": key, "Body": json.dumps(content).encode()}
         )
 
+    def write_end(self, spec: Mapping[str, Any], end: Mapping[str, Any]) -> None:
+        self.write(f"{JOBS_PREFIX}/{spec['id']}/end.json", {**end, "attempts": 1})
+
     def names(self, prefix: str) -> list[str]:
         found = api.call("s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"})
         return [entry["Key"].removeprefix(prefix) for entry in found.get("Contents", [])]
 
 
-def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> None:
+def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
+    """How it ended."""
     job = f"{JOBS_PREFIX}/{spec['id']}"
     earlier = spec.get("resume_from")
     kept = urlsplit(spec.get("checkpoints") or f"s3://{bucket.name}/{JOBS_PREFIX}")
@@ -121,7 +128,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
         lost = {"result": "node-lost", "reason": f"{instance_ids[0]} was terminated", "instance_id": instance_ids[0]}
         unknown = dict.fromkeys(("traceback", "rank", "exit_code"))
         bucket.write(f"{attempt}/end.json", {**lost, **unknown, "node": 0, "at": _now()})
-    bucket.write(f"{job}/end.json", {**json.loads(bucket.read(f"{attempt}/end.json")), "attempts": 1})
+    return json.loads(bucket.read(f"{attempt}/end.json"))
 
 
 def _now() -> str:

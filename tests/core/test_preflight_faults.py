@@ -53,7 +53,7 @@ QUESTIONS = [
     ("budgets.DescribeBudgets", OWN_VPC, "budgets:ViewBudget", "budget"),
     ("ec2.DescribeInstances", OWN_VPC, "ec2:DescribeInstances", "quota network"),
     ("ec2.DescribePlacementGroups", OWN_VPC, "ec2:DescribePlacementGroups", "placement"),
-    ("s3.HeadBucket", OWN_VPC, "s3:ListBucket", "cache"),
+    ("s3.HeadBucket", OWN_VPC, "s3:ListBucket on the bucket our-cache", "cache"),
     ("ec2.DescribeSubnets", OWN_VPC, "ec2:DescribeSubnets", "offering network"),
     ("ec2.DescribeVpcs", OWN_VPC, "ec2:DescribeVpcs", "network"),
     ("ec2.DescribeVpcAttribute", OWN_VPC, "ec2:DescribeVpcAttribute", "network"),
