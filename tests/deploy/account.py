@@ -13,13 +13,14 @@ from typing import Any
 import yaml
 
 from demo.deployed_cluster import DeployedCluster
-from demo.inventory import Inventory, added, take_inventory
+from demo.inventory import OBJECTS, Inventory, added, take_inventory
 from tests.constructs.synth import ROOT, Template
 from tests.deploy import assembly
 from tests.local.conftest import EmbeddedAws
 from tests.shared import made_once
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_local.environment import safe_environment, tool_folders
+from trainium_runtime.naming import USAGE_PREFIX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +149,9 @@ class Account:
 
 
 def differences(before: Inventory, after: Inventory) -> list[str]:
-    """What came and what went between two moments."""
-    return [f"+ {one}" for one in added(before, after)] + [f"- {one}" for one in added(after, before)]
+    """What came and what went between two moments, but for what stand-in nodes write every minute."""
+    changes = [f"+ {one}" for one in added(before, after)] + [f"- {one}" for one in added(after, before)]
+    return [one for one in changes if not (one[2:].startswith(OBJECTS) and f"/{USAGE_PREFIX}/" in one)]
 
 
 def instance_ids(cluster: DeployedCluster) -> set[str]:
