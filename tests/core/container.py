@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -59,12 +60,17 @@ class Container:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, python: Path = Path(sys.executable)) -> tuple[int, str]:
-        """The exit code and all that was said."""
+        """The exit code and all that was said. What does not end in time is killed, and so is what it started."""
         child = self.start(python)
-        output, _ = child.communicate(timeout=TIMEOUT_SECONDS)
+        try:
+            output, _ = child.communicate(timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            output, _ = child.communicate()
         return child.returncode, output
 
     @property
