@@ -96,7 +96,8 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
         (tmp_path / name).mkdir()
         nodes.append(of_script(tmp_path / name, report, job, hosts=TWO_NODES[::-1], current=name, cores=1))
     with ThreadPoolExecutor(len(nodes)) as pool:
-        ended = [*pool.map(lambda node: node.run(torch_python), nodes)]
+        runs = [pool.submit(node.run, torch_python) for node in nodes]
+    ended = [one.result() for one in runs]
     assert [code for code, _ in ended] == [0, 0], ended
     assert [f"rank {rank} of 2 on {name}" in ended[rank][1] for rank, name in enumerate(TWO_NODES)] == [True, True]
 
