@@ -84,6 +84,10 @@ class ClusterJobs:
         assert run.returncode == 0, run.stdout + run.stderr
         return run.stdout
 
+    def is_proven(self) -> bool:
+        """Whether all nodes are proven and have reached each other, as a job needs it."""
+        return subprocess.run(self.command("nodes"), cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
+
     def command(self, *words: str) -> list[str]:
         """A command line of `trn` about the cluster."""
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]

@@ -128,6 +128,7 @@ def install_compiler(_number: int, node: Node) -> None:
 
 def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], str, str]:
     """What one node's record says of its cache, which modules it compiled by its log, and `trn jobs`."""
+    wait_for("all nodes to reach each other", cluster.is_proven, pause=1)
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)
     shutil.copy(FAKE_COMPILER, source)
