@@ -4,11 +4,12 @@ from aws_cdk import Annotations
 from constructs import Construct
 
 from trainium_cdk.arguments import check_type
+from trainium_cdk.fleet_parts import FleetParts
 from trainium_cdk.plan_cache import plan_cache
 from trainium_cdk.plan_file_systems import plan_file_systems
 from trainium_cdk.plan_network import plan_network
 from trainium_cdk.plan_scope import tag_all
-from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.planned_fleet import PlannedFleet
 from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan

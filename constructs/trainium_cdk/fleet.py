@@ -19,6 +19,7 @@ from trainium_cdk.encryption_key import check_key
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
 from trainium_cdk.fleet_names import generated_cluster_name
+from trainium_cdk.fleet_parts import FleetParts
 from trainium_cdk.fleet_plan import (
     KNOWN_LATER,
     check_card_interfaces,
@@ -36,7 +37,7 @@ from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_subnet import NeuronSubnet
-from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.planned_fleet import PlannedFleet
 from trainium_cdk.props_error import in_python, parameter_of, refuse
 from trainium_cdk.security_group import check_groups
 from trainium_cdk.setup_script import SetupScript

@@ -10,7 +10,8 @@ from constructs import Construct
 
 from trainium_cdk.arguments import check_list, check_same_region, check_setting, check_type
 from trainium_cdk.props_error import refuse
-from trainium_cdk.security_group import refuse_group_of_another_vpc
+from trainium_cdk.same_vpc import refuse_another_vpc
+from trainium_cdk.security_group import vpc_id_of
 from trainium_userdata import NodeLocations
 
 
@@ -55,7 +56,7 @@ def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSyst
     for one in file_systems:
         check_type(construct, "file_systems", one, NodeFileSystem, what=what)
         check_same_region(construct, "file_systems", one.security_group, what="a file system")
-        refuse_group_of_another_vpc(construct, "file_systems", one.security_group, vpc)
+        refuse_another_vpc(construct, "file_systems", one.security_group, vpc_id_of(one.security_group), vpc)
     kinds = [kind for one in file_systems for kind in one.settings]
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(one.node.path for one in file_systems)

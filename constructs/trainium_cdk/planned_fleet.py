@@ -1,7 +1,6 @@
 """A fleet made of a plan and the CDK objects around it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,19 +15,17 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object
-from trainium_cdk.cdk_types import Key
-from trainium_cdk.compile_cache import ICompileCache, allow_cache
+from trainium_cdk.compile_cache import allow_cache
 from trainium_cdk.fleet_gate import FleetGate
 from trainium_cdk.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
 from trainium_cdk.fleet_names import claim_cluster_name
 from trainium_cdk.fleet_outputs import add_fleet_outputs
+from trainium_cdk.fleet_parts import FleetParts
 from trainium_cdk.job_access import allow_jobs
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import PlannedLaunchTemplate
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_environment import encoded_environment
-from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_volumes import allow_auto_scaling
@@ -38,7 +35,7 @@ from trainium_cdk.precompile_host import PrecompileHost
 from trainium_cdk.props_error import refuse
 from trainium_cdk.quota_gate import PlannedQuotaGate
 from trainium_cdk.service_role import service_role
-from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_cdk.target_group import check_target_group
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
@@ -57,29 +54,6 @@ _SESSION_ACTIONS = [
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FleetParts:
-    """The CDK objects that a fleet is made with besides its plan, as NeuronFleet's parameters say.
-
-    image_id, image_name: what is booted where it is not the plan's image, and how the app names it.
-    """
-
-    vpc: ec2.IVpc
-    subnet: ec2.ISubnet
-    cache: ICompileCache
-    egress: Literal["vpc-endpoints", "nat-gateway", "none", "existing"]
-    file_systems: Sequence[NodeFileSystem] = ()
-    sleep: SleepSwitch | None = None
-    security_groups: Sequence[ec2.ISecurityGroup] = ()
-    role: iam.IRole | None = None
-    volume_key: Key | None = None
-    block_devices: Sequence[ec2.BlockDevice] = ()
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    placement_group_name: str | None = None
-    image_id: str | None = None
-    image_name: str | None = None
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -144,8 +118,10 @@ class PlannedFleet(FleetBase):
         """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
 
         target_group: what sends the nodes requests; their group lets its load balancer in.
+
+        Raises PropsError for one of another target type than instance, or of another VPC or region.
         """
-        props = self._attach(target_group)
+        props = self._attach(target_group, of="application")
         target_group.register_connectable(self)
         return props
 
@@ -153,8 +129,10 @@ class PlannedFleet(FleetBase):
         """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
 
         target_group: what sends the nodes connections; open their port for its clients yourself.
+
+        Raises PropsError for one of another target type than instance, or of another VPC or region.
         """
-        return self._attach(target_group)
+        return self._attach(target_group, of="network")
 
     def add_outputs(self) -> None:
         """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node.
@@ -172,10 +150,12 @@ class PlannedFleet(FleetBase):
             notices=self.pilot.topic.topic_arn if self.pilot else None,
         )
 
-    def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
-        what = "a target group of a load balancer"
-        check_object(self, "target_group", target_group, has="target_group_arn", what=what)
-        self.group.target_group_arns = [*(self.group.target_group_arns or ()), target_group.target_group_arn]
+    def _attach(
+        self, target_group: elbv2.ITargetGroup, *, of: Literal["application", "network"]
+    ) -> elbv2.LoadBalancerTargetProps:
+        check_target_group(self, target_group, self._vpc, of=of)
+        attached = self.group.target_group_arns or ()
+        self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
         return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
 
     def _make(self, plan: Plan, parts: FleetParts) -> None:
@@ -183,7 +163,7 @@ class PlannedFleet(FleetBase):
         tag_all(self, plan)
         stack = Stack.of(self)
         vpc, cache, sleep = parts.vpc, parts.cache, parts.sleep
-        self._plan, self.cache = plan, cache
+        self._plan, self._vpc, self.cache = plan, vpc, cache
         self.security_group = plan_security_group(
             self,
             "SecurityGroup",

@@ -1,6 +1,5 @@
 """The security group that EFA needs."""
 
-import json
 from collections.abc import Sequence
 
 from aws_cdk import Stack, Token
@@ -9,6 +8,7 @@ from constructs import Construct
 
 from trainium_cdk.arguments import check_list, check_number, check_object, check_same_region, check_setting
 from trainium_cdk.props_error import PropsError, refuse
+from trainium_cdk.same_vpc import known_vpc, refuse_another_vpc
 from trainium_core.facts import facts
 from trainium_core.problems import Problem
 
@@ -101,32 +101,19 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
         check_object(construct, "security_groups", group, has="security_group_id", what=what)
         check_same_region(construct, "security_groups", group, what="a group")
         if vpc is not None:
-            refuse_group_of_another_vpc(construct, "security_groups", group, vpc)
+            refuse_another_vpc(construct, "security_groups", group, vpc_id_of(group), vpc)
     paths = [group.node.path for group in groups]
     most = facts()["security_group"]["most_of_an_interface"] - (vpc is not None)
     if len(paths) > most or len(set(paths)) < len(paths):
         allowed = f"up to {most} groups, each once"
         raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
-    stack = Stack.of(construct)
-    if vpc is None and len({json.dumps(stack.resolve(one)) for one in map(_vpc_id, groups) if one}) > 1:
+    vpc_ids = map(vpc_id_of, groups)
+    if vpc is None and len({known_vpc(Stack.of(construct), one) for one in vpc_ids if one} - {None}) > 1:
         allowed = "groups of one VPC"
         raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="make all with the same vpc")
 
 
-def refuse_group_of_another_vpc(construct: Construct, parameter: str, group: ec2.ISecurityGroup, vpc: ec2.IVpc) -> None:
-    """Raise PropsError for a group of the app whose VPC is another one."""
-    owner, stack = _vpc_id(group), Stack.of(construct)
-    if owner is not None and stack.resolve(owner) != stack.resolve(vpc.vpc_id):
-        raise refuse(
-            construct,
-            parameter,
-            group.node.path,
-            allowed=f"what is in {vpc.node.path}, the vpc",
-            fix="make it with that vpc",
-        )
-
-
-def _vpc_id(group: ec2.ISecurityGroup) -> str | None:
-    """None of an imported group, whose VPC is known to EC2 alone."""
+def vpc_id_of(group: ec2.ISecurityGroup) -> str | None:
+    """The VPC of a group: None of an imported group, whose VPC is known to EC2 alone."""
     resource = group.node.default_child
     return resource.vpc_id if isinstance(resource, ec2.CfnSecurityGroup) else None

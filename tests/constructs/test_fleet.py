@@ -23,7 +23,8 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import CompileCache
-from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.fleet_parts import FleetParts
+from trainium_cdk.planned_fleet import PlannedFleet
 from trainium_core import Plan
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 

@@ -9,7 +9,8 @@ from aws_cdk.assertions import Annotations, Match
 
 from tests.constructs.synth import Template, a_plan, new_app, synthesize
 from trainium_cdk import CompileCache
-from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.fleet_parts import FleetParts
+from trainium_cdk.planned_fleet import PlannedFleet
 from trainium_cdk.sagemaker_training import PlannedTraining
 from trainium_core import PlanError
 

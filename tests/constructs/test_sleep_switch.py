@@ -8,7 +8,8 @@ from aws_cdk import aws_ec2 as ec2
 from tests.constructs.synth import Template, a_plan, cluster_template, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, SleepSwitch
 from trainium_cdk.compile_cache import CompileCache
-from trainium_cdk.planned_fleet import FleetParts, PlannedFleet
+from trainium_cdk.fleet_parts import FleetParts
+from trainium_cdk.planned_fleet import PlannedFleet
 
 GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 

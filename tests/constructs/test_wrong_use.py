@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from aws_cdk import Aws, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 
 from tests.constructs.synth import REGION, new_app
+from tests.constructs.wrong_calls import CALLS, a_fleet, a_target_group
 from tests.constructs.wrong_parts import PARTS
 from tests.constructs.wrong_use import FLEETS, TRN1, fleet
 from trainium_cdk import ClusterNetwork, NeuronFleet, NeuronSubnet, PropsError, SetupScript, SleepSwitch
@@ -31,12 +33,30 @@ def test_a_fleet_says_what_is_wrong_with_its_parameters(name: str) -> None:
     assert "trn:" not in told
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_other_constructs_say_what_is_wrong_with_their_parameters(name: str) -> None:
-    call, parameter, fix = PARTS[name]
+@pytest.mark.parametrize("name", [*PARTS, *CALLS])
+def test_what_else_is_called_says_what_is_wrong_with_its_parameters(name: str) -> None:
+    call, parameter, fix = {**PARTS, **CALLS}[name]
     told = refused(call)
     assert f": {parameter}: got " in told
     assert fix in told
+
+
+def test_a_target_group_that_takes_no_instances_is_refused_by_its_own_method_in_the_same_words() -> None:
+    addresses = a_target_group(target_type=elbv2.TargetType.IP)
+    as_the_cdk_has_it: Any = a_fleet()
+    with pytest.raises(RuntimeError, match=rf"{a_fleet().node.path}: target_group: got .* the target type ip"):
+        addresses.add_target(as_the_cdk_has_it)
+
+
+def test_a_target_group_is_attached_once_and_what_is_not_known_of_an_imported_one_is_said() -> None:
+    arn = f"arn:aws:elasticloadbalancing:{REGION}:111122223333:targetgroup/nodes/0123456789abcdef"
+    stack = Stack.of(a_fleet())
+    group = elbv2.NetworkTargetGroup.from_target_group_attributes(stack, "Imported", target_group_arn=arn)
+    for _ in range(2):
+        a_fleet().attach_to_network_target_group(group)
+    assert a_fleet().group.target_group_arns == [arn]
+    said = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
+    assert any("it must be of the target type instance and in the nodes' VPC" in one for one in said)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -32,9 +32,7 @@ from trainium_cdk import (
     ExistingNetwork,
     FleetGate,
     HyperPod,
-    INeuronFleet,
     LustreFileSystem,
-    NeuronFleet,
     NeuronLaunchTemplate,
     NeuronSubnet,
     NodeKeeper,
@@ -99,19 +97,6 @@ def a_gate(**props: Any) -> FleetGate:
     of_keeper = {"group_name": "nodes", "cluster_name": "training", "records": records(), "keeper": keeper()}
     return made(
         FleetGate, **{"nodes": "2", "launch_template_version": "1", "timeout_minutes": 50, **of_keeper, **props}
-    )
-
-
-@cache
-def a_fleet() -> NeuronFleet:
-    return made(NeuronFleet, instance_type=ec2.InstanceType(TRN1), vpc=place().vpc, vpc_subnets=ZONE_B)
-
-
-def imported(**props: Any) -> INeuronFleet:
-    role = iam.Role.from_role_name(place().stack, unique("Role"), "nodes")
-    given: dict[str, Any] = {"cluster_name": "training", "auto_scaling_group_name": "nodes", "role": role, **props}
-    return NeuronFleet.from_neuron_fleet_attributes(
-        place().stack, unique("Fleet"), security_group=a_group_by_its_id(), **given
     )
 
 
@@ -380,15 +365,4 @@ PARTS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "the SleepSwitch of Web",
     ),
     "pod of settings": (lambda: made(HyperPod, plan=None), "plan", "a Plan, such as"),
-    "fleet elsewhere by its role's name": (lambda: imported(role="nodes"), "role", "give an iam.IRole"),
-    "fleet elsewhere of no name": (lambda: imported(cluster_name="Web Train"), "cluster_name", "1 to 32 lower-case"),
-    "failures to nowhere": (lambda: a_fleet().on_node_failed("Page", nothing("topic")), "target", "events.IRuleTarget"),
-    "metric of no name": (lambda: a_fleet().metric(""), "metric_name", "GroupInServiceInstances"),
-    "metric of another period": (lambda: a_fleet().metric("X", period=60), "options", "those of cloudwatch.Metric"),
-    "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
-    "target group of nothing": (
-        lambda: a_fleet().attach_to_network_target_group(nothing()),
-        "target_group",
-        "a target group of a load balancer",
-    ),
 }

@@ -1,0 +1,106 @@
+"""Wrong uses of a fleet that is made or imported, each with the parameter and a part of what is said to do."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from aws_cdk import Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_iam as iam
+
+from tests.constructs.synth import REGION
+from tests.constructs.wrong_parts import made, nothing
+from tests.constructs.wrong_use import TRN1, ZONE_B, a_group_by_its_id, place, unique
+from trainium_cdk import INeuronFleet, NeuronFleet
+
+
+@cache
+def a_fleet() -> NeuronFleet:
+    return made(NeuronFleet, instance_type=ec2.InstanceType(TRN1), vpc=place().vpc, vpc_subnets=ZONE_B)
+
+
+def imported(**props: Any) -> INeuronFleet:
+    role = iam.Role.from_role_name(place().stack, unique("Role"), "nodes")
+    given: dict[str, Any] = {"cluster_name": "training", "auto_scaling_group_name": "nodes", "role": role, **props}
+    return NeuronFleet.from_neuron_fleet_attributes(
+        place().stack, unique("Fleet"), security_group=a_group_by_its_id(), **given
+    )
+
+
+def a_target_group(**props: Any) -> elbv2.ApplicationTargetGroup:
+    return made(elbv2.ApplicationTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
+
+
+def a_network_target_group(**props: Any) -> elbv2.NetworkTargetGroup:
+    return made(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
+
+
+@cache
+def vpc_of_one_logical_id() -> ec2.IVpc:
+    """A VPC of another stack with the logical id of the fleet's own."""
+    app: Any = place().stack.node.root
+    stack = Stack(app, "Beside", env=Environment(region=REGION))
+    return ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], nat_gateways=0)
+
+
+def target_group_elsewhere() -> elbv2.IApplicationTargetGroup:
+    arn = "arn:aws:elasticloadbalancing:us-east-1:111122223333:targetgroup/nodes/0123456789abcdef"
+    return elbv2.ApplicationTargetGroup.from_target_group_attributes(
+        place().stack, unique("Imported"), target_group_arn=arn
+    )
+
+
+CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
+    "fleet elsewhere by its role's name": (lambda: imported(role="nodes"), "role", "give an iam.IRole"),
+    "fleet elsewhere of no name": (lambda: imported(cluster_name="Web Train"), "cluster_name", "1 to 32 lower-case"),
+    "failures to nowhere": (lambda: a_fleet().on_node_failed("Page", nothing("topic")), "target", "events.IRuleTarget"),
+    "metric of no name": (lambda: a_fleet().metric(""), "metric_name", "GroupInServiceInstances"),
+    "metric of another period": (lambda: a_fleet().metric("X", period=60), "options", "those of cloudwatch.Metric"),
+    "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
+    "target group of nothing": (
+        lambda: a_fleet().attach_to_network_target_group(nothing()),
+        "target_group",
+        "an elbv2.INetworkTargetGroup",
+    ),
+    "target group of addresses": (
+        lambda: a_fleet().attach_to_application_target_group(a_target_group(target_type=elbv2.TargetType.IP)),
+        "target_group",
+        "target_type=elbv2.TargetType.INSTANCE",
+    ),
+    "network target group of a load balancer": (
+        lambda: a_fleet().attach_to_network_target_group(a_network_target_group(target_type=elbv2.TargetType.ALB)),
+        "target_group",
+        "of the target type instance",
+    ),
+    "target group of another VPC": (
+        lambda: a_fleet().attach_to_application_target_group(a_target_group(vpc=place().other_vpc)),
+        "target_group",
+        "make it with that vpc",
+    ),
+    "network target group of another VPC": (
+        lambda: a_fleet().attach_to_network_target_group(a_network_target_group(vpc=place().other_vpc)),
+        "target_group",
+        "make it with that vpc",
+    ),
+    "target group of another stack's VPC": (
+        lambda: a_fleet().attach_to_application_target_group(a_target_group(vpc=vpc_of_one_logical_id())),
+        "target_group",
+        "make it with that vpc",
+    ),
+    "target group of another region": (
+        lambda: a_fleet().attach_to_application_target_group(target_group_elsewhere()),
+        "target_group",
+        "give a target group of that region",
+    ),
+    "target group of the other kind": (
+        lambda: a_fleet().attach_to_application_target_group(nothing(a_network_target_group())),
+        "target_group",
+        "an elbv2.IApplicationTargetGroup",
+    ),
+    "network target group of the other kind": (
+        lambda: a_fleet().attach_to_network_target_group(nothing(a_target_group())),
+        "target_group",
+        "an elbv2.INetworkTargetGroup",
+    ),
+}
