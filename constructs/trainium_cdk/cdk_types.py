@@ -6,12 +6,14 @@ that pyright refuses an `iam.Role` where an `iam.IRole` is expected.
 
 from typing import Protocol
 
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 Role = iam.IRole | iam.Role
 Key = kms.IKey | kms.Key
+Subnet = ec2.ISubnet | ec2.Subnet
 
 
 class RuleTarget(Protocol):

@@ -9,6 +9,7 @@ from aws_cdk import aws_efs as efs
 from constructs import Construct
 
 from trainium_cdk.arguments import check_setting, check_switch
+from trainium_cdk.cdk_types import Subnet
 from trainium_cdk.justification import justify
 from trainium_cdk.node_file_system import NodeFileSystem, check_file_system_id, keep_when_replaced
 from trainium_cdk.props_error import refuse
@@ -51,7 +52,7 @@ class ElasticFileSystem(_Efs):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
+        subnet: Subnet,
         file_system_id: str | None = None,
         retain: bool = False,
     ) -> None:

@@ -9,6 +9,7 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from trainium_cdk.arguments import check_number, check_setting, check_switch
+from trainium_cdk.cdk_types import Subnet
 from trainium_cdk.node_file_system import NodeFileSystem, check_file_system_id, keep_when_replaced
 from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import LOOPBACK
@@ -57,7 +58,7 @@ class LustreFileSystem(_Lustre):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
+        subnet: Subnet,
         size_gib: int,
         persistent_mbps_per_tib: int | None = None,
         retain: bool = False,

@@ -20,7 +20,13 @@ from trainium_cdk.props_error import refuse
 
 
 def refuse_another_vpc(
-    construct: Construct, parameter: str, value: IConstruct, vpc_id: str | None, vpc: ec2.IVpc
+    construct: Construct,
+    parameter: str,
+    value: IConstruct,
+    vpc_id: str | None,
+    vpc: ec2.IVpc,
+    *,
+    fix: str = "make it with that vpc",
 ) -> None:
     """Raise PropsError for a resource of the app whose VPC is another one than `vpc`.
 
@@ -36,7 +42,7 @@ def refuse_another_vpc(
         parameter,
         value.node.path,
         allowed=f"what is in {vpc.node.path}, the vpc",
-        fix="make it with that vpc",
+        fix=fix,
     )
 
 

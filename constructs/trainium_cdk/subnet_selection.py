@@ -8,7 +8,9 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.arguments import check_object, check_same_region, check_type
+from trainium_cdk.cdk_types import Subnet
 from trainium_cdk.props_error import first_line, refuse
+from trainium_cdk.same_vpc import refuse_another_vpc
 from trainium_core.catalog.file import ZONE_ID
 
 _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_name", "subnet_type", "subnets")
@@ -69,23 +71,17 @@ def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
     check_same_region(construct, "vpc", vpc, what="a VPC")
 
 
-def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
+def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
     """Raise PropsError unless these are a VPC of the construct's region, and a subnet of it as far as the app knows."""
     check_vpc(construct, vpc)
     check_object(construct, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
     _refuse_another_vpc(construct, "subnet", vpc, subnet)
 
 
-def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> None:
-    owner = subnet.node.scope
-    if isinstance(owner, ec2.Vpc) and owner.node.path != vpc.node.path:
-        raise refuse(
-            construct,
-            parameter,
-            subnet.node.path,
-            allowed=f"subnets of {vpc.node.path}, the vpc",
-            fix=f"give a subnet of that VPC, or vpc={owner.node.path}",
-        )
+def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, subnet: Subnet) -> None:
+    resource = subnet.node.default_child
+    vpc_id = resource.vpc_id if isinstance(resource, ec2.CfnSubnet) else None
+    refuse_another_vpc(construct, parameter, subnet, vpc_id, vpc, fix="give a subnet of that VPC, or its own as vpc")
 
 
 def _shown(given: dict[str, Any]) -> str:

@@ -16,8 +16,9 @@ from aws_cdk import aws_sns as sns
 from moto import mock_aws
 from moto.events.models import EventPattern
 
-from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new_app, references, synthesize
+from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new_app, new_stack, references, synthesize
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
+from tests.wheel.typed_uses import give_everything
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
 from trainium_runtime.handlers.node_keeper import Keeper
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
@@ -227,6 +228,14 @@ def test_another_value_of_a_variable_needs_other_nodes() -> None:
     uses = app().properties(RESOURCE_TYPE)["Uses"]
     assert as_text(uses["environment_DATA"]) == f"s3://${{{_bucket('Data')}}}"
     assert {"volume_key", "block_devices"} <= uses.keys()
+
+
+def test_what_takes_an_interface_of_the_cdk_takes_its_classes_too() -> None:
+    """pyright reads the same file."""
+    stack = new_stack()
+    ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+    give_everything(stack, ec2_service)
+    assert {"Fleet", "Imported", "Training"} <= {one.node.id for one in stack.node.children}
 
 
 def test_the_app_can_sleep() -> None:

@@ -67,6 +67,11 @@ def efa_group(vpc: ec2.IVpc) -> EfaSecurityGroup:
     return made(EfaSecurityGroup, vpc=vpc)
 
 
+def a_subnet_of_another_vpc() -> ec2.ISubnet:
+    given = {"availability_zone": "us-west-2a", "cidr_block": "10.0.200.0/24", "vpc_id": place().other_vpc.vpc_id}
+    return made(ec2.PrivateSubnet, **given)
+
+
 def a_launch_template(**props: Any) -> NeuronLaunchTemplate:
     profile = iam.InstanceProfile.from_instance_profile_name(place().stack, unique("Profile"), "nodes")
     given = {"instance_type": ec2.InstanceType(TRN1), "instance_profile": profile, **props}
@@ -235,6 +240,11 @@ PARTS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     ),
     "mount target in another VPC": (
         lambda: made(ElasticFileSystem, vpc=place().vpc, subnet=place().other_vpc.private_subnets[0]),
+        "subnet",
+        "give a subnet of that VPC",
+    ),
+    "mount target in a subnet for another VPC": (
+        lambda: made(ElasticFileSystem, vpc=place().vpc, subnet=a_subnet_of_another_vpc()),
         "subnet",
         "give a subnet of that VPC",
     ),
