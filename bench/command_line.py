@@ -1,5 +1,6 @@
 """What commands of `trn` take of this machine's processor, beside what nobody who uses click or boto3 can go below."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from statistics import median
 from bench.result import Result
 from bench.timing import CannotMeasureError
 from demo.private_aws import PrivateAws
+from trainium_core.audit.aws_account import LISTINGS
+from trainium_local.environment import ACCOUNT_ID
 
 PROJECT = Path(__file__).parents[1]
 RUNS = 7
@@ -22,8 +25,11 @@ _ANSWERED = (0, 1, 3)
 """Exit codes of a command that has said what it was asked: done, not ready, or not all could be known."""
 
 
-def processor_time(_aws: PrivateAws) -> Iterator[Result]:
-    """Commands that ask nobody against Python with click; those that ask AWS against one call of boto3."""
+def processor_time(aws: PrivateAws) -> Iterator[Result]:
+    """Commands that ask nobody against Python with click; those that ask AWS against one call of boto3.
+
+    What asks for everything in an account, against bare boto3 that asks the same and does nothing with the answers.
+    """
     method = f"medians of {RUNS} runs each, in turn, user and system, bytecode there; the client alone, no server"
     for commands, floor, named, aim in (
         (OFFLINE, CLICK, "Python with click alone", 0.1),
@@ -38,6 +44,31 @@ def processor_time(_aws: PrivateAws) -> Iterator[Result]:
                 found=f"{ours:.2f} s, {ours / least:.1f} x {named}, which takes {least:.2f} s",
                 method=method,
             )
+    for command, only_estimated in (("cost --no-cost-explorer", True), ("audit", False)):
+        ours, least = _medians(("trn", *command.split()), _bare_listings(aws.region, only_estimated=only_estimated))
+        yield Result(
+            name=f"trn {command} / its listings by bare boto3, in CPU",
+            value=ours / least,
+            aim=1,
+            found=f"{ours:.2f} s / {least:.2f} s",
+            method=f"{method}; bare boto3 makes the listings alone, one after the other",
+        )
+
+
+def _bare_listings(region: str, *, only_estimated: bool) -> tuple[str, ...]:
+    """The command that asks AWS for the same kinds by bare boto3."""
+    questions = [
+        (
+            one.service,
+            one.endpoint_region,
+            one.operation,
+            json.loads(json.dumps(arguments).replace("{account}", ACCOUNT_ID)),
+        )
+        for one in LISTINGS
+        if one.in_estimates or not only_estimated
+        for arguments in (one.arguments, *one.again)
+    ]
+    return (sys.executable, "bench/bare_listings.py", region, json.dumps(questions))
 
 
 def _medians(ours: tuple[str, ...], floor: tuple[str, ...]) -> tuple[float, float]:

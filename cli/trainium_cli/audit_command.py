@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
-from trainium_cli.cluster_selection import read_cluster_plan, stacks_of_cluster, stacks_option
+from trainium_cli.cluster_selection import command_clients, read_cluster_plan, stacks_of_cluster, stacks_option
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.terminal import console, print_json
@@ -72,7 +72,7 @@ def _run_audit(plan: Plan, stacks: Sequence[str]) -> Audit:
     with waiting(message) as change:
         return audit(
             plan,
-            AwsAuditedAccount(plan.region),
+            AwsAuditedAccount(plan.region, clients=command_clients()),
             stack_names=stacks,
             now=datetime.now(UTC),
             on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),

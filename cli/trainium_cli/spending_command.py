@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.cluster_selection import read_cluster_plan, stacks_of_cluster, stacks_option
+from trainium_cli.cluster_selection import command_clients, read_cluster_plan, stacks_of_cluster, stacks_option
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options
 from trainium_cli.spending_report import billed_table, lines_table, spending_as_json, summary
@@ -62,7 +62,7 @@ def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool
     with waiting(message) as change:
         return spending(
             plan,
-            AwsSpendingAccount(plan.region),
+            AwsSpendingAccount(plan.region, clients=command_clients()),
             stack_names=stacks,
             now=datetime.now(UTC),
             ask_cost_explorer=ask_cost_explorer,

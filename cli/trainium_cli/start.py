@@ -21,4 +21,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 50)
     from trainium_cli.main import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # Python looks for garbage once more when it ends, when all memory is given back anyway

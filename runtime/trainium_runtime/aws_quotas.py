@@ -8,7 +8,8 @@ from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
-from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric, family_of
+from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
+from trainium_runtime.quota_need import family_of
 from trainium_runtime.tags import tag_values
 
 # EC2 documentation, Reserved Instance quotas: stopping and stopped instances count no more. It says the same of pending

@@ -1,7 +1,8 @@
 """botocore clients with the timeouts and retries of this project."""
 
 import gc
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -36,6 +37,8 @@ class Clients:
         self._session = session
         self._clients_by_key: dict[tuple[str, str], Any] = {}
         self._lock = Lock()
+        self._calls: Counter[str] = Counter()
+        self._counting = Lock()
 
     def client(self, service: str, region: str) -> Any:
         """Raises UnavailableError, such as for a profile that does not exist."""
@@ -48,11 +51,23 @@ class Clients:
     def _create(self, service: str, region: str) -> Any:
         try:
             self._session = self._session or AwsSession()
-            return self._session.client(service, region_name=region, config=CLIENT_CONFIG)
+            client = self._session.client(service, region_name=region, config=CLIENT_CONFIG)
         except WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error
         except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
             raise UnavailableError(str(error)) from error
+        client.meta.events.register("before-call", self._count)
+        return client
+
+    @property
+    def calls(self) -> Mapping[str, int]:
+        """How often each call was made until now, such as ec2:DescribeVpcs."""
+        with self._counting:
+            return dict(sorted(self._calls.items()))
+
+    def _count(self, *, model: Any, **_: Any) -> None:
+        with self._counting:
+            self._calls[f"{model.service_model.service_name}:{model.name}"] += 1
 
 
 class AwsService:

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,6 @@ class AwsSession:
     def get_credentials(self) -> Any:
         """Those that AWS is asked with; None without any."""
         return self._session.get_credentials()
-
-    def register(self, event: str, handler: Callable[..., Any]) -> None:
-        """Have a handler called at an event of botocore, in all clients made from now on."""
-        self._session.register(event, handler)
 
 
 def _service_names(folders: Sequence[str], type_name: str) -> list[str]:  # noqa: ARG001

@@ -1,10 +1,11 @@
-"""EC2 quotas: what the account may run, what of it is used, what a cluster needs of it, and the arithmetic between."""
+"""EC2 quotas: what the account may run, what of it is used, and the arithmetic between that and a need."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from trainium_runtime.quota_need import QuotaNeed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,56 +75,6 @@ class Quotas(Protocol):
     def unused_reserved_vcpus(self, family: str) -> int:
         """vCPUs of the account's own On-Demand Capacity Reservations that no instance runs in."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuotaNeed:
-    """vCPUs that the nodes of a cluster take of one EC2 quota in its region. `capacity`: on-demand or spot."""
-
-    code: str
-    name: str
-    region: str
-    family: str
-    capacity: str
-    cluster: str
-    nodes: int
-    vcpus_per_node: int
-
-    @property
-    def vcpus(self) -> int:
-        return self.nodes * self.vcpus_per_node
-
-    def exceeds(self, earlier: "QuotaNeed") -> bool:
-        """Whether this takes more of a quota than an earlier need of the same cluster, or takes of another quota."""
-        same = (self.region, self.code, self.cluster) == (earlier.region, earlier.code, earlier.cluster)
-        return not same or self.vcpus > earlier.vcpus
-
-    def to_properties(self) -> dict[str, str | int]:
-        """As properties of a CloudFormation resource."""
-        return {
-            "Code": self.code,
-            "Name": self.name,
-            "Region": self.region,
-            "Family": self.family,
-            "Capacity": self.capacity,
-            "Cluster": self.cluster,
-            "Nodes": self.nodes,
-            "VcpusPerNode": self.vcpus_per_node,
-        }
-
-    @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> "QuotaNeed":
-        """From the properties as CloudFormation hands them over: every value is text."""
-        return cls(
-            code=properties["Code"],
-            name=properties["Name"],
-            region=properties["Region"],
-            family=properties["Family"],
-            capacity=properties["Capacity"],
-            cluster=properties["Cluster"],
-            nodes=int(properties["Nodes"]),
-            vcpus_per_node=int(properties["VcpusPerNode"]),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +154,3 @@ class QuotaState:
     @property
     def open_request(self) -> QuotaRequest | None:
         return next((request for request in self.requests if request.is_open), None)
-
-
-def family_of(instance_type: str) -> str:
-    """The letters an instance type's name begins with, by which EC2 counts its quotas."""
-    return re.split(r"[^a-z]", instance_type)[0]

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.quota import QuotaNeed, Quotas, QuotaState, quota_use
+from trainium_runtime.quota import Quotas, QuotaState, quota_use
+from trainium_runtime.quota_need import QuotaNeed
 
 SERVICE = "ec2"
 

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ask(monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, *arguments: str) -> Result:
-    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region: account)
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: account)
     return run("audit", *GOOD, *arguments)
 
 
@@ -152,7 +152,7 @@ def test_what_was_found_is_shown_though_it_cannot_be_written(
 
 
 def test_a_cluster_without_stacks_is_looked_for_by_its_name_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region: EMPTY)
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: EMPTY)
     ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
     assert ended.exit_code == ExitCode.OK
     assert ended.stderr.startswith(f"No stack in us-west-2 is of {CLUSTER}. --stack NAME looks also")

@@ -23,7 +23,7 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def ask(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *arguments: str) -> Result:
-    monkeypatch.setattr(spending_command, "AwsSpendingAccount", lambda _region: account)
+    monkeypatch.setattr(spending_command, "AwsSpendingAccount", lambda _region, **_: account)
     return run("cost", *GOOD, *arguments)
 
 

@@ -17,7 +17,7 @@ from tests.constructs.synth import (
 )
 from trainium_cdk import QuotaGate
 from trainium_core.quotas.ec2 import quota_need
-from trainium_runtime.quota import QuotaNeed
+from trainium_runtime.quota_need import QuotaNeed
 
 GATE = "Custom::TrnQuotaGate"
 

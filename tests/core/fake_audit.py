@@ -63,6 +63,7 @@ class FakeLister:
     arn_type: str = "ec2:volume"
     gone: Sequence[str] = ()
     denied: Sequence[str] = ()
+    in_estimates: bool = True
 
     def resources(self) -> Sequence[Resource]:
         if self.found is None:

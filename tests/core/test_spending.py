@@ -120,6 +120,16 @@ def test_what_is_shared_with_other_apps_is_no_cost_of_the_cluster() -> None:
     assert (found.now, found.estimated) == ((), ())
 
 
+def test_a_kind_that_no_estimate_holds_is_not_asked_for_and_no_price_of_it_is_missing() -> None:
+    tags = {"arn:aws:lambda:us-west-2:123456789012:function:keeper": CLUSTER}
+    silent = FakeLister(found=None, kind="Lambda function", arn_type="lambda:function", in_estimates=False)
+    found = spent(account(lister=silent, tags=tags))
+    assert (found.audit.not_read, found.audit.kinds, found.now) == ((), (), ())
+    assert [line.what for line in spent(account(lister=replace(silent, in_estimates=True), tags=tags)).now] == [
+        "lambda:function keeper"
+    ]
+
+
 def test_what_a_group_still_had_ran_until_its_stack_was_deleted() -> None:
     stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
     found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)]))

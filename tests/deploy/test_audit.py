@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import boto3
 import pytest
 
 from tests.constructs.synth import cluster_template
@@ -17,6 +18,7 @@ from trainium_core.audit.aws_account import LISTINGS, AwsAuditedAccount
 from trainium_core.naming import STACK_NAME
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
+from trainium_runtime.aws_service import Clients
 
 OWN, OTHER = "trn-pilot", "somebody-else"
 
@@ -26,9 +28,10 @@ def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
     with pytest.MonkeyPatch.context() as environment:
         for name, value in safe_environment(os.environ, aws.connection).items():
             environment.setenv(name, value)
-        account = AwsAuditedAccount(aws.region)
+        session = boto3.Session()
         if denied:
-            account.session.register(f"before-call.{denied}", refuse)
+            session.events.register(f"before-call.{denied}", refuse)
+        account = AwsAuditedAccount(aws.region, clients=Clients(session))
         return audit(
             from_settings(cluster_name=OWN),
             account,
@@ -82,6 +85,11 @@ def test_what_is_somebody_elses_is_never_listed(planted: Planted, kind: str) -> 
 def test_everything_could_be_read(planted: Planted) -> None:
     assert planted.audit.not_read == ()
     assert planted.audit.verdict == "something left"
+
+
+def test_no_kind_that_estimates_leave_out_has_a_price_but_the_storage_of_logs(planted: Planted) -> None:
+    priced = {one.kind for one in planted.audit.of("left") if one.usd_per_month != 0}
+    assert priced & {listing.kind for listing in LISTINGS if not listing.in_estimates} == {"log group"}
 
 
 def one_of(audited: Audit, kind: str) -> Audited:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.core.plans import from_settings, plans
 from trainium_core.plan import Plan
 from trainium_core.quotas.ec2 import quota_need
-from trainium_runtime.quota import Quota, QuotaNeed, QuotaState, QuotaUse, RunningInstance, quota_use
+from trainium_runtime.quota import Quota, QuotaState, QuotaUse, RunningInstance, quota_use
+from trainium_runtime.quota_need import QuotaNeed
 
 NEED = QuotaNeed(
     code="L-1",

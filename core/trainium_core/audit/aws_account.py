@@ -1,12 +1,7 @@
 """The account of an audit: every listing of this folder, the index of tags, and the history of stacks."""
 
 import pkgutil
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from threading import Lock
-from typing import Any
-
-from botocore.exceptions import BotoCoreError
 
 from trainium_core.audit.aws_stack_history import AwsStackHistory
 from trainium_core.audit.listings.ec2_compute import COMPUTE
@@ -24,9 +19,6 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_errors import read_errors
-from trainium_runtime.aws_service import Clients
-from trainium_runtime.aws_session import AwsSession
-from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -51,38 +43,8 @@ LISTINGS: tuple[Listing, ...] = (
 """Every kind that is looked for, in the order in which it is shown: what costs most comes first."""
 
 
-class _CallLog:
-    """A session that counts the calls of its clients, threads or not.
-
-    Raises UnavailableError without one, such as for a profile that does not exist.
-    """
-
-    def __init__(self) -> None:
-        try:
-            self.session = AwsSession()
-        except BotoCoreError as error:
-            raise UnavailableError(str(error)) from error
-        self._counts: Counter[str] = Counter()
-        self._lock = Lock()
-        self.session.register("before-call", self._count)
-
-    @property
-    def calls(self) -> Mapping[str, int]:
-        with self._lock:
-            return dict(sorted(self._counts.items()))
-
-    def _count(self, *, model: Any, **_: Any) -> None:
-        with self._lock:
-            self._counts[f"{model.service_model.service_name}:{model.name}"] += 1
-
-
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
-    """Implements trainium_core.audit.account.AuditedAccount, and counts its calls."""
-
-    def __init__(self, region: str) -> None:
-        self._log = _CallLog()
-        self.session = self._log.session
-        super().__init__(region, clients=Clients(self.session))
+    """Implements trainium_core.audit.account.AuditedAccount."""
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         partition = str(self.client("sts").meta.partition)
@@ -102,4 +64,4 @@ class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
             }
 
     def calls(self) -> Mapping[str, int]:
-        return self._log.calls
+        return self._clients.calls

@@ -75,6 +75,11 @@ class ResourceLister(Protocol):
         """What `arn_type` gives for its ARNs."""
         ...
 
+    @property
+    def in_estimates(self) -> bool:
+        """Whether one of it can cost more than next to nothing by being there, or is what such a thing is part of."""
+        ...
+
     def resources(self) -> Iterable[Resource]:
         """Everything of the kind, whosever it is."""
         ...

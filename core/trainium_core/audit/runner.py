@@ -33,7 +33,7 @@ _STACKS = "the stacks, and what they made"
 
 @dataclass(frozen=True, kw_only=True)
 class _Answers:
-    """`seen`: everything that any lister saw. `answered`: the listers that had an answer."""
+    """`seen`: everything that any lister saw. `answered`: the listers that had an answer, or were not to be asked."""
 
     listers: Sequence[ResourceLister]
     answered: Sequence[ResourceLister]
@@ -50,13 +50,18 @@ def audit(
     stack_names: Sequence[str],
     now: datetime,
     on_progress: Progress | None = None,
+    only_estimated: bool = False,
 ) -> Audit:
     """Everything in the account that is, or may be, the plan's cluster's. Raises UnavailableError without credentials.
 
     `stack_names`: the stacks of the cluster. A standing stack with the cluster's tag counts whatever its name.
+    only_estimated: leave out the kinds that no estimate holds.
     """
     identity = account.identity()
-    answers = _answers(account, plan.cluster_name, identity.account, stack_names, on_progress)
+    listers = account.listers(identity.account)
+    left_out = [lister for lister in listers if only_estimated and not lister.in_estimates]
+    asked = [lister for lister in listers if lister not in left_out]
+    answers = _answers(account, plan.cluster_name, asked, left_out, stack_names, on_progress)
     not_read = list(answers.not_read)
     grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
     wanted = priced_items((found.resource for _, found in grouped), plan.region)
@@ -79,9 +84,13 @@ def audit(
 
 
 def _answers(
-    account: AuditedAccount, cluster: str, account_id: str, stack_names: Sequence[str], on_progress: Progress | None
+    account: AuditedAccount,
+    cluster: str,
+    listers: Sequence[ResourceLister],
+    left_out: Sequence[ResourceLister],
+    stack_names: Sequence[str],
+    on_progress: Progress | None,
 ) -> _Answers:
-    listers = account.listers(account_id)
     questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
     questions[_TAGS] = account.tagged
     questions[_STACKS] = partial(
@@ -103,7 +112,7 @@ def _answers(
             raise
     return _Answers(
         listers=listers,
-        answered=[lister for lister in listers if lister.kind in reported],
+        answered=[*(lister for lister in listers if lister.kind in reported), *left_out],
         seen=[(lister.kind, lister.resource_type, one) for lister in listers for one in reported.get(lister.kind, ())],
         tagged=reported.get(_TAGS, {}),
         stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_runtime.quota import family_of
+from trainium_runtime.quota_need import family_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,18 @@
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from trainium_core.costs.items import CostItem
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
 
-Check = Callable[[Plan, Account], CheckResult | None]
+if TYPE_CHECKING:  # costs need none of what a check may ask
+    from trainium_core.preflight.account import Account
+
+Check = Callable[[Plan, "Account"], CheckResult | None]
 """The result of a check; None when the plan has nothing for it to check."""
 
 

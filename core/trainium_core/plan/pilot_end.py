@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from trainium_core.problems import Problem, nearest
 from trainium_core.setting_schema.forms import UnreadableError
@@ -65,6 +64,8 @@ def passed_end(text: str, *, now: datetime) -> Problem | None:
 
 
 def _in_zone(local: datetime, zone_name: str) -> datetime:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones  # most plans name no time zone
+
     try:
         zone = ZoneInfo(zone_name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

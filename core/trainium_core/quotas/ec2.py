@@ -2,7 +2,7 @@
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_runtime.quota import QuotaNeed
+from trainium_runtime.quota_need import QuotaNeed
 
 
 def quota_need(plan: Plan) -> QuotaNeed | None:

@@ -22,10 +22,6 @@ def hours(lasted: timedelta) -> Decimal:
     return Decimal(str(lasted / _HOUR))
 
 
-LEFT_OUT = ("log group",)
-"""Kinds that come to next to nothing, as in an estimate. An audit lists them with their size."""
-
-
 def node_lines(
     runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime, *, noun: str = "node"
 ) -> Iterator[Line]:
@@ -87,9 +83,7 @@ def hourly_lines(audit: Audit) -> Iterator[Line]:
 
 def billed_resources(audit: Audit) -> tuple[Audited, ...]:
     """All but what costs nothing by being there. What is shared with other apps is not the cluster's."""
-    return tuple(
-        one for one in audit.resources if one.group != "shared" and one.usd_per_month != 0 and one.kind not in LEFT_OUT
-    )
+    return tuple(one for one in audit.resources if one.group != "shared" and one.usd_per_month != 0)
 
 
 def per_hour(one: Audited) -> Decimal | None:

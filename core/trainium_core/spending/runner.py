@@ -39,7 +39,7 @@ def spending(
     on_progress: Progress | None = None,
 ) -> Spending:
     """Raises UnavailableError without credentials."""
-    audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress)
+    audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress, only_estimated=True)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
     found_runs = list(_runs(account, audited, not_read, now))

@@ -45,7 +45,7 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
 
 def failure(event: dict[str, Any]) -> str | None:
     """The failure of check_need, if any. An unknown result is checked again for a minute."""
-    from trainium_runtime.quota import QuotaNeed
+    from trainium_runtime.quota_need import QuotaNeed
 
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):

@@ -17,6 +17,7 @@ def of_ec2(
     entries: str,
     read: Callable[[Entry, Location], Resource | None],
     arguments: dict[str, Any] | None = None,
+    in_estimates: bool = True,
 ) -> Listing:
     return Listing(
         kind=kind,
@@ -28,6 +29,7 @@ def of_ec2(
         entries=entries,
         read=read,
         arguments=arguments or {},
+        in_estimates=in_estimates,
     )
 
 

@@ -122,6 +122,7 @@ COMPUTE = (
         permission="DescribePlacementGroups",
         entries="PlacementGroups[]",
         read=_placement_group,
+        in_estimates=False,
     ),
     of_ec2(
         kind="launch template",
@@ -131,6 +132,7 @@ COMPUTE = (
         permission="DescribeLaunchTemplates",
         entries="LaunchTemplates[]",
         read=_launch_template,
+        in_estimates=False,
     ),
     of_ec2(
         kind="key pair",
@@ -140,5 +142,6 @@ COMPUTE = (
         permission="DescribeKeyPairs",
         entries="KeyPairs[]",
         read=_key_pair,
+        in_estimates=False,
     ),
 )

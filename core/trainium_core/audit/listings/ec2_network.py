@@ -171,6 +171,7 @@ NETWORK = (
         permission="DescribeInternetGateways",
         entries="InternetGateways[]",
         read=_internet_gateway,
+        in_estimates=False,
     ),
     of_ec2(
         kind="security group",
@@ -189,6 +190,7 @@ NETWORK = (
         permission="DescribeNetworkAcls",
         entries="NetworkAcls[]",
         read=_network_acl,
+        in_estimates=False,
     ),
     of_ec2(
         kind="route table",
@@ -198,6 +200,7 @@ NETWORK = (
         permission="DescribeRouteTables",
         entries="RouteTables[]",
         read=_route_table,
+        in_estimates=False,
     ),
     of_ec2(
         kind="subnet",

@@ -68,6 +68,7 @@ EVENTS_AND_ALARMS = (
         permission="events:ListRules",
         entries="Rules[]",
         read=_rule,
+        in_estimates=False,
     ),
     Listing(
         kind="schedule",
@@ -78,6 +79,7 @@ EVENTS_AND_ALARMS = (
         permission="scheduler:ListSchedules",
         entries="Schedules[]",
         read=_schedule,
+        in_estimates=False,
     ),
     Listing(
         kind="SNS topic",
@@ -88,6 +90,7 @@ EVENTS_AND_ALARMS = (
         permission="sns:ListTopics",
         entries="Topics[]",
         read=_topic,
+        in_estimates=False,
     ),
     Listing(
         kind="CloudWatch alarm",
@@ -110,5 +113,6 @@ EVENTS_AND_ALARMS = (
         read=_budget,
         arguments={"AccountId": "{account}"},
         endpoint_region=BUDGETS_REGION,
+        in_estimates=False,
     ),
 )

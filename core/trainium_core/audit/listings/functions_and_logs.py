@@ -68,6 +68,7 @@ FUNCTIONS_AND_LOGS = (
         permission="autoscaling:DescribeAutoScalingGroups",
         entries="AutoScalingGroups[]",
         read=_group,
+        in_estimates=False,
     ),
     Listing(
         kind="Lambda function",
@@ -78,6 +79,7 @@ FUNCTIONS_AND_LOGS = (
         permission="lambda:ListFunctions",
         entries="Functions[]",
         read=_function,
+        in_estimates=False,
     ),
     Listing(
         kind="log group",
@@ -88,6 +90,7 @@ FUNCTIONS_AND_LOGS = (
         permission="logs:DescribeLogGroups",
         entries="logGroups[]",
         read=_log_group,
+        in_estimates=False,
     ),
     Listing(
         kind="SSM parameter",
@@ -108,5 +111,6 @@ FUNCTIONS_AND_LOGS = (
         permission="states:ListStateMachines",
         entries="stateMachines[]",
         read=_state_machine,
+        in_estimates=False,
     ),
 )

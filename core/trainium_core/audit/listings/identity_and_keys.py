@@ -53,6 +53,7 @@ IDENTITY_AND_KEYS = (
         entries="RoleDetailList[]",
         read=_role,
         arguments={"Filter": ["Role"]},
+        in_estimates=False,
     ),
     Listing(
         kind="instance profile",
@@ -63,6 +64,7 @@ IDENTITY_AND_KEYS = (
         permission="iam:ListInstanceProfiles",
         entries="InstanceProfiles[]",
         read=_profile,
+        in_estimates=False,
     ),
     Listing(
         kind="IAM policy",
@@ -74,6 +76,7 @@ IDENTITY_AND_KEYS = (
         entries="Policies[]",
         read=_policy,
         arguments={"Scope": "Local"},
+        in_estimates=False,
     ),
     Listing(
         kind="KMS key",

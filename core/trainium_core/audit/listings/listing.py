@@ -40,7 +40,8 @@ class Listing:
     """`entries`: JMESPath of what is listed. `read` gives None for what is gone, or no thing of its own.
 
     `again`: the arguments of further calls, where one call does not list all. `endpoint_region`: of services with one
-    endpoint for all regions.
+    endpoint for all regions. `in_estimates`: False of what costs nothing, or next to nothing, by being there, and is
+    no part of what does: `trn cost` does not ask for it.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Listing:
     again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
+    in_estimates: bool = True
 
 
 class AwsResourceLister:
@@ -62,6 +64,7 @@ class AwsResourceLister:
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
+        self.in_estimates = listing.in_estimates
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:

@@ -54,6 +54,7 @@ MODELS = (
         permission="sagemaker:ListModels",
         entries="Models[]",
         read=_model,
+        in_estimates=False,
     ),
     Listing(
         kind="ECR repository",

@@ -10,8 +10,8 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.quota import QuotaNeed, family_of
 from trainium_runtime.quota_check import check_need
+from trainium_runtime.quota_need import QuotaNeed, family_of
 
 _CAPACITY = "on-demand"
 
