@@ -8,6 +8,7 @@ import click
 from trainium_cli.capacity_buy_command import buy
 from trainium_cli.capacity_options import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option, latest_start
 from trainium_cli.capacity_report import found_as_json, show_found
+from trainium_cli.command_group import CommandGroup
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
@@ -28,6 +29,7 @@ _EXIT_CODES = {
 
 
 @click.group(
+    cls=CommandGroup,
     invoke_without_command=True,
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response

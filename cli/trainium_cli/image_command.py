@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, plan_options, read_plan
 from trainium_cli.terminal import console, pairs, print_json
@@ -27,7 +28,7 @@ _EXIT_CODES = {
 }
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @plan_options
 @click.pass_context
 def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:

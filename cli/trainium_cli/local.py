@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
+from trainium_cli.command_group import CommandGroup
 from trainium_cli.local_report import health_table
 from trainium_cli.local_score_command import score
 from trainium_cli.mistakes import mistake
@@ -30,7 +31,7 @@ PROVES = (
 )
 
 
-class LocalGroup(click.Group):
+class LocalGroup(CommandGroup):
     """Everything after `--` is a command of the user's, not one of this group."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

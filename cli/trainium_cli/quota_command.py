@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.sagemaker_quota_command import sagemaker
@@ -28,7 +29,7 @@ _EXIT_CODES = {
 }
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def quota() -> None:
     """Show what the plan lacks of a quota, and ask AWS for it.
 

@@ -8,12 +8,15 @@ SETTING_PREFIX = "trn:"
 WHOLE_FILE = "cdk.json"
 """Key of a problem that lies in no setting but in the file that holds them."""
 
+OVERRIDE = "-c"
+"""Key of a problem of an option `-c` that names no setting."""
+
 _SHOWN = 120  # characters of a value; a setup script given in place of its path must not fill the screen
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that keeps a plan from being deployed. `key` is a setting without its prefix, or WHOLE_FILE."""
+    """One thing that keeps a plan from being deployed. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
 
     key: str
     got: object
@@ -23,7 +26,7 @@ class Problem:
 
     @property
     def shown_key(self) -> str:
-        return self.key if self.key == WHOLE_FILE else SETTING_PREFIX + self.key
+        return self.key if self.key in (WHOLE_FILE, OVERRIDE) else SETTING_PREFIX + self.key
 
     def __str__(self) -> str:
         suggestion = f"; nearest: {self.nearest}" if self.nearest else ""

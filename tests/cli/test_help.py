@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tests.cli.running import run, run_installed, run_program
+from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.local import run_command
 from trainium_cli.main import COMMANDS, trn
@@ -152,3 +153,16 @@ def test_the_json_of_a_command_that_is_run_is_no_business_of_trn(monkeypatch: py
 def test_with_json_the_exit_code_of_a_command_stays() -> None:
     assert run("types", "--json").exit_code == ExitCode.OK
     assert run("plan", "--json", "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if isinstance(command(name), CommandGroup)])
+def test_a_group_says_in_whole_what_its_commands_do_also_on_a_narrow_screen(name: str) -> None:
+    group = command(name)
+    assert isinstance(group, CommandGroup)
+    shown = run_program(name, "--help", COLUMNS="60").stdout
+    assert max(map(len, shown.splitlines())) <= 60
+    below = " ".join(shown.partition("Commands:")[2].split())
+    context = click.Context(group)
+    for one in filter(None, (group.get_command(context, word) for word in group.list_commands(context))):
+        sentence = " ".join((one.help or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+        assert one.hidden or sentence in below, below

@@ -22,7 +22,8 @@ FOLDERS = {
     "ended": json.dumps({"context": {**GOOD, "trn:ends": "2020-01-01T00:00Z"}}),
 }
 CASES = [
-    ("good", "plan -c =4", "put an = between the name and the value"),
+    ("good", "plan -c =4", "-c: got '=4'"),
+    ("good", "plan -c trn:=4", "as in -c trn:NAME=4"),
     ("good", "plan -c trn:nodes", "trn:nodes"),
     ("good", "plan -c trn:nodes=", "trn:nodes"),
     ("good", "plan -c trn:nodes=99999999", "up to 4095"),

@@ -135,6 +135,31 @@ def test_it_ends_with_the_products_own_proof(demo: Demo) -> None:
     )
 
 
+DIFFERING = {
+    r"\bi-[0-9a-f]{17}\b": "INSTANCE",
+    r"\bfit-\d{8}-\d{6}\b": "JOB",
+    r"(PlacementGroup\w+)-\w+": r"\1-ID",
+    r"\b\d+(\.\d+)? ?s\b": "SECONDS",
+    r"(done, last: \w+) \S+": r"\1 SOMETHING",
+    r"packed \d+ bytes": "packed BYTES",
+}
+"""What no two runs have in common: ids, times, which of several things is made first, and how well it is packed."""
+
+
+def words(text: str) -> str:
+    for pattern, name in DIFFERING.items():
+        text = re.sub(pattern, name, text)
+    return " ".join(text.split())
+
+
+def test_its_page_shows_what_it_prints(demo: Demo) -> None:
+    (shown,) = re.findall(r"^```\n\$ make demo\n(.*?)^```", (ROOT / "docs/start/demo.md").read_text(), re.M | re.S)
+    rest = words(demo.output)
+    for part in filter(None, map(words, shown.split("[...]\n"))):
+        before, found, rest = rest.partition(part)
+        assert found, f"not printed, or in another order: {part}\n\nafter what was found: {before}"
+
+
 def test_it_says_that_nothing_ran_on_the_instances(demo: Demo) -> None:
     assert "Nothing runs on these instances" in demo.output
 

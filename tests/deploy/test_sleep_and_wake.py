@@ -11,6 +11,7 @@ from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, Run, differences, instance_ids
 from tests.deploy.command import run_trn
+from tests.deploy.pages import shown_in, words
 from trainium_local.server import Settings
 
 IMAGE = "/my/image"
@@ -53,7 +54,12 @@ def awake(account: Account) -> Inventory:
 
 
 @pytest.fixture(scope="module")
-def image_before(account: Account, awake: Inventory) -> set[str]:  # noqa: ARG001
+def nodes_awake(account: Account, awake: Inventory) -> Run:  # noqa: ARG001
+    return run_trn(account, "nodes", *OPTIONS, environment={"COLUMNS": "100"})
+
+
+@pytest.fixture(scope="module")
+def image_before(account: Account, nodes_awake: Run) -> set[str]:  # noqa: ARG001
     """What the nodes boot; the parameter names another image from then on."""
     found = images(account)
     name_image(account, -1)
@@ -80,6 +86,10 @@ def redeployed(account: Account, asleep_already: Run) -> Inventory:  # noqa: ARG
 @pytest.fixture(scope="module")
 def woken(account: Account, redeployed: Inventory) -> Moment:  # noqa: ARG001
     return Moment(run=run_trn(account, "wake", "--yes", *OPTIONS), inventory=account.inventory())
+
+
+def test_the_nodes_of_a_pilot_are_shown_as_its_page_says(nodes_awake: Run) -> None:
+    assert words(nodes_awake.printed) == shown_in("start/pilot.md", "trn nodes")
 
 
 def test_sleep_ends_the_nodes_and_what_costs_money_without_them(asleep: Moment) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
-from trainium_core.problems import SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
+from trainium_core.problems import OVERRIDE, SETTING_PREFIX, WHOLE_FILE, PlanError, Problem, nearest
 
 _PROJECT_FILE = "cdk.json"
 
@@ -57,7 +57,7 @@ def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[s
 def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     for override in overrides:
         key, separator, value = override.partition("=")
-        if not separator or not key.strip():
+        if not separator or not key.strip().removeprefix(SETTING_PREFIX).strip():
             raise PlanError([_unclear_override(override)])
         context[key] = value
     return context
@@ -140,13 +140,19 @@ def _bad_file(cdk_json: Path, fix: str) -> Problem:
 
 
 def _unclear_override(override: str) -> Problem:
-    key = override.removeprefix(SETTING_PREFIX)
+    before, separator, value = override.partition("=")
+    close = nearest(before.strip().removeprefix(SETTING_PREFIX), tuple(SETTINGS))
+    meant = SETTING_PREFIX + (close or "NAME")
     return Problem(
-        key=key,
+        key=OVERRIDE,
         got=override,
-        allowed=f"-c {SETTING_PREFIX}name=value",
-        nearest=nearest(key, tuple(SETTINGS)),
-        fix="put an = between the name and the value, without spaces",
+        allowed=f"{OVERRIDE} {SETTING_PREFIX}name=value",
+        nearest=close,
+        fix=(
+            f"write the name of a setting before the =, as in {OVERRIDE} {meant}={value}; `trn settings` has the names"
+            if separator
+            else f"put an = between the name and the value, without spaces, as in {OVERRIDE} {meant}=VALUE"
+        ),
     )
 
 

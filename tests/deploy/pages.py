@@ -1,0 +1,31 @@
+"""What a page shows of a command that asks an account, and how it is compared with what the command prints."""
+
+import re
+
+from tests.constructs.synth import ROOT
+
+_PAGES = ROOT / "docs"
+_DIFFERING = {
+    r"http://127\.0\.0\.1:\d+": "ENDPOINT",
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z": "TIME",
+    r"\b\d\d-\d\d \d\d:\d\d:\d\dZ": "TIME",
+    r"\b[0-9a-f]{32}\b": "ID",
+    r"\bi-[0-9a-f]{17}\b": "INSTANCE",
+    r"\b10\.42\.\d+\.\d+": "ADDRESS",
+    r"\b[\d.]+ h from now": "HOURS from now",
+    r"─+": "─",
+    r"Ask AWS for this\? \[y/N\]: y": "",
+}
+
+
+def words(text: str) -> str:
+    """What is said, whatever the width of the terminal, but for ids and times."""
+    for pattern, name in _DIFFERING.items():
+        text = re.sub(pattern, name, text)
+    return " ".join(text.split())
+
+
+def shown_in(page: str, command: str) -> str:
+    """What follows the command in a block of code; after `[...]` where that stands for what is left out."""
+    (output,) = re.findall(rf"^\$ {command}\n((?:(?!\$ |```).*\n)*)", (_PAGES / page).read_text(), re.MULTILINE)
+    return words(output.rpartition("[...]\n")[2])
