@@ -25,6 +25,9 @@ _DELETING = ("s3:DeleteObject",)
 _DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
 """Of what PyTorch/XLA writes by itself: its client deletes its locks there."""
 
+_NAME = re.compile(rf"(?!xn--|sthree-|[\d.]+$){BUCKET_NAME}")
+"""Not an address, nor what S3 keeps for itself (Amazon S3 User Guide, general purpose bucket naming rules)."""
+
 _DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
 
 
@@ -119,13 +122,7 @@ class CompileCache(Construct):
         bucket_name: its bucket, which must be in the region of whoever uses it. encryption_key: key that its objects
         are encrypted with, on which rights are granted too. Default: S3's own.
         """
-        _check_name(scope, bucket_name)
-        check_granting_key(scope, "encryption_key", encryption_key)
-        key = cast(kms.IKey | None, encryption_key)
-        bucket = s3.Bucket.from_bucket_attributes(
-            scope, f"{construct_id}Bucket", bucket_name=bucket_name, encryption_key=key
-        )
-        return CompileCache(scope, construct_id, bucket=bucket)
+        return _ImportedCache(scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key)
 
     @property
     def bucket(self) -> s3.IBucket:
@@ -224,9 +221,20 @@ class CompileCache(Construct):
                 )
 
 
+class _ImportedCache(CompileCache):
+    """A cache of another app or Stage."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None) -> None:
+        Construct.__init__(self, scope, construct_id)
+        _check_name(self, bucket_name)
+        check_granting_key(self, "encryption_key", encryption_key)
+        key = cast(kms.IKey | None, encryption_key)
+        self._bucket = s3.Bucket.from_bucket_attributes(self, "Bucket", bucket_name=bucket_name, encryption_key=key)
+
+
 def _check_name(construct: Construct, name: str) -> None:
-    if not is_token(name) and not (isinstance(cast(object, name), str) and re.fullmatch(BUCKET_NAME, name)):
-        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, or a CDK token"
+    if not is_token(name) and not (isinstance(cast(object, name), str) and _NAME.fullmatch(name)):
+        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but no address"
         raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
 
 

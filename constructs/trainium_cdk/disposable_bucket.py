@@ -1,9 +1,10 @@
 """A private S3 bucket that goes with its stack, contents and all, or is retained."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from aws_cdk import CustomResource, RemovalPolicy, Stack, Tags
+from aws_cdk import CfnResource, CustomResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -15,6 +16,13 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard, justify_wildcards
 from trainium_cdk.props_error import refuse
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
+
+_EMPTIER = "TrainiumCdkBucketEmptier"
+"""In the stack itself, where no id of an app's own should be taken."""
+
+_EMPTIER_OF_LOGICAL_IDS = "BucketEmptier"
+"""What its logical ids are made of, as the CDK makes them of a path: a bucket that is deployed cannot be given another
+function, since CloudFormation refuses another service token of a custom resource."""
 
 _UNKNOWN_NAMES = "objects under one prefix, whose names are not known before"
 
@@ -104,10 +112,16 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
 
 def _emptier(stack: Stack) -> HandlerFunction:
     """The one function of a stack that empties its buckets, each of which it is allowed by name."""
-    existing = stack.node.try_find_child("BucketEmptier")
+    existing = stack.node.try_find_child(_EMPTIER)
     if isinstance(existing, HandlerFunction):
         return existing
-    return HandlerFunction(stack, "BucketEmptier", handler="empty_bucket", timeout_minutes=15)
+    made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
+    for one in made.node.find_all():
+        if isinstance(one, CfnResource):
+            path = f"{_EMPTIER_OF_LOGICAL_IDS}{one.node.path.removeprefix(made.node.path)}"
+            digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()[:8].upper()
+            one.override_logical_id("".join([*path.removesuffix("/Resource").split("/"), digest]))
+    return made
 
 
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
+_OWN_IDS = ("AutoScalingGroup", FAILED_NODES, "Outputs")
+"""Of parts that a fleet makes when they are asked for."""
 
 
 class INeuronFleet(Protocol):
@@ -142,9 +144,9 @@ class FleetBase(Construct):
     def _options_of_a_metric(self, options: Mapping[str, Any]) -> Generator[None]:
         try:
             yield
-        except TypeError as error:
+        except (RuntimeError, TypeError) as error:
             allowed = "those of cloudwatch.Metric, such as period=Duration.minutes(1)"
-            raise refuse(self, "options", dict(options), allowed=allowed, fix=first_line(error)) from None
+            raise refuse(self, "options", ", ".join(options), allowed=allowed, fix=first_line(error)) from None
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
@@ -155,8 +157,13 @@ class FleetBase(Construct):
         target: where it goes, such as targets.SnsTopic(topic). Default: none, add_target() adds one.
         description: of the rule. Default: none.
 
-        The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`).
+        The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`). Raises
+        PropsError for an id that a part of the fleet has, and for what is no target.
         """
+        check_text(self, "construct_id", construct_id, what="the id of a new construct below the fleet")
+        if construct_id in _OWN_IDS or self.node.try_find_child(construct_id) is not None:
+            allowed = "an id that no other part of the fleet has"
+            raise refuse(self, "construct_id", construct_id, allowed=allowed, fix="choose another, such as NodeFailed")
         if target is not None:
             check_object(
                 self, "target", target, has="bind", what="an events.IRuleTarget, such as targets.SnsTopic(topic)"

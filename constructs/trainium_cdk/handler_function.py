@@ -19,6 +19,9 @@ from trainium_cdk.justification import justify
 from trainium_cdk.service_role import service_role
 
 _RUNTIME = Path(trainium_runtime.__file__).parent
+_CODE = "TrainiumCdkHandlerCode"
+"""In the stack itself, where no id of an app's own should be taken."""
+
 _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
@@ -109,12 +112,12 @@ class _Code(Asset):
     def __init__(self, stack: Stack) -> None:
         with TemporaryDirectory() as folder:
             shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
-            super().__init__(stack, "HandlerCode", path=folder)
+            super().__init__(stack, _CODE, path=folder)
         self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
 
 
 def _code(stack: Stack) -> _Code:
-    existing = stack.node.try_find_child("HandlerCode")
+    existing = stack.node.try_find_child(_CODE)
     return existing if isinstance(existing, _Code) else _Code(stack)
 
 

@@ -2,8 +2,9 @@
 
 from weakref import WeakKeyDictionary
 
+import jsii
 from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
-from constructs import Construct, IConstruct
+from constructs import Construct, IConstruct, IValidation
 
 from trainium_cdk.arguments import check_number, check_object, check_type
 from trainium_cdk.props_error import refuse
@@ -51,8 +52,9 @@ class SleepSwitch(Construct):
         parameter.override_logical_id(ASLEEP_PARAMETER)
         self.asleep = parameter.value_as_string
         self._awake = CfnCondition(self, "Awake", expression=Fn.condition_equals(self.asleep, "false"))
-        self._awake.override_logical_id("Awake")
+        self._awake.override_logical_id("TrainiumCdkAwake")
         self._only_awake: list[CfnResource] = []
+        self.node.add_validation(_OwnsItsParameter(self))
 
     def only_awake(self, resource: CfnResource) -> None:
         """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes.
@@ -97,12 +99,30 @@ class SleepSwitch(Construct):
         return any(construct.node.path == one.node.path for one in self._only_awake)
 
 
+@jsii.implements(IValidation)
+class _OwnsItsParameter:
+    """Finds a parameter of the app's own that has the name by which `trn` asks for sleep."""
+
+    def __init__(self, switch: SleepSwitch) -> None:
+        self._switch = switch
+
+    def validate(self) -> list[str]:
+        """What is wrong, in a sentence."""
+        other = Stack.of(self._switch).node.try_find_child(ASLEEP_PARAMETER)
+        if not isinstance(other, CfnParameter):
+            return []
+        return [
+            f"scope: got a stack with a parameter of its own, {other.node.path}; allowed: one parameter "
+            f"{ASLEEP_PARAMETER} in a stack, which `trn sleep` sets; fix: give yours another id"
+        ]
+
+
 def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
     """The switch of a construct's stack, made if there is none; None in a nested stack, which `trn` cannot update."""
     stack = Stack.of(construct)
     if stack.nested:
         return None
-    return _switches.get(stack) or SleepSwitch(stack, "SleepSwitch")
+    return _switches.get(stack) or SleepSwitch(stack, "TrainiumCdkSleepSwitch")
 
 
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:

@@ -16,7 +16,7 @@ GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
 def only_awake(template: Template) -> dict[str, str]:
     """Type by logical id of what has the condition."""
-    return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "Awake"}
+    return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "TrainiumCdkAwake"}
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,6 @@ def test_a_switch_alone_counts_without_waiting_for_anything() -> None:
     ec2.CfnVPC(stack, "Vpc", cidr_block=switch.when_awake("10.0.0.0/16", "10.1.0.0/16"))
     template = synthesize(stack)
     assert template.json["Parameters"]["Asleep"]["Default"] == "false"
-    assert template.properties("AWS::EC2::VPC")["CidrBlock"] == {"Fn::If": ["Awake", "10.0.0.0/16", "10.1.0.0/16"]}
+    assert template.properties("AWS::EC2::VPC")["CidrBlock"] == {
+        "Fn::If": ["TrainiumCdkAwake", "10.0.0.0/16", "10.1.0.0/16"]
+    }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from aws_cdk import Environment, Stack
+from aws_cdk import Duration, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
@@ -57,6 +57,17 @@ CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "failures to nowhere": (lambda: a_fleet().on_node_failed("Page", nothing("topic")), "target", "events.IRuleTarget"),
     "metric of no name": (lambda: a_fleet().metric(""), "metric_name", "GroupInServiceInstances"),
     "metric of another period": (lambda: a_fleet().metric("X", period=60), "options", "those of cloudwatch.Metric"),
+    "metric of 45 seconds": (
+        lambda: a_fleet().metric("X", period=Duration.seconds(45)),
+        "options",
+        "a multiple of 60 seconds",
+    ),
+    "failures by the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
+    "failures by the id of a later part": (
+        lambda: a_fleet().on_node_failed("FailedNodes"),
+        "construct_id",
+        "no other part of the fleet",
+    ),
     "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
     "target group of nothing": (
         lambda: a_fleet().attach_to_network_target_group(nothing()),

@@ -217,6 +217,8 @@ PARTS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "3 to 63 lower-case letters",
     ),
     "cache of no name": (lambda: made(CompileCache, bucket_name=""), "bucket_name", "3 to 63 lower-case letters"),
+    "cache of an address": (lambda: made(CompileCache, bucket_name="192.168.0.1"), "bucket_name", "but no address"),
+    "cache of a reserved name": (lambda: made(CompileCache, bucket_name="xn--cache"), "bucket_name", "3 to 63"),
     "cache key of another region": (
         lambda: made(CompileCache, encryption_key=key_by_its_arn("us-east-1")),
         "encryption_key",

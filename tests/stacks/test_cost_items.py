@@ -88,7 +88,7 @@ def test_nothing_that_is_billed_by_the_hour_is_there_while_the_cluster_sleeps(se
     for name, resource in template.resources().items():
         free = resource["Properties"].get("VpcEndpointType") == "Gateway"
         if resource["Type"] in HOURLY and not free:
-            assert resource["Condition"] == "Awake", name
+            assert resource["Condition"] == "TrainiumCdkAwake", name
 
 
 def test_an_interface_endpoint_is_billed_for_one_zone_only_since_it_is_in_one() -> None:

@@ -1,0 +1,62 @@
+"""The ids of an app: none that the constructs take is one that an app would choose."""
+
+from functools import cache
+
+from aws_cdk import CfnParameter
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
+
+from tests.constructs.synth import Json, new_stack, synthesize
+from trainium_cdk import ClusterNetwork, CompileCache, ElasticFileSystem, NeuronFleet, SageMakerTraining, SleepSwitch
+
+OF_AN_APP = {"Network", "Cache", "Files", "Fleet", "Training"}
+OURS, OF_THE_CDK = (
+    "TrainiumCdk",
+    ("BootstrapVersion", "CheckBootstrapVersion", "SsmParameterValue:", "SsmParameterValue"),
+)
+
+
+@cache
+def app() -> tuple[set[str], Json]:
+    """The ids below a stack of many constructs, and its template."""
+    stack = new_stack()
+    network = ClusterNetwork(stack, "Network", zone_id="usw2-az4")
+    files = ElasticFileSystem(stack, "Files", vpc=network.vpc, subnet=network.subnet)
+    cache = CompileCache(stack, "Cache")
+    trn1 = ec2.InstanceType("trn1.32xlarge")
+    fleet = NeuronFleet(
+        stack, "Fleet", instance_type=trn1, vpc=network.vpc, cache=cache, file_systems=[files], budget_usd=9
+    )
+    fleet.add_outputs()
+    SageMakerTraining(stack, "Training", cluster_name="training", cache=cache)
+    template = synthesize(stack).json
+    return {one.node.id for one in stack.node.children}, template
+
+
+def test_what_constructs_put_into_the_stack_itself_is_named_after_this_package() -> None:
+    ids, _ = app()
+    assert ids >= OF_AN_APP
+    assert [one for one in ids - OF_AN_APP if not one.startswith((OURS, *OF_THE_CDK))] == []
+
+
+def test_parameters_conditions_and_outputs_are_named_after_this_package_or_the_construct() -> None:
+    _, template = app()
+    names = {*template["Parameters"], *template["Conditions"], *template["Outputs"]}
+    assert "Asleep" in names
+    assert [one for one in names - {"Asleep"} if not one.startswith((OURS, *OF_AN_APP, *OF_THE_CDK))] == []
+
+
+def test_a_parameter_of_the_apps_own_by_which_trn_would_ask_for_sleep_is_refused() -> None:
+    stack = new_stack()
+    switch = SleepSwitch(stack, "Switch")
+    assert switch.node.validate() == []
+    CfnParameter(stack, "Asleep")
+    (said,) = switch.node.validate()
+    assert "got a stack with a parameter of its own, Stack/Asleep;" in said
+
+
+def test_an_imported_cache_takes_no_id_beside_its_own() -> None:
+    stack = new_stack()
+    s3.Bucket(stack, "CacheBucket")
+    CompileCache.from_compile_cache_attributes(stack, "Cache", bucket_name="my-cache")
+    assert {one.node.id for one in stack.node.children} == {"Cache", "CacheBucket"}
