@@ -105,3 +105,12 @@ def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what
         shown = f"{cast(IConstruct, value).node.path} of {region}"
         allowed = f"{what} of {own}, the region of the stack"
         raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that region")
+
+
+def check_same_account(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
+    """Raise PropsError for a resource of another account than the construct's, where both are known."""
+    account, own = value.env.account, Stack.of(construct).account
+    if account != own and not Token.is_unresolved(account) and not Token.is_unresolved(own):
+        shown = f"{cast(IConstruct, value).node.path} of {account}"
+        allowed = f"{what} of {own}, the account of the stack"
+        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that account")

@@ -1,6 +1,8 @@
 """The S3 bucket where compiled graphs are kept, so that a graph is compiled once and not once per node and start."""
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Protocol, cast
 
 from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Token
@@ -9,10 +11,11 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
-from trainium_cdk.arguments import check_grantee, check_object, check_type, is_token
+from trainium_cdk.arguments import check_object, check_type, is_token
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
 from trainium_cdk.encryption_key import check_granting_key
+from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.props_error import refuse
 from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX
 from trainium_core.naming import CACHE_PREFIX
@@ -135,34 +138,38 @@ class CompileCache(Construct):
         return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading and listing compiled graphs, with the key. grantee: a role, a function, a fleet."""
-        check_grantee(self, grantee)
-        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_READING)
-        key = self.bucket.encryption_key
-        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+        """Grant reading and listing compiled graphs, with the key.
+
+        grantee: a role, a function, a fleet. Raises PropsError for what is none.
+        """
+        return self._grant(grantee, {CACHE_PREFIX: _READING})
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what nodes do, with the key: read, write and list compiled graphs.
 
         Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
 
-        grantee: a role, a function, a fleet.
+        grantee: a role, a function, a fleet. Raises PropsError for what is none.
         """
-        check_grantee(self, grantee)
-        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=_WRITING)
-        grant = grant.combine(grant_objects(self.bucket, grantee, prefix=_DIRECT_PREFIX, actions=_DELETING))
-        key = self.bucket.encryption_key
-        return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
+        return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
     def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what `trn cache repair` and `clean` do, with the key: read, list and delete compiled graphs.
 
-        grantee: a role of whoever looks after the cache.
+        grantee: a role of whoever looks after the cache. Raises PropsError for what is none.
         """
-        check_grantee(self, grantee)
-        grant = grant_objects(self.bucket, grantee, prefix=CACHE_PREFIX, actions=(*_READING, *_DELETING))
+        return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
+
+    def _grant(
+        self, grantee: iam.IGrantable, actions: Mapping[str, Sequence[str]], *, encrypts: bool = False
+    ) -> iam.Grant:
         key = self.bucket.encryption_key
-        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+        with granting(self, grantee):
+            grants = [grant_objects(self.bucket, grantee, prefix=prefix, actions=of) for prefix, of in actions.items()]
+            warn_of_unchanged_policies(self, grants[0], self.bucket)
+            if key is not None:
+                grants.append(key.grant_encrypt_decrypt(grantee) if encrypts else key.grant_decrypt(grantee))
+        return reduce(iam.Grant.combine, grants)
 
     def _new_bucket(
         self,

@@ -39,7 +39,8 @@ class ElasticFileSystem(_Efs):
     """An encrypted EFS file system with elastic throughput and a mount target in the nodes' subnet.
 
     Nodes mount it by NFS without TLS, which would take software that the images lack: what keeps others out is the
-    security group. `dns_name` is what a mount needs, `security_group` and `mount_target` are the CDK objects.
+    security group. `dns_name` is what a mount needs, `security_group`, `subnet` and
+    `mount_target` are the CDK objects.
 
     Example:
 
@@ -66,6 +67,7 @@ class ElasticFileSystem(_Efs):
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
+        self.subnet = subnet
         check_switch(self, "retain", retain)
         if file_system_id is not None:
             check_file_system_id(self, file_system_id, setting="efs")

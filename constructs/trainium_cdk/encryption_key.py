@@ -15,7 +15,7 @@ _GRANTS_BY_ALIAS = "@aws-cdk/aws-kms:applyImportedAliasPermissionsToPrincipal"
 
 
 def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
-    """Raise PropsError for a key of another region, and for one that does not encrypt symmetrically.
+    """Raise PropsError for a key of another region, a disabled one, and one that does not encrypt symmetrically.
 
     An alias will do: the launch template of EC2 takes a key by its id, alias, ARN or the ARN of an alias (botocore
     1.44.5, LaunchTemplateEbsBlockDeviceRequest).
@@ -25,6 +25,9 @@ def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
     check_object(construct, parameter, key, has="key_arn", what="a kms.IKey")
     check_same_region(construct, parameter, key, what="a key")
     resource: Any = key.node.default_child
+    if isinstance(resource, kms.CfnKey) and resource.enabled is False:
+        allowed = "a key that is enabled"
+        raise refuse(construct, parameter, key.node.path, allowed=allowed, fix="leave out its enabled=False")
     spec = resource.key_spec if isinstance(resource, kms.CfnKey) else None
     if spec is not None and not Token.is_unresolved(spec) and spec != "SYMMETRIC_DEFAULT":
         allowed = "a key of the spec SYMMETRIC_DEFAULT, as EBS and S3 encrypt"

@@ -11,7 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_type
+from trainium_cdk.arguments import check_object, check_same_account, check_type
 from trainium_cdk.capacity import Capacity
 from trainium_cdk.cdk_types import Key, Role
 from trainium_cdk.compile_cache import CompileCache, ICompileCache, check_cache
@@ -31,6 +31,7 @@ from trainium_cdk.fleet_plan import (
     node_settings,
     plan_of,
 )
+from trainium_cdk.known_subnet import check_addresses, check_mount_targets
 from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_file_system import NodeFileSystem, check_file_systems
 from trainium_cdk.node_image import node_image, placement_group_name_of
@@ -235,7 +236,11 @@ class NeuronFleet(PlannedFleet):
             {"capacity": capacity, "timeout": timeout, "root_volume_size": root_volume_size},
         )
         check_card_interfaces(self, secondary_interface_type, plan)
-        subnet = NeuronSubnet(self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type).subnet
+        subnet = NeuronSubnet(
+            self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
+        ).subnet
+        check_addresses(self, plan, subnet)
+        check_mount_targets(self, file_systems, subnet)
         check_groups(self, security_groups, vpc=vpc)
         self._make(
             plan,
@@ -296,4 +301,5 @@ def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
         allowed = "a role that EC2 may assume"
         fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
+    check_same_account(fleet, "role", role, what="a role")
     return cast(iam.IRole, role)

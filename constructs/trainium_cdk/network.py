@@ -181,4 +181,4 @@ def _place_in_zone(subnet: ec2.ISubnet, zone_id: str) -> None:
     resource = subnet.node.default_child
     assert isinstance(resource, ec2.CfnSubnet)
     resource.add_property_deletion_override("AvailabilityZone")
-    resource.add_property_override("AvailabilityZoneId", zone_id)
+    resource.availability_zone_id = zone_id

@@ -24,6 +24,9 @@ _OF_THE_NODE = (
 )
 """What the node sets itself; another value would break what it verifies, or its users' shells."""
 
+_OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM_ID", "RANK", "WORLD_SIZE")
+"""What torchrun and torch_xla say to each process of a job, and tell it apart by."""
+
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Variables with their values in base64, by CloudFormation where it alone knows them. Raises PropsError."""
@@ -32,6 +35,9 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             allowed = "letters, digits and underscores in the name of a variable, no digit first"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it, such as DATA_URL")
+        if name in _OF_TORCHRUN:
+            allowed = f"other variables than {', '.join(_OF_TORCHRUN)}, which differ between processes of a job"
+            raise refuse(construct, "environment", name, allowed=allowed, fix="leave it out: torchrun sets it")
         if name in _OF_THE_NODE or name.startswith("TRN_"):
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")

@@ -34,9 +34,16 @@ def node_image(construct: Construct, image: ec2.IMachineImage | None) -> NodeIma
     if found.os_type == ec2.OperatingSystemType.WINDOWS:
         allowed = "an image of Linux, on which Neuron runs"
         raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
+    if found.user_data.render() != ec2.UserData.for_linux().render():
+        fix = "leave out its user_data: what nodes run is a parameter of its own here"
+        raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
     image_id = found.image_id
     if Token.is_unresolved(image_id):
         name = json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
+        if "arm64" in name:  # the parameter of Systems Manager that holds the id
+            allowed = "an image for x86_64, which is what instances with Neuron devices are"
+            fix = "choose that architecture, or leave it out for the Neuron DLAMI"
+            raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
         return NodeImage(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
     return NodeImage(id_in_plan=image_id, image_id=image_id, name=image_id)
 

@@ -7,8 +7,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.arguments import check_grantee, check_object
+from trainium_cdk.arguments import check_object
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
+from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_core.naming import (
@@ -96,14 +97,12 @@ class NodeRecords(Construct):
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading every record and the roster. grantee: a role, a function."""
-        check_grantee(self, grantee)
         resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
-        return iam.Grant.add_to_principal_or_resource(
-            grantee=grantee,
-            actions=["s3:GetObject", "s3:ListBucket"],
-            resource=resource,
-            resource_arns=[self.bucket.bucket_arn, self.bucket.arn_for_objects(f"{self.prefix}/*"), self.roster_arn],
-        )
+        read = [self.bucket.bucket_arn, self.bucket.arn_for_objects(f"{self.prefix}/*"), self.roster_arn]
+        with granting(self, grantee):
+            return iam.Grant.add_to_principal_or_resource(
+                grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
+            )
 
     @property
     def roster_arn(self) -> str:

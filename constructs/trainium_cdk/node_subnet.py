@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import CustomResource
+from aws_cdk import CustomResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.fleet_plan import known_type
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.props_error import refuse
 from trainium_cdk.s3_route import ReachesS3
 from trainium_cdk.subnet_selection import candidate_subnets
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
 
 
 class NeuronSubnet(Construct):
@@ -36,18 +38,22 @@ class NeuronSubnet(Construct):
         vpc: ec2.IVpc,
         instance_type: ec2.InstanceType,
         vpc_subnets: ec2.SubnetSelection | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         """
         vpc: whose subnets there are to choose from.
         instance_type: what the subnet's zone must offer.
         vpc_subnets: the subnets to choose from. Default: the private ones.
+        catalog: instance types with your own. Default: the built-in catalogue.
 
-        Raises PropsError where no subnet of the VPC is selected, and for what is no type. Public and isolated subnets
+        Raises PropsError where no subnet of the VPC is selected, for what is no type, and where the zone of a
+        ClusterNetwork does not offer it. Public and isolated subnets
         without a gateway endpoint for S3 fail the synthesis.
         """
         super().__init__(scope, construct_id)
         name = known_type(self, instance_type)
         candidates = candidate_subnets(self, vpc, vpc_subnets)
+        self._check_zones(candidates, name, catalog or builtin_catalog())
         self.node.add_validation(ReachesS3(vpc, candidates))
         if len(candidates) == 1:
             self.subnet = candidates[0]
@@ -55,6 +61,16 @@ class NeuronSubnet(Construct):
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], name)
         )
+
+    def _check_zones(self, candidates: Sequence[ec2.ISubnet], instance_type: str, catalog: Catalog) -> None:
+        offering = catalog[instance_type].zones.get(Stack.of(self).region) if instance_type in catalog else None
+        resources = [one.node.default_child for one in candidates]
+        zones = [one.availability_zone_id if isinstance(one, ec2.CfnSubnet) else None for one in resources]
+        if not offering or None in zones or set(zones) & set(offering):
+            return
+        allowed = f"a subnet in a zone that offers {instance_type}: {', '.join(offering)}"
+        got = ", ".join(f"{one.node.path} in {zone}" for one, zone in zip(candidates, zones, strict=True))
+        raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
 
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
         function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)

@@ -1,13 +1,14 @@
 """CompileCache: a bucket, or one's own, and what nodes may do there."""
 
+import json
 from functools import cache
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, Environment, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
-from tests.constructs.synth import Template, as_list, as_text, new_stack, statements, synthesize
+from tests.constructs.synth import REGION, Template, as_list, as_text, new_app, new_stack, statements, synthesize
 from trainium_cdk import CompileCache
 
 
@@ -105,3 +106,28 @@ def test_a_janitor_deletes_graphs_and_writes_none() -> None:
         ("s3:DeleteObject", "/neuron-compile-cache/*"),
         ("s3:ListBucket", ""),
     }
+
+
+OTHER_ACCOUNT = "444455556666"
+
+
+def reads_from_another_account(*, own_bucket: bool) -> tuple[Template, list[str]]:
+    """A template in which a role of another account reads a cache, and the warnings of the cache."""
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION, account="111122223333"))
+    bucket = None if own_bucket else s3.Bucket.from_bucket_name(stack, "Own", "my-cache")
+    cache = CompileCache(stack, "Cache", bucket=bucket)
+    cache.grant_read(iam.Role.from_role_arn(stack, "Reader", f"arn:aws:iam::{OTHER_ACCOUNT}:role/reader"))
+    return synthesize(stack), [one.data for one in cache.node.metadata if one.type == "aws:cdk:warning"]
+
+
+def test_a_role_of_another_account_is_granted_by_the_bucket_alone_and_gets_no_policy_here() -> None:
+    template, warnings = reads_from_another_account(own_bucket=True)
+    assert OTHER_ACCOUNT in json.dumps(template.properties("AWS::S3::BucketPolicy"))
+    assert not [name for name in template.resources("AWS::IAM::Policy") if name.startswith("Reader")]
+    assert warnings == []
+
+
+def test_a_grant_that_the_owner_of_a_bucket_has_to_complete_is_warned_of() -> None:
+    template, (warning,) = reads_from_another_account(own_bucket=False)
+    assert not template.resources("AWS::S3::BucketPolicy")
+    assert warning.startswith("the policy of the imported bucket Stack/Own is not changed here")

@@ -10,6 +10,7 @@ from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 
 from tests.constructs.synth import REGION, new_app
 from tests.constructs.wrong_calls import CALLS, a_fleet, a_target_group
+from tests.constructs.wrong_objects import OBJECTS
 from tests.constructs.wrong_parts import PARTS
 from tests.constructs.wrong_use import FLEETS, TRN1, fleet
 from trainium_cdk import ClusterNetwork, NeuronFleet, NeuronSubnet, PropsError, SetupScript, SleepSwitch
@@ -23,9 +24,9 @@ def refused(call: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", [*FLEETS, *OBJECTS])
 def test_a_fleet_says_what_is_wrong_with_its_parameters(name: str) -> None:
-    props, parameter, fix = FLEETS[name]
+    props, parameter, fix = {**FLEETS, **OBJECTS}[name]
     told = refused(lambda: fleet(**props()))
     assert f": {parameter}: got " in told
     assert fix in told

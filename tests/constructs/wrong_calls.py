@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from aws_cdk import Duration, Environment, Stack
+from aws_cdk import Duration
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 
-from tests.constructs.synth import REGION
-from tests.constructs.wrong_parts import made, nothing
+from tests.constructs.wrong_objects import vpc_beside
+from tests.constructs.wrong_parts import a_cache, made, nothing, records
 from tests.constructs.wrong_use import TRN1, ZONE_B, a_group_by_its_id, place, unique
 from trainium_cdk import INeuronFleet, NeuronFleet
 
@@ -36,19 +37,16 @@ def a_network_target_group(**props: Any) -> elbv2.NetworkTargetGroup:
     return made(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
 
 
-@cache
-def vpc_of_one_logical_id() -> ec2.IVpc:
-    """A VPC of another stack with the logical id of the fleet's own."""
-    app: Any = place().stack.node.root
-    stack = Stack(app, "Beside", env=Environment(region=REGION))
-    return ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], nat_gateways=0)
-
-
 def target_group_elsewhere() -> elbv2.IApplicationTargetGroup:
     arn = "arn:aws:elasticloadbalancing:us-east-1:111122223333:targetgroup/nodes/0123456789abcdef"
     return elbv2.ApplicationTargetGroup.from_target_group_attributes(
         place().stack, unique("Imported"), target_group_arn=arn
     )
+
+
+def function_of_no_role() -> Any:
+    arn = "arn:aws:lambda:us-west-2:444455556666:function:reader"
+    return lambda_.Function.from_function_arn(place().stack, unique("Function"), arn)
 
 
 CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
@@ -57,6 +55,16 @@ CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "failures to nowhere": (lambda: a_fleet().on_node_failed("Page", nothing("topic")), "target", "events.IRuleTarget"),
     "metric of no name": (lambda: a_fleet().metric(""), "metric_name", "GroupInServiceInstances"),
     "metric of another period": (lambda: a_fleet().metric("X", period=60), "options", "those of cloudwatch.Metric"),
+    "cache for a function of no role": (
+        lambda: a_cache().grant_read(function_of_no_role()),
+        "grantee",
+        "imported without a role",
+    ),
+    "records for a function of no role": (
+        lambda: records().grant_read(function_of_no_role()),
+        "grantee",
+        "imported without a role",
+    ),
     "metric of 45 seconds": (
         lambda: a_fleet().metric("X", period=Duration.seconds(45)),
         "options",
@@ -95,7 +103,7 @@ CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "make it with that vpc",
     ),
     "target group of another stack's VPC": (
-        lambda: a_fleet().attach_to_application_target_group(a_target_group(vpc=vpc_of_one_logical_id())),
+        lambda: a_fleet().attach_to_application_target_group(a_target_group(vpc=vpc_beside())),
         "target_group",
         "make it with that vpc",
     ),

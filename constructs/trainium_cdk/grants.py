@@ -1,0 +1,42 @@
+"""What is said of a grant that the CDK refuses, or that only somebody else can complete."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from aws_cdk import Annotations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import IConstruct
+
+from trainium_cdk.arguments import check_grantee
+from trainium_cdk.props_error import first_line, refuse
+
+
+@contextmanager
+def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
+    """Raise PropsError for what is no grantee, and where the CDK finds that nothing can be granted to it."""
+    check_grantee(construct, grantee)
+    try:
+        yield
+    except RuntimeError as error:
+        allowed = "a principal whose policies the app may add to, or that a policy of the resource can name"
+        raise refuse(construct, "grantee", grantee, allowed=allowed, fix=first_line(error)) from None
+
+
+def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:
+    """Warn where a grant to another account needs the policy of an imported bucket or key: the CDK leaves it out."""
+    if not grant.resource_statements:
+        return
+    key = bucket.encryption_key
+    imported = [
+        *([] if isinstance(bucket, s3.Bucket) else [f"bucket {bucket.node.path}"]),
+        *([] if key is None or isinstance(key, kms.Key) else [f"key {key.node.path}"]),
+    ]
+    if imported:
+        Annotations.of(construct).add_warning_v2(
+            "trn:grantee",
+            f"the policy of the imported {' and of the imported '.join(imported)} is not changed here: it must allow "
+            "what is granted to a principal of another account, or one that has no policy",
+        )

@@ -1,0 +1,54 @@
+"""What an app knows of the subnet of its nodes before it is deployed, and what cannot be there."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Literal
+
+from aws_cdk import Token
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Subnet
+from trainium_cdk.elastic_file_system import ElasticFileSystem
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.props_error import refuse
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_core.plan.network_layout import addresses_needed
+
+
+def check_addresses(construct: Construct, plan: Plan, subnet: ec2.ISubnet) -> None:
+    """Raise PropsError for more nodes than a subnet has addresses, where its block is known."""
+    block = _known(subnet, "ipv4_cidr_block")
+    if block is None:
+        return
+    has = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
+    needed = addresses_needed(plan)
+    if needed > has:
+        allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these take {needed}"
+        fix = "choose a larger subnet, or fewer nodes"
+        if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
+            fix += ", or give secondary_interface_type='efa-only'"
+        raise refuse(construct, "nodes", plan.nodes, allowed=allowed, fix=fix)
+
+
+def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSystem], subnet: ec2.ISubnet) -> None:
+    """Raise PropsError for a mount target in another zone than the nodes': there the name of its file system is none.
+
+    Source: Amazon EFS User Guide, mounting with a DNS name.
+    """
+    zone = _known(subnet, "availability_zone")
+    for one in file_systems:
+        other = _known(one.subnet, "availability_zone") if isinstance(one, ElasticFileSystem) else None
+        if zone is not None and other is not None and zone != other:
+            allowed = f"a mount target in {zone}, the zone of the nodes, which find it by its name there alone"
+            fix = f"make the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"
+            raise refuse(construct, "file_systems", f"{one.node.path} in {other}", allowed=allowed, fix=fix)
+
+
+def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_block"]) -> str | None:
+    try:
+        value: str = getattr(subnet, attribute)
+    except RuntimeError:  # the CDK's, for an imported subnet of which it was not told
+        return None
+    return None if Token.is_unresolved(value) else value
