@@ -30,7 +30,7 @@ def object_server(folder: Path, rate: float = 0) -> Generator[str]:
     process.join()
 
 
-def _serve(folder: Path, rate: float, told: Any) -> None:
+def _serve(folder: Path, rate: float, port_pipe: Any) -> None:
     line = _Line(rate) if rate else None
 
     class Handler(BaseHTTPRequestHandler):
@@ -73,7 +73,7 @@ def _serve(folder: Path, rate: float, told: Any) -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
-        told.send(server.server_address[1])
+        port_pipe.send(server.server_address[1])
         server.serve_forever()
 
 

@@ -19,7 +19,7 @@ class CommandFailedError(Exception):
 
 
 class Commands:
-    """Runs commands and shows them. What a terminal gets as one living line is a few plain ones elsewhere."""
+    """Runs commands and shows them. A spinner on a terminal is a few plain lines elsewhere."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

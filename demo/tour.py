@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from demo.deployed_cluster import DeployedCluster
-from trainium_cli.layout import Drawn
+from trainium_cli.layout import Renderable
 from trainium_cli.terminal import Screen, pairs, table
 from trainium_runtime.node_record import NodeRecord
 
@@ -19,7 +19,7 @@ def show_cluster(screen: Screen, cluster: DeployedCluster) -> None:
         screen.print(drawn)
 
 
-def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Drawn]]:
+def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Renderable]]:
     yield "Network", table(["What", "Id", "How it is"], _network(cluster), wrapping=["How it is"])
     yield (
         "Rules of the security groups",

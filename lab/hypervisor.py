@@ -17,7 +17,7 @@ Preparation = Callable[[int, Node], object]
 """What is done to the first, second, ... node before it is powered on, counted from 0."""
 
 
-def leave_sound(_number: int, _node: Node) -> None:
+def change_nothing(_number: int, _node: Node) -> None:
     """The preparation of nodes without a fault."""
 
 
@@ -31,7 +31,7 @@ class Hypervisor:
         self.nodes: dict[str, Node] = {}
         self._lab = lab
         self._hardware = hardware
-        self._prepare: Preparation = leave_sound
+        self._prepare: Preparation = change_nothing
         self._started = 0
         self._stored: dict[str, int] = {}
         self._end = threading.Event()

@@ -20,7 +20,7 @@ SYS_RESOURCE = 24
 """Number of the capability, see capabilities(7)."""
 
 
-def hindrance() -> str | None:
+def missing_requirement() -> str | None:
     """Why the lab cannot run here, as a sentence with what to do; None when it can."""
     if os.geteuid() != 0:
         return "the node lab boots nodes and needs root for their namespaces; run it as root: sudo make lab"
@@ -66,6 +66,6 @@ def _succeeds(*words: str) -> bool:
 
 
 if __name__ == "__main__":
-    if sentence := hindrance():
+    if sentence := missing_requirement():
         print(sentence, file=sys.stderr)
         sys.exit(CANNOT_RUN)

@@ -17,7 +17,7 @@ refuse() {
   exit "$cannot_run"
 }
 
-hindrance=$(python -m lab.machine 2>&1) || refuse "$hindrance"
+missing_requirement=$(python -m lab.machine 2>&1) || refuse "$missing_requirement"
 install_packages lab/packages/machine.txt
 step "the nodes' root file system" python -m lab.golden_root ||
   fail "$name: the root file system could not be built; $(registry_advice apt "the package sources")"

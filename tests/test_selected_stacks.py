@@ -15,7 +15,7 @@ ALL = ("cluster", "sagemaker", "hyperpod")
 
 
 @pytest.mark.parametrize(
-    ("command", "asked"),
+    ("command", "stacks"),
     [
         ("deploy TrnClusterStack", ("cluster",)),
         ("deploy SageMakerTrainingStack -c trn:nodes=4", ("sagemaker",)),
@@ -33,8 +33,10 @@ ALL = ("cluster", "sagemaker", "hyperpod")
         ("", ("cluster",)),
     ],
 )
-def test_a_stack_that_is_named_is_made_and_otherwise_those_of_the_setting(command: str, asked: tuple[str, ...]) -> None:
-    assert with_selected_stacks(a_plan(), command.split()).stacks == asked
+def test_a_stack_that_is_named_is_made_and_otherwise_those_of_the_setting(
+    command: str, stacks: tuple[str, ...]
+) -> None:
+    assert with_selected_stacks(a_plan(), command.split()).stacks == stacks
 
 
 def test_without_a_name_the_setting_decides() -> None:

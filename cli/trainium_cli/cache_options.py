@@ -148,10 +148,10 @@ def read_contents(cache: AwsCompileCache, *, as_json: bool) -> Contents:
     return contents_of(found)
 
 
-def refuse_unknown_releases(found: FoundCache, held: Contents, asked: Sequence[str], *, as_json: bool) -> None:
+def refuse_unknown_releases(found: FoundCache, held: Contents, chosen: Sequence[str], *, as_json: bool) -> None:
     """End the command for a release that the cache does not have."""
     known = {use.release for use in releases(held.entries)}
-    missing = [release for release in asked if release not in known]
+    missing = [release for release in chosen if release not in known]
     if missing:
         there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
         end(ExitCode.BAD_INPUT, f"{found.location.url} has no release {', '.join(missing)}; {there}", as_json=as_json)

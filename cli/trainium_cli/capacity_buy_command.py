@@ -36,7 +36,7 @@ def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hou
 
     Exit code 0: bought. 1: not bought. 3: AWS did not answer; look before you try again.
     """
-    if not _person_is_there():
+    if not _is_interactive():
         raise click.UsageError("a purchase asks a person twice: run it on a terminal")
     plan = read_plan(cdk_json, overrides, as_json=False, ignoring=WAYS_TO_GET_CAPACITY)
     account = AwsAccount(plan.region)
@@ -55,7 +55,7 @@ def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hou
     _buy(offering, plan)
 
 
-def _person_is_there() -> bool:
+def _is_interactive() -> bool:
     return sys.stdin.isatty()
 
 

@@ -77,11 +77,11 @@ def capacity(
         _refuse_options_before_the_command(ctx)
         return
     plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=WAYS_TO_GET_CAPACITY)
-    places, clients = chosen_regions(plan, regions), Clients()
+    chosen, clients = chosen_regions(plan, regions), Clients()
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
-    with waiting(f"Asking AWS in {len(places)} regions ..."):
+    with waiting(f"Asking AWS in {len(chosen)} regions ..."):
         try:
-            found = search_capacity(request, places, lambda region: AwsAccount(region, clients=clients))
+            found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
         except NoAccessError as error:
             if as_json:
                 print_json({"error": str(error)})

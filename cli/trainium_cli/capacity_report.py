@@ -81,13 +81,13 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
     regions: dict[tuple[Prospect, str, str], dict[str, None]] = {}
     for option in options:
         if option.prospect in ("unknown", "no"):
-            key = (option.prospect, _what(option), _note(option))
+            key = (option.prospect, _description(option), _note(option))
             regions.setdefault(key, {})[option.region] = None
     ways: dict[tuple[Prospect, str, tuple[str, ...]], list[str]] = {}
-    for (prospect, what, why), places in regions.items():
-        ways.setdefault((prospect, why, tuple(places)), []).append(what)
-    for (prospect, why, places), whats in ways.items():
-        yield Text(prospect, _STYLES[prospect]), "\n".join(whats), why, ", ".join(places)
+    for (prospect, what, why), region_names in regions.items():
+        ways.setdefault((prospect, why, tuple(region_names)), []).append(what)
+    for (prospect, why, region_names), descriptions in ways.items():
+        yield Text(prospect, _STYLES[prospect]), "\n".join(descriptions), why, ", ".join(region_names)
 
 
 def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
@@ -118,7 +118,7 @@ def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, 
 def _row(option: CapacityOption) -> tuple[str | Text, ...]:
     return (
         Text(option.prospect, _STYLES[option.prospect]),
-        "\n".join(filter(None, (_what(option), option.reservation_id))),
+        "\n".join(filter(None, (_description(option), option.reservation_id))),
         option.region,
         option.zone_id or "",
         f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now",
@@ -130,7 +130,7 @@ def _row(option: CapacityOption) -> tuple[str | Text, ...]:
     )
 
 
-def _what(option: CapacityOption) -> str:
+def _description(option: CapacityOption) -> str:
     return _WORDS.get(option.capacity, option.capacity)
 
 

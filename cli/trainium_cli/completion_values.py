@@ -81,9 +81,9 @@ def complete_rank(ctx: click.Context, param: click.Parameter, incomplete: str) -
 def _answers(ctx: click.Context, incomplete: str, question: str) -> list[str]:
     """What the account answers to a function of completion_questions; nothing where it does not answer at once."""
     found = list[str]()
-    asking = Thread(target=_ask, args=(ctx, question, found), daemon=True)
-    asking.start()
-    asking.join(_SECONDS)
+    query = Thread(target=_ask, args=(ctx, question, found), daemon=True)
+    query.start()
+    query.join(_SECONDS)
     return [name for name in found if name.startswith(incomplete)]
 
 

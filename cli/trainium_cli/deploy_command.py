@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
-from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
+from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.preflight_command import EXIT_CODES
@@ -46,7 +46,7 @@ def deploy(
     """
     folder = cdk_folder(cdk_json)
     plan = read_plan(cdk_json, overrides, as_json=False)
-    if not yes and not somebody_is_there():
+    if not yes and not is_interactive():
         raise click.UsageError("nobody is there to be asked: give --yes")
     findings = _run_preflight(plan, suppressed)
     if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):

@@ -34,7 +34,7 @@ def cdk_folder(cdk_json: Path | None) -> Path:
     return file.absolute().parent
 
 
-def somebody_is_there() -> bool:
+def is_interactive() -> bool:
     """Whether the CDK CLI can ask somebody."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 

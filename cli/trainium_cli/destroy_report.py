@@ -8,7 +8,7 @@ from trainium_cli.terminal import console, table
 from trainium_core.costs.estimate import dollars
 from trainium_core.teardown import Outcome, Scope, verdict
 from trainium_core.teardown.account import StoredBytes
-from trainium_core.teardown.inventory import Inventory, Kept
+from trainium_core.teardown.inventory import Inventory, RetainedResource
 from trainium_core.teardown.run import others_sentence
 
 _KIND_NAMES = {
@@ -36,7 +36,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
         screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
 
 
-def show_kept(kept: Sequence[Kept], region: str) -> None:
+def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
     if kept:
         screen = console()
         screen.print(f"\nThis is retained in {region}:\n", style="bold")
@@ -72,7 +72,7 @@ def inventory_as_json(found: Inventory) -> dict[str, Any]:
     }
 
 
-def kept_as_json(kept: Kept) -> dict[str, Any]:
+def kept_as_json(kept: RetainedResource) -> dict[str, Any]:
     return asdict(kept) | {"month_usd": None if kept.month_usd is None else float(kept.month_usd)}
 
 
@@ -84,7 +84,7 @@ def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
     return {"step": outcome.step, "state": outcome.state, "message": outcome.message, "counts": outcome.counts}
 
 
-def _kind(kept: Kept) -> str:
+def _kind(kept: RetainedResource) -> str:
     return _KIND_NAMES.get(kept.kind, kept.kind)
 
 
@@ -95,7 +95,7 @@ def _amount(stored: StoredBytes | None) -> str:
     return f"{least}{stored.count / _GIB:.2f} GiB" if stored.count >= _GIB / 100 else f"{least}{stored.count:,} bytes"
 
 
-def _month(kept: Kept) -> str:
+def _month(kept: RetainedResource) -> str:
     if kept.month_usd is None:
         return "unknown"
     least = "at least " if kept.stored and kept.stored.at_least else ""

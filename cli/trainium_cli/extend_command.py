@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster_selection import settings_of_a_plan
-from trainium_cli.deployment import cdk_folder, deploy_stacks, somebody_is_there
+from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.waiting import waiting
@@ -58,7 +58,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     plan = read_plan(cdk_json, (), as_json=False)
     if plan.pilot.ends is None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")
-    if not yes and not somebody_is_there():
+    if not yes and not is_interactive():
         raise click.UsageError("nobody is there to be asked: give --yes")
     account = AwsAccount(plan.region)
     try:

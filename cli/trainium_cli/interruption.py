@@ -12,7 +12,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 
-_PATIENCE_SECONDS = 0.8
+_GRACE_SECONDS = 0.8
 """How long a command may take to end by itself: a question to AWS that is under way cannot be taken back."""
 
 _SHOW_CURSOR = "\x1b[?25h"
@@ -74,7 +74,7 @@ def end_at_once(code: int) -> None:
 def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
     if _ending.timer is not None:
         end_at_once(ExitCode.INTERRUPTED)
-    _ending.timer = Timer(_PATIENCE_SECONDS, _give_up)
+    _ending.timer = Timer(_GRACE_SECONDS, _give_up)
     _ending.timer.daemon = True
     _ending.timer.start()
     raise KeyboardInterrupt

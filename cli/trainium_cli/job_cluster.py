@@ -58,7 +58,7 @@ def cluster_jobs(plan: Plan, stack: str, *, account: AwsFleets | None = None) ->
     deployed = account.deployed_stack(stack)
     if deployed is None:
         return None
-    bucket = account.fleet_places(stack, deployed).records_bucket
+    bucket = account.fleet_resources(stack, deployed).records_bucket
     if bucket is None:
         raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records is not there")
     return AwsJobs(plan.region, bucket, clients=clients)

@@ -130,16 +130,16 @@ def _restart(line: Mapping[str, Any]) -> str:
         (line["waited_seconds"], "until its nodes were there"),
         (line["begun_seconds"], "until it computed"),
     ]
-    told = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
+    parts_shown = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
     cost = "" if line["usd"] is None else f", {dollars(Decimal(str(line['usd'])))}"
-    return f"the restart cost {duration(line['seconds'])}{cost}: {told}"
+    return f"the restart cost {duration(line['seconds'])}{cost}: {parts_shown}"
 
 
 def state_line(state: JobState, seconds: float) -> str:
     """One line for a change of state, so many seconds after the job was submitted."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
-    said = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
-    reason = f": {said.reason}" if said and said.reason else ""
+    outcome = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
+    reason = f": {outcome.reason}" if outcome and outcome.reason else ""
     return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
 
 

@@ -126,27 +126,27 @@ def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
         end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
     report = nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
     if report.asleep:
-        told = f"{plan.cluster_name} is asleep: `trn run --wake` wakes it, and puts it to sleep after the job."
-        end(ExitCode.NOT_READY, told, as_json=as_json)
+        message = f"{plan.cluster_name} is asleep: `trn run --wake` wakes it, and puts it to sleep after the job."
+        end(ExitCode.NOT_READY, message, as_json=as_json)
     if report.verdict.state != "ready":
-        told = f"Nothing was started, since not all nodes are proven: {report.verdict.reason}. See `trn nodes`."
-        end(ExitCode.NOT_READY, told, as_json=as_json)
+        message = f"Nothing was started, since not all nodes are proven: {report.verdict.reason}. See `trn nodes`."
+        end(ExitCode.NOT_READY, message, as_json=as_json)
     current = jobs.current()
     state = None if current is None or jobs.has_ended(current.job.id) else jobs.state(current.job.id)
     if state is not None and not state.is_over:
-        told = (
+        message = (
             f"{state.job.id} runs on this cluster ({state.status}), and one job runs at a time. "
             f"`trn logs {state.job.id} --follow` follows it, `trn stop {state.job.id}` ends it."
         )
-        end(ExitCode.NOT_READY, f"Nothing was started: {told}", as_json=as_json)
+        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
     return ReadyCluster(jobs=jobs, current=current, members=[one.instance_id for one in report.roster.members])
 
 
 def _check_nodes(job: Job, ready: ReadyCluster, *, as_json: bool) -> None:
     there = len(ready.members)
     if job.nodes > there:
-        told = f"Nothing was started: the cluster has {there} nodes, and the job wants {job.nodes}."
-        end(ExitCode.NOT_READY, told, as_json=as_json)
+        message = f"Nothing was started: the cluster has {there} nodes, and the job wants {job.nodes}."
+        end(ExitCode.NOT_READY, message, as_json=as_json)
 
 
 def _show_end(jobs: AwsJobs, state: JobState, hourly: Total, *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ _NARROWEST = 16
 """How narrow a column of sentences may become before the rows are shown one below the other."""
 
 
-class Drawn(Protocol):
+class Renderable(Protocol):
     """What can be shown."""
 
     def lines(self, width: int) -> Iterator[Line]:
@@ -43,7 +43,7 @@ class Text:
 class Group:
     """What is shown one below the other."""
 
-    parts: Sequence[Drawn]
+    parts: Sequence[Renderable]
 
     def lines(self, width: int) -> Iterator[Line]:
         for part in self.parts:

@@ -34,7 +34,7 @@ from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-_LOOK_SECONDS = 15
+_POLL_SECONDS = 15
 _HOUR = 3600
 
 
@@ -49,17 +49,17 @@ class HostWatch:
         self._host, self._since = host, since
         self._instance: str | None = None
         self._was_unwanted = False
-        self._looked = time.monotonic()
+        self._polled_at = time.monotonic()
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)
-        if time.monotonic() - self._looked < min(_LOOK_SECONDS, 5 * seconds):
+        if time.monotonic() - self._polled_at < min(_POLL_SECONDS, 5 * seconds):
             return
-        self._looked = time.monotonic()
+        self._polled_at = time.monotonic()
         with suppress(UnavailableError):
-            self._look()
+            self._poll()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         state = self._host.state(since=self._since)
         if state is None:
             raise HostGoneError("its Auto Scaling group was deleted")
@@ -159,13 +159,13 @@ def _free_host(plan: Plan, stack: str, *, as_json: bool) -> tuple[AwsJobs, AwsPr
     host = AwsPrecompileHost(plan.region, group, jobs.bucket, clients=command_clients())
     state = host.state()
     if state is None:
-        told = f"{stack} was deployed without a host: `trn deploy` with trn:precompile_instance_type adds it."
-        end(ExitCode.NOT_READY, f"Nothing was started: {told}", as_json=as_json)
+        message = f"{stack} was deployed without a host: `trn deploy` with trn:precompile_instance_type adds it."
+        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
     if not state.is_gone:
         current = jobs.current()
         whose = f" for {current.job.id}" if current else ""
-        told = f"the host is there already{whose}; it ends within minutes of its job, and `trn stop` ends that."
-        end(ExitCode.NOT_READY, f"Nothing was started: {told}", as_json=as_json)
+        message = f"the host is there already{whose}; it ends within minutes of its job, and `trn stop` ends that."
+        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
     return jobs, host
 
 

@@ -1,4 +1,4 @@
-"""What a person sees while a command takes minutes: one living line on a terminal, a few plain ones elsewhere."""
+"""What a person sees while a command takes minutes: a spinner on a terminal, a few plain lines elsewhere."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ class ProgressReporter:
     """Shows how far a command is, on standard error. A new step is shown at once, and so is its end."""
 
     def __init__(self) -> None:
-        self._status = _living_line() if sys.stderr.isatty() else None
+        self._status = _spinner() if sys.stderr.isatty() else None
         self._step, self._step_begun, self._next_line_at = "", 0.0, 0.0
 
     def __enter__(self) -> "ProgressReporter":
@@ -55,7 +55,7 @@ class ProgressReporter:
             click.echo(text, err=True)
 
 
-def _living_line() -> "Status":
+def _spinner() -> "Status":
     from rich.console import Console  # late: it takes long to import, and off a terminal nobody needs it
 
     return Console(stderr=True, highlight=False, markup=False, emoji=False).status("")

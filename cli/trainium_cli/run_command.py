@@ -179,9 +179,9 @@ def _sleep_unless_running(plan: Plan, overrides: tuple[str, ...], cdk_json: Path
         click.echo(f"{plan.cluster_name} stays awake and is billed: could not tell if a job runs: {error}", err=True)
         return
     if state is not None and not state.is_over:
-        told = (
+        message = (
             f"{plan.cluster_name} stays awake and is billed: {state.job.id} goes on. Put it to sleep with `trn sleep`."
         )
-        click.echo(told, err=True)
+        click.echo(message, err=True)
         return
     _switch(overrides, cdk_json, stack, asleep=True, yes=True)

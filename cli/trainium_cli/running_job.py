@@ -13,7 +13,7 @@ def running_job_sentence(plan: Plan, stack: str) -> str | None:
     fleets = AwsFleets(plan.region, clients=clients)
     try:
         deployed = fleets.deployed_stack(stack)
-        bucket = fleets.fleet_places(stack, deployed).records_bucket if deployed else None
+        bucket = fleets.fleet_resources(stack, deployed).records_bucket if deployed else None
         jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None

@@ -57,7 +57,7 @@ def _show_events(follower: JobFollower, *, quiet: bool) -> JobState:
 
 
 def _prompt(name: str) -> Choice:
-    if not _person_is_there():
+    if not _is_interactive():
         return "leave"
     try:
         answer = click.prompt(
@@ -72,7 +72,7 @@ def _prompt(name: str) -> Choice:
     return choices[answer]
 
 
-def _person_is_there() -> bool:
+def _is_interactive() -> bool:
     return sys.stdin.isatty()
 
 

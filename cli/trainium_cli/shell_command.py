@@ -51,15 +51,15 @@ def shell(node: str, overrides: tuple[str, ...], cdk_json: Path | None, stack: s
 def _check_way_in(plan: Plan) -> None:
     """Ends the command where there can be no session."""
     if plan.network.effective_egress == "none":
-        told = (
+        message = (
             "With trn:egress=none nodes reach S3 alone, and no session reaches them: `trn cp` and `trn logs` work, and "
             "trn:egress=vpc-endpoints lets sessions in."
         )
-        end(ExitCode.NOT_READY, told, as_json=False)
+        end(ExitCode.NOT_READY, message, as_json=False)
     for program, name in PROGRAMS.items():
         if shutil.which(program) is None:
-            told = f"There is no {program} on the PATH: install {name}, see {INSTALL}"
-            end(ExitCode.NOT_READY, told, as_json=False)
+            message = f"There is no {program} on the PATH: install {name}, see {INSTALL}"
+            end(ExitCode.NOT_READY, message, as_json=False)
 
 
 def _instance(deployed: DeployedNodes, node: str) -> str:

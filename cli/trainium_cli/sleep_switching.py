@@ -30,7 +30,7 @@ from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent
 from trainium_core.stacks.following import follow
 from trainium_core.teardown.before_stacks import EmptyGroups
-from trainium_core.teardown.notice import GiveNotice
+from trainium_core.teardown.notice import NotifyNodes
 from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -76,7 +76,7 @@ def switch(
             _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
-        _say_what(plan, stack, asleep=asleep, by_group=by_group)
+        _announce_change(plan, stack, asleep=asleep, by_group=by_group)
         if has_host:
             click.echo(_HOST_GOES)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
@@ -147,7 +147,7 @@ def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
         _end(ExitCode.NOT_READY, message)
 
 
-def _say_what(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
+def _announce_change(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
         job = running_job_sentence(plan, stack) if asleep else None
@@ -175,7 +175,7 @@ def _say_what(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
 
 def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str], grace: timedelta) -> None:
     reason = f"the cluster {plan.cluster_name} goes to sleep"
-    notice = GiveNotice(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
+    notice = NotifyNodes(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
         with ProgressReporter() as reporter:
 

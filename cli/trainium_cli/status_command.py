@@ -71,7 +71,7 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
     @cache
     def records_bucket() -> str | None:
         deployed = account.deployed_stack(stack)
-        return account.fleet_places(stack, deployed).records_bucket if deployed else None
+        return account.fleet_resources(stack, deployed).records_bucket if deployed else None
 
     def usage(instances: Collection[str]) -> ClusterUsage | None:
         bucket = records_bucket()

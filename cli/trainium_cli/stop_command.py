@@ -36,8 +36,8 @@ def stop(
         except RequestRefusedError as error:
             end(ExitCode.NOT_READY, f"It was not stopped: {error}", as_json=as_json)
         if detach:
-            tells = f"`trn jobs {state.job.id}` shows when they have"
-            click.echo(f"Asked the nodes to end {state.job.id}; {tells}.", err=True)
+            next_step = f"`trn jobs {state.job.id}` shows when they have"
+            click.echo(f"Asked the nodes to end {state.job.id}; {next_step}.", err=True)
             return
         last = follow_job(JobFollower(state.job.id, jobs), quiet=True)
         if last is None:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from trainium_cli.layout import Column, Drawn, Line, Pairs, Table, Text, columns_of, wrapped
+from trainium_cli.layout import Column, Line, Pairs, Renderable, Table, Text, columns_of, wrapped
 
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
@@ -24,13 +24,13 @@ class Screen:
     width: int
     has_colours: bool
 
-    def print(self, shown: str | Drawn = "", style: str = "") -> None:
+    def print(self, shown: str | Renderable = "", style: str = "") -> None:
         """Show a text, or what has lines; `style` is for all that has none of its own."""
         drawn = Text(shown) if isinstance(shown, str) else shown
         for line in drawn.lines(self.width):
             click.echo(self._line(line, style), color=self.has_colours)
 
-    def rendered(self, shown: Drawn) -> str:
+    def rendered(self, shown: Renderable) -> str:
         """What `print` would show."""
         return "\n".join(self._line(line, "") for line in shown.lines(self.width))
 

@@ -21,7 +21,7 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    line = _LivingLine(message)
+    line = _Spinner(message)
     timer = Timer(DELAY_SECONDS, line.start)
     timer.daemon = True
     timer.start()
@@ -33,7 +33,7 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
         line.stop()
 
 
-class _LivingLine:
+class _Spinner:
     """A message that moves, from `start` to `stop`. rich is imported only then: most commands end before."""
 
     def __init__(self, message: str) -> None:

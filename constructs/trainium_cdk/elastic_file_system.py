@@ -30,9 +30,9 @@ class _Efs(NodeFileSystem):
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         self.security_group.connections.allow_from(nodes, nfs, "NFS from the nodes")
 
-    def added_to(self, places: NodeLocations) -> NodeLocations:
-        """The places with this file system among them. places: what the nodes' user data say."""
-        return replace(places, efs_dns=self.dns_name)
+    def added_to(self, locations: NodeLocations) -> NodeLocations:
+        """The locations with this file system among them. locations: what the nodes' user data say."""
+        return replace(locations, efs_dns=self.dns_name)
 
 
 class ElasticFileSystem(_Efs):

@@ -108,14 +108,14 @@ def check_card_interfaces(construct: Construct, given: str | None, plan: Plan) -
 def minutes(construct: Construct, parameter: str, value: Duration | None) -> int | None:
     """A duration in minutes, None for none. Raises PropsError unless it is known and of whole minutes."""
     return (
-        None if value is None else _whole(construct, parameter, _seconds(construct, parameter, value) / 60, "minutes")
+        None if value is None else _to_int(construct, parameter, _seconds(construct, parameter, value) / 60, "minutes")
     )
 
 
 def hours(construct: Construct, parameter: str, value: Duration | None) -> int | None:
     """A duration in hours, None for none. Raises PropsError unless it is known and of whole hours."""
     return (
-        None if value is None else _whole(construct, parameter, _seconds(construct, parameter, value) / 3600, "hours")
+        None if value is None else _to_int(construct, parameter, _seconds(construct, parameter, value) / 3600, "hours")
     )
 
 
@@ -126,7 +126,7 @@ def gibibytes(construct: Construct, parameter: str, value: Size | None) -> int |
     check_type(construct, parameter, value, Size, what="a Size, such as Size.gibibytes(500)")
     if value.is_unresolved():
         raise refuse(construct, parameter, value, allowed="a size that is known at synthesis", fix="give a number")
-    return _whole(construct, parameter, value.to_bytes() / 2**30, "GiB")
+    return _to_int(construct, parameter, value.to_bytes() / 2**30, "GiB")
 
 
 def end_setting(construct: Construct, value: Duration | datetime | None) -> str | None:
@@ -158,7 +158,7 @@ def _seconds(construct: Construct, parameter: str, value: Any) -> float:
     return value.to_milliseconds() / 1000
 
 
-def _whole(construct: Construct, parameter: str, value: float, unit: str) -> int:
+def _to_int(construct: Construct, parameter: str, value: float, unit: str) -> int:
     if value != int(value):
         raise refuse(construct, parameter, value, allowed=f"whole {unit}", fix=f"round it to {unit}")
     return int(value)

@@ -35,9 +35,9 @@ class _Lustre(NodeFileSystem):
             self.security_group.connections.allow_from(nodes, port, "Lustre from the nodes")
             self.security_group.connections.allow_to(nodes, port, "Lustre to the nodes")
 
-    def added_to(self, places: NodeLocations) -> NodeLocations:
-        """The places with this file system among them. places: what the nodes' user data say."""
-        return replace(places, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
+    def added_to(self, locations: NodeLocations) -> NodeLocations:
+        """The locations with this file system among them. locations: what the nodes' user data say."""
+        return replace(locations, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
 
 
 class LustreFileSystem(_Lustre):

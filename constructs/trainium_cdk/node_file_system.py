@@ -31,8 +31,8 @@ class NodeFileSystem(Construct):
         """Open what the file system needs between itself and the nodes, and nothing else. nodes: the nodes' group."""
 
     @abstractmethod
-    def added_to(self, places: NodeLocations) -> NodeLocations:
-        """The places with this file system among them. places: what the nodes' user data say."""
+    def added_to(self, locations: NodeLocations) -> NodeLocations:
+        """The locations with this file system among them. locations: what the nodes' user data say."""
 
 
 def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:

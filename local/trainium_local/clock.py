@@ -10,7 +10,7 @@ from trainium_local.kept import kept
 _ahead = kept("clock", [timedelta()])
 
 
-class BackwardsError(ValueError):
+class ClockBackwardsError(ValueError):
     """A clock is only ever put forward: what has happened has happened."""
 
 
@@ -24,7 +24,7 @@ def seconds_ahead() -> float:
 
 
 def put_forward_to(instant: datetime) -> None:
-    """Raises BackwardsError when that is past already."""
+    """Raises ClockBackwardsError when that is past already."""
     if instant < now():
-        raise BackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")
+        raise ClockBackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")
     _ahead[0] = instant - datetime.now(UTC)

@@ -31,7 +31,7 @@ from trainium_runtime.roster import Roster
 PROGRAM = "trainium_local_plugin.stand_in_job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
 """Seconds, in place of those of nodes that S3 bills for each request."""
-_LOOK_SECONDS = 1
+_POLL_SECONDS = 1
 _GRACE_SECONDS = 60
 """More than a job takes to end its own processes, from SIGTERM to SIGKILL."""
 
@@ -153,7 +153,7 @@ class _Part:
 
     def wait(self, region: str) -> None:
         """Until it is over. It is ended, as by a node that shuts down, when its instance no longer runs."""
-        while not self._is_over(_LOOK_SECONDS):
+        while not self._is_over(_POLL_SECONDS):
             if not is_running(self._instance_id, region):
                 self._process.terminate()
                 if not self._is_over(_GRACE_SECONDS):

@@ -90,13 +90,13 @@ class StandInNodes:
                 place = urlsplit(url)
                 key = "/".join([*place.path.strip("/").split("/")[:-1], USAGE_PREFIX, f"{instance_id}.json"])
                 idle = clock.now() - self._idle_since[instance_id]
-                told = {
+                usage = {
                     "state": "idle",
                     "at": f"{clock.now():%Y-%m-%dT%H:%M:%SZ}",
                     "idle_seconds": round(idle.total_seconds()),
                     "detail": "",
                 }
-                _put(region, place.netloc, key, json.dumps(told))
+                _put(region, place.netloc, key, json.dumps(usage))
 
     def keep_writing_usage(self) -> None:
         """Do so every minute, from now on."""

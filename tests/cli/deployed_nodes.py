@@ -46,11 +46,11 @@ class FakeNodes:
     """Answers one after the other, the last one for ever."""
 
     answers: list[DeployedNodes | Exception | None]
-    asked: list[str] = field(default_factory=list[str])
+    requests: list[str] = field(default_factory=list[str])
 
     def nodes(self, stack: str) -> DeployedNodes | None:
-        self.asked.append(stack)
-        answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        self.requests.append(stack)
+        answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -29,7 +29,7 @@ class Aws:
 
     def __init__(self) -> None:
         self.account, self.jobs = FakeSageMakerAccount(), FakeJobs()
-        self.person_is_there = True
+        self.is_interactive = True
 
     def run(self, command: str, *arguments: str, typed: str | None = None) -> Result:
         return CliRunner().invoke(trn, ["sagemaker", command, *arguments, *GOOD], prog_name="trn", input=typed)
@@ -47,7 +47,7 @@ class Aws:
 def aws_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Aws:
     made = Aws()
     take_the_place_of_aws(made, monkeypatch)
-    monkeypatch.setattr(sagemaker_following, "_person_is_there", lambda: made.person_is_there)
+    monkeypatch.setattr(sagemaker_following, "_is_interactive", lambda: made.is_interactive)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print('learnt')")
     monkeypatch.setenv("COLUMNS", "160")

@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, *arguments: str) -> Result:
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, *arguments: str) -> Result:
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: account)
     return run("audit", *GOOD, *arguments)
 
@@ -66,29 +66,29 @@ def report(folder: Path, ending: str) -> str:
 def test_the_last_line_is_the_outcome_and_the_exit_code_says_the_same(
     monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode, says: str
 ) -> None:
-    ended = ask(monkeypatch, account)
+    ended = invoke(monkeypatch, account)
     assert ended.exit_code == code
     assert ended.stdout.splitlines()[-1].startswith(says)
 
 
 def test_what_is_left_is_shown_with_how_it_was_found_and_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = ask(monkeypatch, LEFT).stdout
+    shown = invoke(monkeypatch, LEFT).stdout
     volume, snapshot = (next(line for line in shown.splitlines() if name in line) for name in ("vol-1", "snap-1"))
     assert volume.split()[-3:] == ["tag", "trn:cluster", "$8.00"]
     assert snapshot.split()[-1] == "unknown"
 
 
 def test_what_is_kept_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ask(monkeypatch, KEPT).stdout.startswith("Kept, because the stack retains it\n")
+    assert invoke(monkeypatch, KEPT).stdout.startswith("Kept, because the stack retains it\n")
 
 
 def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = ask(monkeypatch, DENIED).stdout
+    shown = invoke(monkeypatch, DENIED).stdout
     assert "EBS volume: not allowed to read: the permission ec2:DescribeVolumes is missing" in shown
 
 
 def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    ask(monkeypatch, LEFT)
+    invoke(monkeypatch, LEFT)
     printed = json.loads(report(folder, "json"))
     assert (printed["account"], printed["region"], printed["calls"]) == (
         "123456789012",
@@ -102,7 +102,7 @@ def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.Mo
 
 
 def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    ended = ask(monkeypatch, LEFT, "--json")
+    ended = invoke(monkeypatch, LEFT, "--json")
     printed: dict[str, Any] = json.loads(ended.stdout)
     assert ended.exit_code == ExitCode.NOT_READY
     assert Path(printed.pop("report")).name.endswith(".md")
@@ -113,7 +113,7 @@ def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder:
 
 def test_the_report_goes_where_it_is_reported_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     (folder / "reports").mkdir()
-    ask(monkeypatch, EMPTY, "--folder", "reports")
+    invoke(monkeypatch, EMPTY, "--folder", "reports")
     assert len(list((folder / "reports").iterdir())) == 2
 
 
@@ -132,7 +132,7 @@ def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_setup_script_that_is_gone_does_not_stop_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ask(monkeypatch, EMPTY, "-c", "trn:setup_script=gone.sh").exit_code == ExitCode.OK
+    assert invoke(monkeypatch, EMPTY, "-c", "trn:setup_script=gone.sh").exit_code == ExitCode.OK
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_was_found_is_shown_though_it_cannot_be_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", refuse)
-    ended = ask(monkeypatch, account)
+    ended = invoke(monkeypatch, account)
     assert ended.exit_code == code
     assert "The report could not be written to .: No space left on device" in ended.stderr
     assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]

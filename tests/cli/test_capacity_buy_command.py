@@ -31,7 +31,7 @@ class Shop:
         self.account = FakeAccount(blocks=[OFFERING])
         self.bought: list[tuple[str, str]] = []
         self.fails_with: Exception | None = None
-        self.person_is_there = True
+        self.is_interactive = True
 
     def buy(self, *typed: str, offering_id: str = OFFERING.offering_id, options: tuple[str, ...] = ()) -> Result:
         arguments = ["capacity", "buy", offering_id, *GOOD, *options]
@@ -56,7 +56,7 @@ def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shop:
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(capacity_buy_command, "AwsAccount", lambda _: made.account)
     monkeypatch.setattr(capacity_buy_command, "AwsCapacityPurchase", lambda region: Purchase(made, region))
-    monkeypatch.setattr(capacity_buy_command, "_person_is_there", lambda: made.person_is_there)
+    monkeypatch.setattr(capacity_buy_command, "_is_interactive", lambda: made.is_interactive)
     return made
 
 
@@ -133,7 +133,7 @@ def test_whatever_is_typed_only_yes_and_the_price_buy(shop: Shop, first: str, se
 
 
 def test_without_a_person_it_refuses_before_it_asks_anybody(shop: Shop) -> None:
-    shop.person_is_there = False
+    shop.is_interactive = False
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
     assert "run it on a terminal" in ended.stderr

@@ -32,7 +32,7 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "160")
 
 
-class Ask:
+class CapacityCommand:
     """Runs the command on an account of a test's own, the same in every region or one for each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +49,8 @@ class Ask:
 
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
-    return Ask(monkeypatch)
+def capacity(monkeypatch: pytest.MonkeyPatch) -> CapacityCommand:
+    return CapacityCommand(monkeypatch)
 
 
 HERE = ("--regions", "us-west-2")
@@ -67,15 +67,15 @@ HERE = ("--regions", "us-west-2")
     ],
 )
 def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
-    ask: Ask, account: FakeAccount, code: ExitCode, message: str
+    capacity: CapacityCommand, account: FakeAccount, code: ExitCode, message: str
 ) -> None:
-    ended = ask(account, *HERE)
+    ended = capacity(account, *HERE)
     assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
 
 
-def test_every_region_that_offers_the_type_is_queried(ask: Ask) -> None:
-    ask(FakeAccount())
-    assert sorted(ask.regions) == [
+def test_every_region_that_offers_the_type_is_queried(capacity: CapacityCommand) -> None:
+    capacity(FakeAccount())
+    assert sorted(capacity.regions) == [
         "ap-south-1",
         "ap-southeast-2",
         "ap-southeast-4",
@@ -85,42 +85,42 @@ def test_every_region_that_offers_the_type_is_queried(ask: Ask) -> None:
     ]
 
 
-def test_only_the_regions_that_were_named_are_queried(ask: Ask) -> None:
-    ask(FakeAccount(), "--regions", "us-east-1, us-west-2,us-east-1")
-    assert sorted(ask.regions) == ["us-east-1", "us-west-2"]
+def test_only_the_regions_that_were_named_are_queried(capacity: CapacityCommand) -> None:
+    capacity(FakeAccount(), "--regions", "us-east-1, us-west-2,us-east-1")
+    assert sorted(capacity.regions) == ["us-east-1", "us-west-2"]
 
 
 def rows(ended: Result) -> list[list[str]]:
     return [line.split() for line in ended.stdout.splitlines() if line.strip()]
 
 
-def test_a_block_is_a_row_with_its_start_length_fee_and_price_by_the_hour(ask: Ask) -> None:
-    ended = ask(FakeAccount(zones=(), blocks=[FOR_SALE]), *HERE)
+def test_a_block_is_a_row_with_its_start_length_fee_and_price_by_the_hour(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=(), blocks=[FOR_SALE]), *HERE)
     start = f"{TOMORROW:%Y-%m-%d %H:%M}".split()
     expected = ["1", "later", "Capacity", "Block", "us-west-2", "usw2-az4", *start, "24", "$360.00", "$15.00"]
     assert expected in rows(ended)
 
 
-def test_an_unknown_price_is_unknown_and_not_0(ask: Ask) -> None:
-    ended = ask(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
+def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
     assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "9"] in rows(ended)
 
 
-def test_a_reservation_is_paid_for_and_has_its_id(ask: Ask) -> None:
-    shown = ask(FakeAccount(in_hand=[ACTIVE]), *HERE).stdout
+def test_a_reservation_is_paid_for_and_has_its_id(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(in_hand=[ACTIVE]), *HERE).stdout
     assert "paid for" in shown
     assert ACTIVE.reservation_id in shown
     assert "4 of 4 instances are left" in shown
 
 
-def test_a_region_that_gives_no_answer_is_a_row_that_says_why(ask: Ask) -> None:
+def test_a_region_that_gives_no_answer_is_a_row_that_says_why(capacity: CapacityCommand) -> None:
     dark = FakeAccount(unavailable={"blocks"})
-    shown = ask({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
+    shown = capacity({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
     assert ["unknown", "Capacity", "Block", "no", "answer", "about", "blocks", "us-east-1"] in rows(shown)
 
 
-def test_regions_with_the_same_to_say_share_a_row(ask: Ask) -> None:
-    shown = ask(NOTHING, "--regions", "us-east-1,us-west-2").stdout
+def test_regions_with_the_same_to_say_share_a_row(capacity: CapacityCommand) -> None:
+    shown = capacity(NOTHING, "--regions", "us-east-1,us-west-2").stdout
     assert "none for 1 x 24 h                        us-east-1, us-west-2" in shown
 
 
@@ -129,9 +129,9 @@ def commands(ended: Result) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
 
 
-def test_what_to_type_next_is_shown_for_the_best_of_each_way(ask: Ask) -> None:
+def test_what_to_type_next_is_shown_for_the_best_of_each_way(capacity: CapacityCommand) -> None:
     account = FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], scores={"usw2-az1": 1, "usw2-az4": 9})
-    ended = ask(account, *HERE, "-c", "trn:nodes=1")
+    ended = capacity(account, *HERE, "-c", "trn:nodes=1")
     reserved, on_demand, spot, block = commands(ended)
     assert f"trn:reservation_id={ACTIVE.reservation_id}" in reserved
     assert "trn:capacity=on-demand" in on_demand
@@ -139,14 +139,14 @@ def test_what_to_type_next_is_shown_for_the_best_of_each_way(ask: Ask) -> None:
     assert block[:6] == ["trn", "capacity", "buy", FOR_SALE.offering_id, "--hours", "24"]
 
 
-def test_what_to_type_next_is_a_good_plan(ask: Ask) -> None:
-    for command in commands(ask(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
+def test_what_to_type_next_is_a_good_plan(capacity: CapacityCommand) -> None:
+    for command in commands(capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
         overrides = [word for flag, word in pairwise(command) if flag == "-c"]
         assert plan_from_file(None, overrides).region == "us-west-2"
 
 
-def test_json_says_the_same_with_every_source(ask: Ask) -> None:
-    ended = ask(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
+def test_json_says_the_same_with_every_source(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)
     (block,) = [option for option in printed["options"] if option["capacity"] == "capacity-block"]
@@ -156,14 +156,14 @@ def test_json_says_the_same_with_every_source(ask: Ask) -> None:
     assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
 
 
-def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(ask: Ask) -> None:
-    shown = ask(FakeAccount(unavailable={"price"}), *HERE).stdout
+def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(unavailable={"price"}), *HERE).stdout
     assert "snapshot in this package, 20" in shown
     assert "AWS's prices are unavailable: no answer about price" in shown
 
 
-def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(ask: Ask) -> None:
-    shown = ask(FakeAccount(), *HERE).stdout
+def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(), *HERE).stdout
     assert "That a zone offers a type does not mean that it has one free." in shown
     assert "no promise" in shown
 
@@ -171,16 +171,16 @@ def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(ask: Ask) ->
 @pytest.mark.parametrize(
     "settings", [["capacity=capacity-block"], ["capacity=spot", f"reservation_id={ACTIVE.reservation_id}"]]
 )
-def test_how_the_plan_gets_its_capacity_does_not_matter(ask: Ask, settings: Sequence[str]) -> None:
+def test_how_the_plan_gets_its_capacity_does_not_matter(capacity: CapacityCommand, settings: Sequence[str]) -> None:
     given = [word for setting in settings for word in ("-c", f"trn:{setting}")]
-    assert ask(FakeAccount(), *HERE, *given).exit_code == ExitCode.OK
+    assert capacity(FakeAccount(), *HERE, *given).exit_code == ExitCode.OK
 
 
-def test_only_what_starts_in_time_counts(ask: Ask) -> None:
+def test_only_what_starts_in_time_counts(capacity: CapacityCommand) -> None:
     late = replace(FOR_SALE, start=TOMORROW + timedelta(days=9), end=TOMORROW + timedelta(days=10))
     account, today = FakeAccount(zones=(), blocks=[late]), f"{datetime.now(UTC):%Y-%m-%d}"
-    assert ask(account, *HERE).exit_code == ExitCode.OK
-    assert ask(account, *HERE, "--start-by", today).exit_code == ExitCode.NOT_READY
+    assert capacity(account, *HERE).exit_code == ExitCode.OK
+    assert capacity(account, *HERE, "--start-by", today).exit_code == ExitCode.NOT_READY
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_only_what_starts_in_time_counts(ask: Ask) -> None:
         (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
     ],
 )
-def test_bad_usage_makes_no_request(ask: Ask, arguments: Collection[str], message: str) -> None:
-    ended = ask(FakeAccount(), *arguments)
-    assert (ended.exit_code, message in ended.stderr, ask.regions) == (ExitCode.BAD_INPUT, True, [])
+def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:
+    ended = capacity(FakeAccount(), *arguments)
+    assert (ended.exit_code, message in ended.stderr, capacity.regions) == (ExitCode.BAD_INPUT, True, [])
 
 
-def test_amounts_are_shown_to_the_cent(ask: Ask) -> None:
-    ended = ask(FakeAccount(zones=["usw2-az4"], usd={"on-demand": Decimal("21.555")}), *HERE)
+def test_amounts_are_shown_to_the_cent(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"on-demand": Decimal("21.555")}), *HERE)
     assert next(row for row in rows(ended) if "on-demand" in row)[7:9] == ["$517.32", "$21.56"]

@@ -46,7 +46,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocatin
 
 def test_without_a_cdk_json_it_is_the_only_cluster_of_the_region(nodes: FakeNodes) -> None:
     assert run("nodes", *REGION).exit_code == ExitCode.OK
-    assert nodes.asked == ["Training"]
+    assert nodes.requests == ["Training"]
 
 
 @pytest.mark.parametrize("name", ["AWS_REGION", "AWS_DEFAULT_REGION"])
@@ -55,28 +55,28 @@ def test_the_region_is_that_of_the_aws_configuration(
 ) -> None:
     monkeypatch.setenv(name, "us-west-2")
     run("nodes")
-    assert nodes.asked == ["Training"]
+    assert nodes.requests == ["Training"]
 
 
 def test_without_a_region_the_ways_to_give_one_are_named(nodes: FakeNodes) -> None:
     ended = run("nodes")
-    assert (ended.exit_code, nodes.asked) == (ExitCode.BAD_INPUT, [])
+    assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
     assert "give --region, set AWS_REGION" in ended.stderr
 
 
 def test_an_app_of_ones_own_needs_no_settings_in_its_cdk_json(nodes: FakeNodes) -> None:
     Path("cdk.json").write_text(json.dumps({"app": "python app.py", "context": {"@aws-cdk/core:x": True}}))
     run("nodes", *REGION)
-    assert nodes.asked == ["Training"]
+    assert nodes.requests == ["Training"]
 
 
 def test_of_several_clusters_one_has_to_be_named(nodes: FakeNodes, clusters: FakeLocating) -> None:
     clusters.stacks = [stack("web-train"), stack("other", "Other")]
     ended = run("nodes", *REGION)
-    assert (ended.exit_code, nodes.asked) == (ExitCode.BAD_INPUT, [])
+    assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
     assert ended.stderr == "--cluster says which of the 2 clusters in us-west-2: other, web-train\n"
     run("nodes", *REGION, "--cluster", "other")
-    assert nodes.asked == ["Other"]
+    assert nodes.requests == ["Other"]
 
 
 def test_a_name_that_is_not_there_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001
@@ -90,7 +90,7 @@ def test_the_plan_of_cdk_json_names_the_cluster_whatever_its_stack_is_called(
 ) -> None:
     clusters.stacks = [stack("web-train"), stack("trn-pilot", "Mine")]
     run("nodes", *GOOD)
-    assert nodes.asked == ["Mine"]
+    assert nodes.requests == ["Mine"]
 
 
 def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNodes) -> None:

@@ -50,10 +50,10 @@ done
 
 def test_bash_completes_commands_options_settings_and_their_values(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable, "HOME": str(tmp_path)}
-    asked = "".join(f"{line}\n" for line in LINES)
+    commands = "".join(f"{line}\n" for line in LINES)
     ran = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", DRIVER],
-        input=asked,
+        input=commands,
         env=environment,
         capture_output=True,
         text=True,
@@ -81,12 +81,12 @@ def offered(*words: str) -> Sequence[str]:
 
 
 @pytest.fixture
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as a busy machine takes."""
     monkeypatch.setattr("trainium_cli.completion_values._SECONDS", 60)
 
 
-@pytest.mark.usefixtures("patience")
+@pytest.mark.usefixtures("long_timeout")
 @pytest.mark.parametrize("words", [("jobs",), ("logs",), ("stop",), ("run", "--resume")])
 def test_jobs_of_the_cluster_are_offered_the_newest_first(cluster: Cluster, words: Sequence[str]) -> None:
     later = "fit-20261122-130000"
@@ -96,7 +96,7 @@ def test_jobs_of_the_cluster_are_offered_the_newest_first(cluster: Cluster, word
     assert offered(words[0], *TWO, *words[1:], "tr") == [JOB.id]
 
 
-@pytest.mark.usefixtures("patience")
+@pytest.mark.usefixtures("long_timeout")
 @pytest.mark.parametrize("named", [(), (JOB.id,)])
 def test_ranks_are_those_of_the_processes_of_the_job(cluster: Cluster, named: Sequence[str]) -> None:
     cluster.jobs.submit(JOB, b"", over=None)
@@ -119,20 +119,20 @@ def account(monkeypatch: pytest.MonkeyPatch) -> FakeClusters:
     return fake
 
 
-@pytest.mark.usefixtures("patience", "account")
+@pytest.mark.usefixtures("long_timeout", "account")
 @pytest.mark.parametrize("words", [("shell",), ("nodes", "--node")])
 def test_nodes_are_those_of_the_cluster_of_the_line(words: Sequence[str], cluster: Cluster) -> None:  # noqa: ARG001
     assert offered(words[0], *TWO, *words[1:], "i-") == ["i-1", "i-3"]
 
 
-@pytest.mark.usefixtures("patience", "account")
+@pytest.mark.usefixtures("long_timeout", "account")
 def test_clusters_are_those_of_the_region_of_the_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert offered("status", "--region", "us-west-2", "--cluster", "") == ["other", "trn-pilot"]
     assert offered("status", "--region", "us-east-2", "--cluster", "") == []
 
 
-@pytest.mark.usefixtures("patience")
+@pytest.mark.usefixtures("long_timeout")
 def test_an_account_that_refuses_completes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocating
 ) -> None:

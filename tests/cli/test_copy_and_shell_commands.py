@@ -31,7 +31,7 @@ def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluste
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("train.py", "there"), "a path of this machine, and WHERE:PATH"),
         (("0:/a", "1:/b"), "a path of this machine, and WHERE:PATH"),
@@ -41,10 +41,10 @@ def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluste
     ],
 )
 @pytest.mark.usefixtures("cluster")
-def test_a_copy_that_cannot_be_is_refused(arguments: tuple[str, str], said: str) -> None:
+def test_a_copy_that_cannot_be_is_refused(arguments: tuple[str, str], message: str) -> None:
     ended = run("cp", *TWO, *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert said in ended.stderr
+    assert message in ended.stderr
 
 
 def test_a_copy_from_a_node_is_a_job_whose_output_is_fetched(cluster: Cluster) -> None:

@@ -21,7 +21,7 @@ def _in_an_empty_folder_on_a_usual_screen(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, aws: FakePrices, *arguments: str) -> Any:
+def invoke(monkeypatch: pytest.MonkeyPatch, aws: FakePrices, *arguments: str) -> Any:
     monkeypatch.setattr(aws_prices, "AwsPrices", lambda region: aws if region == "us-west-2" else None)
     return run("estimate", *GOOD, *arguments)
 
@@ -62,21 +62,21 @@ def test_the_pilot_is_a_working_day_by_default() -> None:
 
 
 def test_what_aws_says_is_shown_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakePrices())
+    ended = invoke(monkeypatch, FakePrices())
     assert ended.exit_code == ExitCode.OK
     assert "[1] AWS, 2026-11-21: AWS as faked" in ended.stdout
     assert "snapshot" not in ended.stdout
 
 
 def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakePrices(unavailable={"price"}))
+    ended = invoke(monkeypatch, FakePrices(unavailable={"price"}))
     assert "AWS's prices are unavailable: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
 
 
 def test_a_missing_price_is_unknown_in_the_row_the_total_and_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     usd: dict[str, Decimal | None] = {"interface-endpoint": None}
-    ended = ask(monkeypatch, FakePrices(usd=usd))
+    ended = invoke(monkeypatch, FakePrices(usd=usd))
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert cells(ended.stdout, "2 interface").count("unknown") == 3
     assert "Asleep, per month  $0.00" in ended.stdout
@@ -84,7 +84,7 @@ def test_a_missing_price_is_unknown_in_the_row_the_total_and_the_exit_code(monke
 
 
 def test_a_missing_price_of_what_is_billed_by_use_leaves_the_totals_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakePrices(usd={"s3-storage": None}))
+    ended = invoke(monkeypatch, FakePrices(usd={"s3-storage": None}))
     assert ended.exit_code == ExitCode.OK
     assert "Not known in us-west-2: s3-storage." in ended.stdout
 

@@ -123,7 +123,7 @@ def test_with_nobody_to_ask_yes_must_be_given(cdk: Path) -> None:
 def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...], called: str | None
 ) -> None:
-    monkeypatch.setattr(deploy_command, "somebody_is_there", lambda: True)
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     monkeypatch.setattr(deploy_prompt, "AwsPrices", no_prices)
     ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d", *options], prog_name="trn", input=typed)
     assert ended.exit_code == (ExitCode.OK if called else ExitCode.NOT_READY), ended.output
@@ -166,11 +166,11 @@ def test_another_file_than_cdk_json_is_refused(cdk: Path, tmp_path: Path) -> Non
 def test_where_only_the_bootstrap_is_missing_it_is_offered(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
 ) -> None:
-    def somebody_is_there() -> bool:
+    def is_interactive() -> bool:
         return True
 
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
-    monkeypatch.setattr(deploy_command, "somebody_is_there", somebody_is_there)
+    monkeypatch.setattr(deploy_command, "is_interactive", is_interactive)
     ended = CliRunner().invoke(trn, ["deploy"], prog_name="trn", input=typed)
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout

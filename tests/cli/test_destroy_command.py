@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.running import GOOD
-from tests.core.fake_teardown import CACHE, OURS, RECORDS, THEIRS, FakeTeardown, cluster_stack
+from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli import destroy_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
@@ -34,7 +34,7 @@ def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: st
 def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, typed="n\n")
-    assert account.orders == []
+    assert account.changes == []
     assert ended.exit_code == ExitCode.NOT_READY
     assert ended.stdout.index(RECORDS) < ended.stdout.index("retained in") < ended.stdout.index(CACHE)
     assert "Nothing was destroyed." in ended.stdout
@@ -77,21 +77,21 @@ def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
-    assert f"Nothing of {OURS} is left in us-west-2 but what is retained." in ended.stdout
+    assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 but what is retained." in ended.stdout
 
 
 def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown(stacks=[], leftovers=[], work=[])
     ended = destroy(monkeypatch, account)
     assert ended.exit_code == ExitCode.OK
-    assert f"Nothing of {OURS} is in us-west-2 to destroy." in ended.stdout
+    assert f"Nothing of {OWN_CLUSTER} is in us-west-2 to destroy." in ended.stdout
 
 
 def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeTeardown(stacks=[cluster_stack(cluster=THEIRS)], leftovers=[], work=[])
+    account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert f"belongs to the cluster {THEIRS}, not to {OURS}: it is left alone" in ended.stdout
+    assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is left alone" in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
         (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
         (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
         (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.COULD_NOT_TELL, "unknown: not allowed: snapshot"),
-        (FakeTeardown(denied=frozenset({"living_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
+        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
     ],
 )
 def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(
@@ -133,7 +133,7 @@ def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.M
 def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
-    assert account.orders == []
+    assert account.changes == []
 
 
 def test_a_protected_stack_is_named_and_nobody_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_protected_stack_is_named_and_nobody_is_prompted(monkeypatch: pytest.M
     assert ended.exit_code == ExitCode.NOT_READY
     assert "TrnClusterStack is protected against deletion, so nothing was touched" in ended.stdout
     assert "Destroy this?" not in ended.stdout
-    assert account.orders == []
+    assert account.changes == []
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert f"--grace: got {given!r}" in ended.stderr
     assert "such as 90s or 5m, at most 60m" in ended.stderr
-    assert account.orders == []
+    assert account.changes == []

@@ -47,7 +47,7 @@ def cdk(tmp_path: Path) -> Path:
     return program
 
 
-def ask(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool = False) -> ExitCode | None:
+def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool = False) -> ExitCode | None:
     return ending_nodes.ask_about_ending_nodes(
         account,
         "Stack",
@@ -62,7 +62,7 @@ def ask(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool =
 
 def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     account = FakeChangeSets()
-    assert ask(account, cdk) is ExitCode.NODES_WOULD_END
+    assert confirm(account, cdk) is ExitCode.NODES_WOULD_END
     shown = capsys.readouterr().err
     assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in shown
     assert "`trn deploy --replace-nodes`" in shown
@@ -72,32 +72,32 @@ def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.Capture
 
 
 def test_whoever_consented_before_is_not_prompted(cdk: Path) -> None:
-    assert ask(FakeChangeSets(), cdk, replace=True) is None
+    assert confirm(FakeChangeSets(), cdk, replace=True) is None
 
 
 @pytest.mark.parametrize(("answer", "code"), [(True, None), (False, ExitCode.NODES_WOULD_END)])
 def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer: bool, code: ExitCode | None) -> None:
     monkeypatch.setattr(click, "confirm", lambda _: answer)
-    assert ask(FakeChangeSets(), cdk, yes=False) is code
+    assert confirm(FakeChangeSets(), cdk, yes=False) is code
 
 
 def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask(FakeChangeSets(found=()), cdk, yes=False) is None
+    assert confirm(FakeChangeSets(found=()), cdk, yes=False) is None
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
 
 
 def test_settings_that_running_nodes_do_not_take_on_are_reported(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
-    assert ask(FakeChangeSets(found=(change,)), cdk) is None
+    assert confirm(FakeChangeSets(found=(change,)), cdk) is None
     assert "raise trn:node_generation" in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
-    assert ask(FakeChangeSets(running=0), cdk) is None
+    assert confirm(FakeChangeSets(running=0), cdk) is None
     assert not (cdk.parent / "called").exists()
 
 
 def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
-    assert ask(FakeChangeSets(silent=True), cdk) is ExitCode.COULD_NOT_TELL
+    assert confirm(FakeChangeSets(silent=True), cdk) is ExitCode.COULD_NOT_TELL
     (cdk.parent / "code").write_text("1")
-    assert ask(FakeChangeSets(), cdk) is ExitCode.NOT_READY
+    assert confirm(FakeChangeSets(), cdk) is ExitCode.NOT_READY

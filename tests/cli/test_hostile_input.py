@@ -63,9 +63,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize(("folder", "line", "said"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
+@pytest.mark.parametrize(("folder", "line", "message"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
 def test_a_mistake_is_told_within_the_width(
-    folder: str, line: str, said: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str, line: str, message: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = FOLDERS[folder]
     if content is not None:
@@ -74,7 +74,7 @@ def test_a_mistake_is_told_within_the_width(
     ended = run_program(*shlex.split(line), COLUMNS=str(width), NO_COLOR="1")
     output = ended.stdout + ended.stderr
     assert ended.returncode == ExitCode.BAD_INPUT, output
-    assert said in " ".join(output.split())
+    assert message in " ".join(output.split())
     assert "Traceback" not in output
     assert "Not foreseen" not in output
     assert "\x1b" not in output

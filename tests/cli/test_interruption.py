@@ -28,11 +28,11 @@ def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyP
 def test_a_question_that_nobody_is_there_to_answer_is_bad_usage(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def ask(_region: str) -> None:
+    def query(_region: str) -> None:
         click.confirm("Go on?", abort=False)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nodes_command, "AwsNodes", ask)
+    monkeypatch.setattr(nodes_command, "AwsNodes", query)
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "Nobody is there to answer: give --yes." in ended.stderr

@@ -130,7 +130,7 @@ def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> Non
 
 
 @pytest.mark.parametrize(
-    ("nodes", "said"),
+    ("nodes", "message"),
     [
         (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
         (BOOTING, "not all nodes are proven"),
@@ -138,11 +138,11 @@ def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> Non
     ],
     ids=["no cluster", "booting", "asleep"],
 )
-def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: DeployedNodes | None, said: str) -> None:
+def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
     cluster.nodes = nodes
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert said in ended.stderr
+    assert message in ended.stderr
     assert cluster.jobs.current() is None
 
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_cli.layout import Column, Drawn, Pairs, Table, Text, columns_of, wrapped
+from trainium_cli.layout import Column, Pairs, Renderable, Table, Text, columns_of, wrapped
 from trainium_cli.terminal import shell_lines
 
 words = st.text(st.characters(exclude_categories=("C", "Z", "M")), max_size=40)
 sentences = st.lists(words, max_size=12).map(" ".join)
 
 
-def drawn(what: Drawn, width: int) -> list[str]:
+def drawn(what: Renderable, width: int) -> list[str]:
     return ["".join(text for text, _ in line) for line in what.lines(width)]
 
 

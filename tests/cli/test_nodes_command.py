@@ -28,12 +28,12 @@ def test_proven_nodes_are_shown_and_all_is_well(account: FakeNodes) -> None:
     assert ended.exit_code == ExitCode.OK
     assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "proven", "11-21 12:00:00Z"))
     assert "ready: 2 of 2 nodes proven" in ended.stdout
-    assert account.asked == ["TrnClusterStack"]
+    assert account.requests == ["TrnClusterStack"]
 
 
 def test_another_stack_can_be_named(account: FakeNodes) -> None:
     run("nodes", *GOOD, "--stack", "Mine")
-    assert account.asked == ["Mine"]
+    assert account.requests == ["Mine"]
 
 
 def test_a_node_without_a_report_is_booting_and_the_cluster_not_ready(account: FakeNodes) -> None:
@@ -75,13 +75,13 @@ def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
 
 def test_one_node_as_json_is_that_one(account: FakeNodes) -> None:
     printed = json.loads(run("nodes", *GOOD, "--json", "--node", B).stdout)
-    assert account.asked
+    assert account.requests
     assert [node["instance_id"] for node in printed["nodes"]] == [B]
 
 
 def test_a_node_that_is_not_there_is_refused_with_the_nearest(account: FakeNodes) -> None:
     ended = run("nodes", *GOOD, "--node", A[:-1] + "b")
-    assert account.asked
+    assert account.requests
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert f"nearest: {A}" in ended.stderr
 
@@ -95,7 +95,7 @@ def test_watching_ends_when_all_are_proven_or_one_is_lost(
     account.answers = answers
     ended = run("nodes", *GOOD, "-c", "trn:node_recovery=off", "--watch")
     assert ended.exit_code == code
-    assert len(account.asked) == len(answers)
+    assert len(account.requests) == len(answers)
     assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
 
 
@@ -135,7 +135,7 @@ def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
 
 def test_watching_one_node_is_refused(account: FakeNodes) -> None:
     assert run("nodes", *GOOD, "--watch", "--node", A).exit_code == ExitCode.BAD_INPUT
-    assert account.asked == []
+    assert account.requests == []
 
 
 def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(account: FakeNodes) -> None:
@@ -148,7 +148,7 @@ def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(accoun
 def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
     account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
     ended = run("nodes", *GOOD, "--watch")
-    assert (ended.exit_code, len(account.asked)) == (ExitCode.COULD_NOT_TELL, 1)
+    assert (ended.exit_code, len(account.requests)) == (ExitCode.COULD_NOT_TELL, 1)
 
 
 def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:

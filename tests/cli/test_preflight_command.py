@@ -27,11 +27,11 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "160")
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) -> Any:
-    return ask_in(monkeypatch, {"us-west-2": account}, *arguments)
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) -> Any:
+    return invoke_in(monkeypatch, {"us-west-2": account}, *arguments)
 
 
-def ask_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount], *arguments: str) -> Any:
+def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount], *arguments: str) -> Any:
     """Run the command on an account a region; it must ask each of these regions and no other."""
     regions: list[str] = []
 
@@ -57,7 +57,7 @@ def ask_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount],
 def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
 ) -> None:
-    ended = ask(monkeypatch, account)
+    ended = invoke(monkeypatch, account)
     assert ended.exit_code == code
     assert ended.stdout.splitlines()[-1] == verdict
 
@@ -67,7 +67,7 @@ EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123
 
 def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeAccount()
-    ended = ask(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
+    ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
     findings = {one["check"]: one for one in json.loads(ended.stdout)["findings"]}
     assert findings["permissions"]["outcome"] == "pass"
     assert "trn permissions look" in findings["permissions"]["needed"]
@@ -82,7 +82,7 @@ def test_what_iam_does_not_simulate_is_refused(given: str) -> None:
 
 
 def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = ask(monkeypatch, NOT_READY).stdout
+    shown = invoke(monkeypatch, NOT_READY).stdout
     assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack", "cost"))
     assert re.search("-> .*128 vCPUs", shown)
 
@@ -98,7 +98,7 @@ def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) ->
 def test_json_says_the_same(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
 ) -> None:
-    ended = ask(monkeypatch, account, "--json")
+    ended = invoke(monkeypatch, account, "--json")
     printed = json.loads(ended.stdout)
     assert (ended.exit_code, printed["verdict"]) == (code, verdict)
     assert all(
@@ -110,19 +110,19 @@ def test_json_says_the_same(
 def test_what_is_to_be_typed_next_needs_the_same_c_options(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, reminded: bool
 ) -> None:
-    text = ask(monkeypatch, account).stdout
+    text = invoke(monkeypatch, account).stdout
     assert ("give it again with what you type next" in text) == reminded
 
 
 def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = ask(monkeypatch, NOT_READY).stdout
+    shown = invoke(monkeypatch, NOT_READY).stdout
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "needed: 128 vCPUs" in shown
 
 
 def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, NOT_READY, "--suppress", "quota")
+    ended = invoke(monkeypatch, NOT_READY, "--suppress", "quota")
     assert ended.exit_code == ExitCode.OK
     assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
     assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"
@@ -140,7 +140,7 @@ def elsewhere(zone: str, **account: Any) -> FakeAccount:
 
 def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": READY}
-    ended = ask_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
+    ended = invoke_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
     assert ended.exit_code == ExitCode.OK
     lines = ended.stdout.splitlines()
     assert next(line for line in lines if line.startswith("us-east-2")).split()[1:5] == [
@@ -161,12 +161,12 @@ def test_the_best_region_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
 ) -> None:
     accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": account}
-    assert ask_in(monkeypatch, accounts, "--regions", "us-east-2,us-west-2").exit_code == code
+    assert invoke_in(monkeypatch, accounts, "--regions", "us-east-2,us-west-2").exit_code == code
 
 
 def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {region: FakeAccount(zones=zones) for region, zones in builtin_catalog()["trn1.32xlarge"].zones.items()}
-    ended = ask_in(monkeypatch, accounts, "--every-region", "--json")
+    ended = invoke_in(monkeypatch, accounts, "--every-region", "--json")
     printed = json.loads(ended.stdout)["regions"]
     assert {region: findings["verdict"] for region, findings in printed.items()} == dict.fromkeys(accounts, "ready")
 

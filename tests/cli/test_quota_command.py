@@ -34,10 +34,10 @@ class Aws:
     """What AWS was asked for, and what it does with that: an error, or nothing and the request is pending."""
 
     error: Exception | None = None
-    asked: list[tuple[str, str, float]] = field(default_factory=list[tuple[str, str, float]])
+    requests: list[tuple[str, str, float]] = field(default_factory=list[tuple[str, str, float]])
 
     def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
-        self.asked.append((service, code, desired))
+        self.requests.append((service, code, desired))
         if self.error:
             raise self.error
         return QuotaRequest(request_id="r-2", desired=desired, status="PENDING", created=FRIDAY)
@@ -62,11 +62,11 @@ def run(
     """Run `trn quota` for a plan of 128 vCPUs. Each look at the account sees the next of them, the last one again."""
     ahead = list(accounts)
 
-    def look(_region: str) -> FakeQuotas:
+    def account(_region: str) -> FakeQuotas:
         return ahead.pop(0) if len(ahead) > 1 else ahead[0]
 
     for module in (quota_command, sagemaker_quota_command):
-        monkeypatch.setattr(module, "AwsAccount", look)
+        monkeypatch.setattr(module, "AwsAccount", account)
     return CliRunner().invoke(trn, ["quota", *arguments, *GOOD], input=typed, prog_name="trn")
 
 
@@ -120,14 +120,14 @@ def test_stacks_without_instances_of_ec2_need_none_of_its_quotas(
 ) -> None:
     unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
     ended = run(monkeypatch, [unavailable], command, "-c", "trn:stacks=hyperpod")
-    assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
     assert "`trn quota sagemaker` shows SageMaker's" in ended.stdout
 
 
 def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     account = FakeQuotas(limit=64, running=[RunningInstance(vcpus=64, capacity="on-demand")])
     ended = run(monkeypatch, [account], "request", "--yes")
-    assert aws.asked == [("ec2", ON_DEMAND, 192)]
+    assert aws.requests == [("ec2", ON_DEMAND, 192)]
     assert ended.exit_code == ExitCode.OK
     assert "request r-2 is PENDING" in ended.stdout
 
@@ -137,41 +137,41 @@ def test_a_request_is_shown_before_it_is_made(monkeypatch: pytest.MonkeyPatch, a
     before = ended.stdout.split("Ask AWS for this?")[0]
     assert f"{ON_DEMAND}, Running On-Demand Trn instances, in us-west-2" in before
     assert "0 used + 1 x 128 for the plan" in before
-    assert aws.asked == []
+    assert aws.requests == []
 
 
 @pytest.mark.parametrize("typed", ["n\n", "\n"])
 def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
-    assert (ended.exit_code, aws.asked) == (ExitCode.NOT_READY, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
     assert "Nothing was asked for." in ended.stdout
 
 
 def test_a_script_that_says_nothing_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="")
-    assert (ended.exit_code, aws.asked) == (ExitCode.BAD_INPUT, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
 
 
 def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="y\n")
-    assert (ended.exit_code, len(aws.asked)) == (ExitCode.OK, 1)
+    assert (ended.exit_code, len(aws.requests)) == (ExitCode.OK, 1)
 
 
 def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
-    assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
     assert "Nothing to ask for." in ended.stdout
 
 
 def test_a_reservation_has_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", *RESERVED)
-    assert (ended.exit_code, aws.asked) == (ExitCode.OK, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
 
 
 @pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
 def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
-    assert (ended.exit_code, aws.asked) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.COULD_NOT_TELL, [])
     assert f"no answer about {question}" in ended.stdout
 
 
@@ -180,7 +180,7 @@ def test_an_open_request_is_reported_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, desired: int, code: ExitCode
 ) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
-    assert (ended.exit_code, aws.asked) == (code, [])
+    assert (ended.exit_code, aws.requests) == (code, [])
     assert f"open already: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
 
 
@@ -211,12 +211,12 @@ def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> Non
 def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
     assert json.loads(ended.stdout)["request"]["desired"] == 128
-    assert len(aws.asked) == 1
+    assert len(aws.requests) == 1
 
 
 def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
-    assert (ended.exit_code, aws.asked) == (ExitCode.BAD_INPUT, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
 
 
 def sagemaker(name: str, limit: float, **more: Any) -> Quota:

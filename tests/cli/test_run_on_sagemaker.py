@@ -46,8 +46,8 @@ def test_what_sagemaker_has_nothing_for_is_refused_at_once_with_what_to_do_inste
     ended = run("--on", "sagemaker", "--yes", *given, "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "The training job has 5 problems" in ended.stderr
-    for said in ("--nodes", "requirements.txt", "--resume JOB", "--hang-minutes", "words = train.py"):
-        assert said in ended.stderr
+    for message in ("--nodes", "requirements.txt", "--resume JOB", "--hang-minutes", "words = train.py"):
+        assert message in ended.stderr
     assert aws.jobs.started == []
 
 

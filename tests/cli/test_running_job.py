@@ -25,7 +25,7 @@ class Fleets:
     def deployed_stack(self, _stack: str) -> object:
         return object()
 
-    def fleet_places(self, _stack: str, _deployed: object) -> SimpleNamespace:
+    def fleet_resources(self, _stack: str, _deployed: object) -> SimpleNamespace:
         if self.refusal:
             raise self.refusal
         return SimpleNamespace(records_bucket=self.bucket)
@@ -68,6 +68,6 @@ def test_a_stack_without_records_or_nodes_has_no_job(
 @pytest.mark.usefixtures("jobs")
 def test_what_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleets, "bucket", "trn-gone")
-    said = running_job_sentence(from_settings(**GOOD), "TrnClusterStack")
-    assert said is not None
-    assert said.startswith("could not tell whether a job runs: ")
+    sentence = running_job_sentence(from_settings(**GOOD), "TrnClusterStack")
+    assert sentence is not None
+    assert sentence.startswith("could not tell whether a job runs: ")

@@ -298,7 +298,7 @@ def test_a_job_that_may_have_been_started_is_not_reported_as_refused(aws: Aws, e
 
 def test_detached_it_does_not_follow(aws: Aws) -> None:
     ended = aws.train("--yes", "--detach")
-    assert (ended.exit_code, aws.jobs.looks) == (ExitCode.OK, 0)
+    assert (ended.exit_code, aws.jobs.polls) == (ExitCode.OK, 0)
     assert f"`trn sagemaker logs {NAME} --follow`" in ended.stdout
 
 
@@ -344,7 +344,7 @@ def test_ctrl_c_twice_leaves_the_job_running(aws: Aws) -> None:
 
 
 def test_ctrl_c_without_a_person_leaves_the_job_running(aws: Aws) -> None:
-    aws.person_is_there = False
+    aws.is_interactive = False
     ended = interrupted(aws, "s\n")
     assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
 

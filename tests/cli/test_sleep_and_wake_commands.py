@@ -27,16 +27,16 @@ def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent
 
 @dataclass
 class FakeSleepAccount:
-    """`course`: the events that each look finds after the order."""
+    """`events_by_poll`: the events that each poll finds after the update was requested."""
 
     state: SleepState | None = field(
         default_factory=lambda: SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot")
     )
-    course: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
+    events_by_poll: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
     refusal: str = ""
     unavailable: bool = False
     reported: str | None = "2 of 2 nodes proven"
-    orders: list[bool] = field(default_factory=list[bool])
+    updates: list[bool] = field(default_factory=list[bool])
     running: int = 0
     emptied: list[str] = field(default_factory=list[str])
     board: list[Notice] = field(default_factory=list[Notice])
@@ -71,7 +71,7 @@ class FakeSleepAccount:
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
         if self.refusal:
             raise RequestRefusedError(f"{stack}: {self.refusal}")
-        self.orders.append(asleep)
+        self.updates.append(asleep)
 
     def fleet(self, stack: str) -> str | None:
         assert stack
@@ -82,7 +82,7 @@ class FakeSleepAccount:
 
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
         assert after == "before"
-        return self.course.pop(0) if self.course[1:] else self.course[0]
+        return self.events_by_poll.pop(0) if self.events_by_poll[1:] else self.events_by_poll[0]
 
 
 @pytest.fixture(autouse=True)
@@ -108,15 +108,19 @@ def run(
 ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
 
 
-@pytest.mark.parametrize(("command", "state", "order"), [("sleep", None, True), ("wake", ASLEEP, False)])
+@pytest.mark.parametrize(("command", "state", "asleep"), [("sleep", None, True), ("wake", ASLEEP, False)])
 def test_it_orders_what_it_says_and_ends_when_that_is_done(
-    monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, order: bool
+    monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, asleep: bool
 ) -> None:
     account = FakeSleepAccount(state=state) if state else FakeSleepAccount()
-    account.course = [[], [event("UPDATE_IN_PROGRESS")], [event("UPDATE_IN_PROGRESS"), event("UPDATE_COMPLETE")]]
+    account.events_by_poll = [
+        [],
+        [event("UPDATE_IN_PROGRESS")],
+        [event("UPDATE_IN_PROGRESS"), event("UPDATE_COMPLETE")],
+    ]
     ended = run(monkeypatch, command, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
-    assert account.orders == [order]
+    assert account.updates == [asleep]
 
 
 @pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
@@ -125,7 +129,7 @@ def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command
     ended = run(monkeypatch, command, account, typed="n\n")
     assert price in ended.stdout
     assert ended.exit_code == ExitCode.NOT_READY
-    assert account.orders == []
+    assert account.updates == []
 
 
 def test_it_names_the_job_whose_nodes_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +153,7 @@ def test_a_stack_that_cannot_be_put_to_sleep_is_left_alone(
     ended = run(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert message in ended.stderr
-    assert account.orders == []
+    assert account.updates == []
 
 
 def ended(hours_ago: float) -> list[str]:
@@ -159,7 +163,7 @@ def ended(hours_ago: float) -> list[str]:
 def test_after_the_end_of_the_pilot_nothing_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2026, 1, 1, tzinfo=UTC)))
     answer = run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=1))
-    assert (answer.exit_code, account.orders) == (ExitCode.NOT_READY, [])
+    assert (answer.exit_code, account.updates) == (ExitCode.NOT_READY, [])
     assert "trn extend 8h" in answer.stderr
     assert run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=-1)).exit_code == ExitCode.OK
 
@@ -202,7 +206,7 @@ def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
-    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, course=[failed]), "--yes")
+    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, events_by_poll=[failed]), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert message in ended.stderr
     assert "trn quota request" in ended.stderr
@@ -252,7 +256,7 @@ def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monk
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = run(monkeypatch, "sleep", account, "--yes")
     assert "nothing was changed, and the nodes are notified of that" in answer.stderr
-    assert (account.orders, account.board) == ([], [])
+    assert (account.updates, account.board) == ([], [])
 
 
 def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
@@ -269,7 +273,7 @@ def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
 def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
     account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
-    assert (answer.exit_code, account.emptied, account.orders) == (ExitCode.NOT_READY, ["nodes"], [])
+    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
     assert "The nodes of trn-pilot have ended." in answer.stderr
     assert f"TrnClusterStack is in {status}" in answer.stderr
 
@@ -284,7 +288,7 @@ def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = [event("UPDATE_FAILED", "the route is in use", of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
-    account = FakeSleepAccount(state=AWAKE, running=2, course=[failed])
+    account = FakeSleepAccount(state=AWAKE, running=2, events_by_poll=[failed])
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
     assert "the route is in use" in answer.stderr
@@ -293,7 +297,7 @@ def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.Monke
 def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
-    assert (answer.exit_code, account.emptied, account.orders) == (ExitCode.OK, ["nodes"], [])
+    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.OK, ["nodes"], [])
 
 
 @pytest.mark.parametrize(
@@ -312,7 +316,7 @@ def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
     monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
     account = FakeSleepAccount(state=AWAKE)
     answer = run(monkeypatch, "wake", account, "--yes")
-    assert (answer.exit_code, account.sized, account.orders) == (code, {"nodes": 1}, [])
+    assert (answer.exit_code, account.sized, account.updates) == (code, {"nodes": 1}, [])
     assert message in answer.output
 
 
@@ -344,7 +348,7 @@ def test_whoever_says_no_keeps_the_host(monkeypatch: pytest.MonkeyPatch, *, asle
     state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
     account = FakeSleepAccount(state=state, running=1)
     ended = run(monkeypatch, "sleep", account, typed="n\n")
-    assert (ended.exit_code, account.emptied, account.orders) == (ExitCode.NOT_READY, [], [])
+    assert (ended.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, [], [])
 
 
 def test_a_cluster_that_wakes_keeps_its_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,13 @@ def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "160")
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *arguments: str) -> Result:
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *arguments: str) -> Result:
     monkeypatch.setattr(spending_command, "AwsSpendingAccount", lambda _region, **_: account)
     return run("cost", *GOOD, *arguments)
 
 
 def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakeSpendingAccount(**RAN))
+    ended = invoke(monkeypatch, FakeSpendingAccount(**RAN))
     assert ended.exit_code == ExitCode.OK
     line = next(line for line in ended.stdout.splitlines() if line.startswith("instance, on demand"))
     assert "$43.00" in line
@@ -38,26 +38,26 @@ def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch
 def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_is_not_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, unasked = FakeSpendingAccount(**RAN), FakeSpendingAccount(**RAN)
-    assert "AWS bills $0.01" in ask(monkeypatch, asked).stderr
-    assert "bills" not in ask(monkeypatch, unasked, "--no-cost-explorer").stderr
-    assert (len(asked.asked), len(unasked.asked)) == (1, 0)
+    with_bill, without_bill = FakeSpendingAccount(**RAN), FakeSpendingAccount(**RAN)
+    assert "AWS bills $0.01" in invoke(monkeypatch, with_bill).stderr
+    assert "bills" not in invoke(monkeypatch, without_bill, "--no-cost-explorer").stderr
+    assert (len(with_bill.requests), len(without_bill.requests)) == (1, 0)
 
 
 def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = ask(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
+    shown = invoke(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
     assert "$12.00, by Cost Explorer. Cost Explorer lags by up to a day" in shown
 
 
 def test_what_is_not_known_ends_with_could_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
+    ended = invoke(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert "when the nodes of group ran: the permission autoscaling:DescribeScalingActivities" in ended.stdout
     assert "1 price unknown" in ended.stdout
 
 
 def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = ask(monkeypatch, FakeSpendingAccount(**RAN), "--json", "-c", "trn:ends=40h")
+    ended = invoke(monkeypatch, FakeSpendingAccount(**RAN), "--json", "-c", "trn:ends=40h")
     printed: dict[str, Any] = json.loads(ended.stdout)
     assert printed["billed_total"] is None
     assert "cost allocation tag" in printed["why_not_billed"]

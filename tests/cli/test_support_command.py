@@ -48,8 +48,8 @@ class FakeSupport:
         return self._answer("logs", {f"gate-{stack}.log": "1 token=log-value\n2 waiting: 1 of 2 nodes proven"})
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        said = f"run the setup script of {stack}\nscript-value\nenvironment-value\n"
-        return self._answer("s3", {"i-0aaaaaaaaaaaaaaaa.log": said})
+        log = f"run the setup script of {stack}\nscript-value\nenvironment-value\n"
+        return self._answer("s3", {"i-0aaaaaaaaaaaaaaaa.log": log})
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
         return self._answer("scaling", [{"Description": f"Launching in {stack}"}])
@@ -59,7 +59,7 @@ class FakeSupport:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeSupport:
+def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeSupport:
     fake = FakeSupport()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -84,7 +84,7 @@ def files() -> dict[str, str]:
 SCRIPTED = (*GOOD, "-c", "trn:setup_script=setup.sh")
 
 
-def test_everything_is_there_and_no_secret_in_any_file(said: FakeSupport) -> None:
+def test_everything_is_there_and_no_secret_in_any_file(account: FakeSupport) -> None:
     ended = run("support", *SCRIPTED)
     assert ended.exit_code == ExitCode.OK, ended.output
     found = files()
@@ -102,10 +102,10 @@ def test_everything_is_there_and_no_secret_in_any_file(said: FakeSupport) -> Non
     }
     everything = {**found, "what was printed": ended.output}
     assert [(name, secret) for name, text in everything.items() for secret in PLANTED if secret in text] == []
-    assert not said.refused
+    assert not account.refused
 
 
-def test_what_helps_is_not_masked(said: FakeSupport) -> None:
+def test_what_helps_is_not_masked(account: FakeSupport) -> None:
     run("support", *SCRIPTED)
     found = files()
     assert json.loads(found["settings.json"])["instance_type"] == "trn1.32xlarge"
@@ -114,11 +114,11 @@ def test_what_helps_is_not_masked(said: FakeSupport) -> None:
     assert "waiting: 1 of 2 nodes proven" in found["function-logs/TrnClusterStack/gate-TrnClusterStack.log"]
     assert "node program " in found["versions.txt"]
     assert [*found] == ["manifest.json", *(name for name in found if name != "manifest.json")]
-    assert said
+    assert account
 
 
-def test_what_the_account_does_not_return_is_named_and_the_rest_is_there(said: FakeSupport) -> None:
-    said.refused = {"events", "logs", "s3"}
+def test_what_the_account_does_not_return_is_named_and_the_rest_is_there(account: FakeSupport) -> None:
+    account.refused = {"events", "logs", "s3"}
     ended = run("support", *GOOD, "--json")
     assert ended.exit_code == ExitCode.OK
     shown = json.loads(ended.stdout)
@@ -132,16 +132,16 @@ def test_what_the_account_does_not_return_is_named_and_the_rest_is_there(said: F
     assert json.loads(files()["manifest.json"])["unavailable"] == shown["unavailable"]
 
 
-def test_settings_that_make_no_plan_are_reported_with_what_needs_no_account(said: FakeSupport) -> None:
+def test_settings_that_make_no_plan_are_reported_with_what_needs_no_account(account: FakeSupport) -> None:
     assert run("support", "-c", "trn:instance_type=trn9").exit_code == ExitCode.OK
     found = files()
     assert set(found) == {"manifest.json", "versions.txt", "settings.json"}
     assert "trn9" in found["settings.json"]
-    assert said
+    assert account
 
 
-def test_a_file_that_cannot_be_written_is_reported(said: FakeSupport) -> None:
+def test_a_file_that_cannot_be_written_is_reported(account: FakeSupport) -> None:
     ended = run("support", *GOOD, "--output", "nowhere/archive.tar.gz")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "nowhere/archive.tar.gz: No such file or directory" in ended.stderr
-    assert said
+    assert account

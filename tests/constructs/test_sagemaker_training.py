@@ -88,11 +88,11 @@ def test_a_job_pulls_aws_own_training_images_only() -> None:
 
 
 def test_with_an_image_of_your_own_a_job_pulls_that_and_not_aws() -> None:
-    mine = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
-    template = training_template(sagemaker_image=mine)
+    own_image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
+    template = training_template(sagemaker_image=own_image)
     (repository,) = resources_for("ecr:BatchGetImage", template)
     assert repository == "arn:aws:ecr:us-west-2:123456789012:repository/team/training"
-    assert template.json["Outputs"]["ImageUri"]["Value"] == mine
+    assert template.json["Outputs"]["ImageUri"]["Value"] == own_image
 
 
 def test_what_a_job_may_do_on_everything_knows_no_resources() -> None:
@@ -210,7 +210,7 @@ def test_models_stay_when_they_are_reported_to(setting: str, policy: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "heard"),
+    ("name", "status", "matches"),
     [
         ("trn-pilot--train-1", "Failed", True),
         ("trn-pilot--train-1", "Completed", False),
@@ -219,14 +219,14 @@ def test_models_stay_when_they_are_reported_to(setting: str, policy: str) -> Non
         ("trn-pilo", "Failed", False),
     ],
 )
-def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, heard: bool) -> None:
+def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matches: bool) -> None:
     pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
     event = {
         "source": "aws.sagemaker",
         "detail-type": "SageMaker Training Job State Change",
         "detail": {"TrainingJobName": name, "TrainingJobStatus": status},
     }
-    assert EventPattern.load(json.dumps(pattern)).matches_event(event) is heard
+    assert EventPattern.load(json.dumps(pattern)).matches_event(event) is matches
 
 
 def test_the_rule_reports_the_topic_what_sagemaker_says_unchanged_and_the_topic_lets_it() -> None:

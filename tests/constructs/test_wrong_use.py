@@ -27,19 +27,19 @@ def refused(call: Callable[[], object]) -> str:
 @pytest.mark.parametrize("name", [*FLEETS, *OBJECTS])
 def test_a_fleet_says_what_is_wrong_with_its_parameters(name: str) -> None:
     props, parameter, fix = {**FLEETS, **OBJECTS}[name]
-    told = refused(lambda: fleet(**props()))
-    assert f": {parameter}: got " in told
-    assert fix in told
-    assert told.split("/Fleet")[0].isalnum() or "/Fleet" in told
-    assert "trn:" not in told
+    message = refused(lambda: fleet(**props()))
+    assert f": {parameter}: got " in message
+    assert fix in message
+    assert message.split("/Fleet")[0].isalnum() or "/Fleet" in message
+    assert "trn:" not in message
 
 
 @pytest.mark.parametrize("name", [*PARTS, *CALLS])
 def test_what_else_is_called_says_what_is_wrong_with_its_parameters(name: str) -> None:
     call, parameter, fix = {**PARTS, **CALLS}[name]
-    told = refused(call)
-    assert f": {parameter}: got " in told
-    assert fix in told
+    message = refused(call)
+    assert f": {parameter}: got " in message
+    assert fix in message
 
 
 def test_a_target_group_that_takes_no_instances_is_refused_by_its_own_method_in_the_same_words() -> None:
@@ -56,13 +56,13 @@ def test_a_target_group_is_attached_once_and_what_is_not_known_of_an_imported_on
     for _ in range(2):
         a_fleet().attach_to_network_target_group(group)
     assert a_fleet().group.target_group_arns == [arn]
-    said = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
-    assert any("it must be of the target type instance and in the nodes' VPC" in one for one in said)
+    warnings = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
+    assert any("it must be of the target type instance and in the nodes' VPC" in one for one in warnings)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    told = refused(lambda: fleet(nodes=0, generation=0, cluster_name="Web"))
-    assert len(told.splitlines()) == 3
+    message = refused(lambda: fleet(nodes=0, generation=0, cluster_name="Web"))
+    assert len(message.splitlines()) == 3
 
 
 def test_two_fleets_of_one_name_are_refused_where_they_would_be_deployed_together() -> None:
@@ -90,8 +90,8 @@ def test_a_subnet_without_a_way_to_s3_is_refused_at_synthesis(kind: ec2.SubnetTy
         instance_type=ec2.InstanceType(TRN1),
         vpc_subnets=ec2.SubnetSelection(subnet_type=kind),
     )
-    (said,) = place.node.validate()
-    assert "fix: Vpc.add_gateway_endpoint('S3', service=ec2.GatewayVpcEndpointAwsService.S3)" in said
+    (problem,) = place.node.validate()
+    assert "fix: Vpc.add_gateway_endpoint('S3', service=ec2.GatewayVpcEndpointAwsService.S3)" in problem
     ec2.GatewayVpcEndpoint(stack, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
     assert place.node.validate() == []
 
@@ -104,7 +104,7 @@ def test_a_second_switch_in_a_stack_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "give the value to the fleet's environment"),
         (lambda: SetupScript.from_file("there/is/none.sh"), "there/is/none.sh cannot be read as text"),
@@ -119,6 +119,6 @@ def test_a_second_switch_in_a_stack_is_refused() -> None:
     ],
     ids=["token", "missing file", "None", "blank", "NUL", "no path", "folder"],
 )
-def test_a_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         make()

@@ -31,7 +31,7 @@ class FakeJobs:
     """`states`: what each look finds, the last one for ever; an exception is raised, None is no such job.
 
     written: the lines that each look at the log finds besides those before. pages: so many of these are there already.
-    refuses: why AWS takes no order.
+    refuses: why AWS accepts no change.
     """
 
     states: Sequence[JobState | BaseException | None] = (STARTING, TRAINING, COMPLETED)
@@ -40,8 +40,8 @@ class FakeJobs:
     summaries: Sequence[JobSummary] = ()
     refuses: str | None = None
     fails_with: BaseException | None = None
-    looks: int = 0
-    log_looks: int = 0
+    polls: int = 0
+    log_reads: int = 0
     uploaded: dict[str, Mapping[str, bytes]] = field(default_factory=dict[str, Mapping[str, bytes]])
     started: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     stopped: list[str] = field(default_factory=list[str])
@@ -49,8 +49,8 @@ class FakeJobs:
 
     def training_job(self, name: str) -> JobState | None:
         assert name.startswith("trn-pilot--")
-        found = self.states[min(self.looks, len(self.states) - 1)]
-        self.looks += 1
+        found = self.states[min(self.polls, len(self.states) - 1)]
+        self.polls += 1
         if isinstance(found, BaseException):
             raise found
         return found
@@ -63,12 +63,12 @@ class FakeJobs:
 
     def job_log(self, name: str, position: Mapping[str, str]) -> LogPage:
         assert name.startswith("trn-pilot--")
-        page = self.written[self.log_looks] if self.log_looks < len(self.written) else ()
-        self.log_looks += 1
+        page = self.written[self.log_reads] if self.log_reads < len(self.written) else ()
+        self.log_reads += 1
         if isinstance(page, Exception):
             raise page
-        is_last = self.log_looks >= self.pages
-        return LogPage(lines=page, position={**position, "seen": str(self.log_looks)}, is_last=is_last)
+        is_last = self.log_reads >= self.pages
+        return LogPage(lines=page, position={**position, "seen": str(self.log_reads)}, is_last=is_last)
 
     def upload(self, folder_url: str, files: Mapping[str, bytes]) -> int:
         self._take_order()

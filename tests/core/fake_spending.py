@@ -44,11 +44,11 @@ def cluster_stack(*, hours_ago: float = 10, deleted: datetime | None = None) -> 
 
 @dataclass
 class FakeSpendingAccount(FakeAuditedAccount):
-    """`activities` and `bill`: None where that is denied. Remembers what Cost Explorer was asked."""
+    """`activities` and `bill`: None where that is denied. Remembers what Cost Explorer was requests."""
 
     activities: Sequence[ScalingActivity] | None = ()
     bill: Mapping[str, Decimal] | None = field(default_factory=dict[str, Decimal])
-    asked: list[tuple[str, date, date]] = field(default_factory=list[tuple[str, date, date]])
+    requests: list[tuple[str, date, date]] = field(default_factory=list[tuple[str, date, date]])
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         assert group == GROUP[1]
@@ -57,7 +57,7 @@ class FakeSpendingAccount(FakeAuditedAccount):
         return self.activities
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
-        self.asked.append((cluster, start, end))
+        self.requests.append((cluster, start, end))
         if self.bill is None:
             raise UnavailableError("the permission ce:GetCostAndUsage is missing")
         return self.bill

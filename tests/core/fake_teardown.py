@@ -1,4 +1,4 @@
-"""An account in memory in which a cluster can be taken down, order by order."""
+"""An account in memory in which a cluster can be taken down, one change at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +13,10 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 from trainium_runtime.roster import Notice
 
-OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
 RECORDS, CACHE = "records", "kept-cache"
-CONSENT = {CLUSTER_TAG: OURS, EMPTY_AT_DELETE_TAG: "true"}
+CONSENT = {CLUSTER_TAG: OWN_CLUSTER, EMPTY_AT_DELETE_TAG: "true"}
 
 
 class FakeClock:
@@ -41,7 +41,7 @@ def cluster_stack(**changes: object) -> StackDescription:
         name=STACK_NAME,
         stack_id="stack/cluster",
         status="CREATE_COMPLETE",
-        cluster=OURS,
+        cluster=OWN_CLUSTER,
         resources=(
             MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP),
             MadeResource(kind="AWS::S3::Bucket", resource_id=RECORDS),
@@ -55,19 +55,23 @@ def cluster_stack(**changes: object) -> StackDescription:
 def training_stack() -> StackDescription:
     machine = MadeResource(kind="AWS::StepFunctions::StateMachine", resource_id=MACHINE)
     return StackDescription(
-        name=SAGEMAKER.construct_id, stack_id="stack/sm", status="UPDATE_COMPLETE", cluster=OURS, resources=(machine,)
+        name=SAGEMAKER.construct_id,
+        stack_id="stack/sm",
+        status="UPDATE_COMPLETE",
+        cluster=OWN_CLUSTER,
+        resources=(machine,),
     )
 
 
 def leftover(kind: LeftoverKind, resource_id: str, **tags: str) -> Leftover:
-    return Leftover(kind=kind, resource_id=resource_id, tags=tags or {CLUSTER_TAG: OURS})
+    return Leftover(kind=kind, resource_id=resource_id, tags=tags or {CLUSTER_TAG: OWN_CLUSTER})
 
 
 @dataclass
 class FakeTeardown:
-    """`fatal`: the order at which KilledError is raised, once it is carried out. `failing`: how often stacks do not go.
+    """`fatal`: the change at which KilledError is raised, after it was made. `failing`: how often stacks do not go.
 
-    `denied`: looks that have no answer; `refused`: orders that are not taken. `orders`: those that were given.
+    `denied`: reads that have no answer; `refused`: changes that are not taken. `changes`: those that were given.
     `owned`: living stacks by what they have.
     """
 
@@ -82,7 +86,11 @@ class FakeTeardown:
     group: NodeGroup = field(default_factory=lambda: NodeGroup(name=GROUP, wanted=2, instances={"running": 2}))
     objects: dict[str, int] = field(default_factory=lambda: {RECORDS: 3, CACHE: 5, "their-bucket": 1})
     tags: dict[str, Mapping[str, str]] = field(
-        default_factory=lambda: {RECORDS: CONSENT, CACHE: {CLUSTER_TAG: OURS}, "their-bucket": {CLUSTER_TAG: THEIRS}}
+        default_factory=lambda: {
+            RECORDS: CONSENT,
+            CACHE: {CLUSTER_TAG: OWN_CLUSTER},
+            "their-bucket": {CLUSTER_TAG: OTHER_CLUSTER},
+        }
     )
     leftovers: list[Leftover] = field(
         default_factory=lambda: [
@@ -96,8 +104,8 @@ class FakeTeardown:
     foreign: list[Leftover] = field(
         default_factory=lambda: [
             Leftover(kind="log group", resource_id=f"/aws/lambda/{STACK_NAME}-dev-Gate", tags={}),
-            leftover("log group", f"{STACK_NAME}-theirs", **{CLUSTER_TAG: THEIRS}),
-            leftover("snapshot", "snap-2", **{CLUSTER_TAG: OURS, "aws:cloudformation:stack-name": "Other"}),
+            leftover("log group", f"{STACK_NAME}-theirs", **{CLUSTER_TAG: OTHER_CLUSTER}),
+            leftover("snapshot", "snap-2", **{CLUSTER_TAG: OWN_CLUSTER, "aws:cloudformation:stack-name": "Other"}),
         ]
     )
     owned: dict[str, str] = field(default_factory=dict[str, str])
@@ -105,32 +113,32 @@ class FakeTeardown:
     fatal: int = 0
     denied: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
-    orders: list[str] = field(default_factory=list[str])
+    changes: list[str] = field(default_factory=list[str])
     board: list[Notice] = field(default_factory=list[Notice])
     has_roster: bool = True
 
-    def _look(self, name: str) -> None:
+    def _read(self, name: str) -> None:
         if name in self.denied:
             raise UnavailableError(f"not allowed: {name}")
 
     def _order(self, name: str) -> None:
         if name.partition(" ")[0] in self.refused:
             raise RequestRefusedError(f"refused: {name}")
-        self.orders.append(name)
+        self.changes.append(name)
 
     def _killed_now(self) -> None:
-        if len(self.orders) == self.fatal:
+        if len(self.changes) == self.fatal:
             raise KilledError
 
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        self._look("living_stacks")
+    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
+        self._read("existing_stacks")
         return [stack for stack in self.stacks if stack.name in names]
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return [stack for stack in self.deleted if stack.name in names]
 
     def stack_progress(self, stack_id: str) -> StackProgress:
-        self._look("stack_progress")
+        self._read("stack_progress")
         (stack,) = [stack for stack in (*self.stacks, *self.deleted) if stack.stack_id == stack_id]
         if stack.status != "DELETE_IN_PROGRESS":
             failures = ("AWS::EC2::VPC vpc-1: it has dependencies",) if stack.status == "DELETE_FAILED" else ()
@@ -163,8 +171,8 @@ class FakeTeardown:
         self._killed_now()
 
     def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
-        self._look("running_work")
-        assert cluster == OURS
+        self._read("running_work")
+        assert cluster == OWN_CLUSTER
         assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.construct_id]
         now = list(self.work)
         self.work = [one for one in self.work if not one.stopping]
@@ -176,7 +184,7 @@ class FakeTeardown:
         self._killed_now()
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
-        self._look("node_groups")
+        self._read("node_groups")
         now = self.group
         if now.wanted == 0:
             self.group = replace(now, instances={"shutting-down": 2} if "running" in now.instances else {})
@@ -188,7 +196,7 @@ class FakeTeardown:
         self._killed_now()
 
     def notices(self, stack: str) -> Sequence[Notice]:
-        self._look("notices")
+        self._read("notices")
         assert stack == STACK_NAME
         return self.board
 
@@ -205,7 +213,7 @@ class FakeTeardown:
         self.board = [notice for notice in self.board if notice.kind != kind]
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
-        self._look("bucket_tags")
+        self._read("bucket_tags")
         return self.tags.get(name, {})
 
     def delete_some(self, bucket: str) -> int:
@@ -222,8 +230,8 @@ class FakeTeardown:
         self._killed_now()
 
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        self._look(kind)
-        assert cluster == OURS
+        self._read(kind)
+        assert cluster == OWN_CLUSTER
         assert STACK_NAME in stack_names
         return [one for one in (*self.leftovers, *self.foreign) if one.kind == kind]
 
@@ -233,5 +241,5 @@ class FakeTeardown:
         self._killed_now()
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:  # noqa: ARG002
-        self._look("stored")
+        self._read("stored")
         return StoredBytes(count=self.objects[resource_id] * 1024**3) if resource_id in self.objects else None

@@ -17,7 +17,7 @@ def audited(account: FakeAuditedAccount) -> Audit:
     return audit(from_settings(cluster_name=CLUSTER), account, stack_names=(STACK_NAME,), now=NOW)
 
 
-def looked(*found: object, **account: object) -> Audit:
+def audit_with(*found: object, **account: object) -> Audit:
     return audited(FakeAuditedAccount(lister=FakeLister(found=found), **account))  # type: ignore[arg-type]
 
 
@@ -31,19 +31,19 @@ def made_by(name: str) -> dict[str, str]:
 
 
 def test_an_empty_account_has_nothing_left() -> None:
-    assert looked().verdict == "nothing left"
+    assert audit_with().verdict == "nothing left"
 
 
 @pytest.mark.parametrize(
     ("found", "found_by"),
     [
-        (looked(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
-        (looked(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
-        (looked(thing("vol-1"), tags={"arn:aws:ec2:us-west-2::volume/vol-1": CLUSTER}), "tag trn:cluster"),
-        (looked(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
-        (looked(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
-        (looked(thing(f"/aws/lambda/{STACK_NAME}-Gate")), f"name {STACK_NAME}-..."),
-        (looked(thing(f"{STACK_NAME.lower()}-cache-1")), f"name {STACK_NAME}-..."),
+        (audit_with(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
+        (audit_with(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
+        (audit_with(thing("vol-1"), tags={"arn:aws:ec2:us-west-2::volume/vol-1": CLUSTER}), "tag trn:cluster"),
+        (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
+        (audit_with(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
+        (audit_with(thing(f"/aws/lambda/{STACK_NAME}-Gate")), f"name {STACK_NAME}-..."),
+        (audit_with(thing(f"{STACK_NAME.lower()}-cache-1")), f"name {STACK_NAME}-..."),
     ],
     ids=[
         "its own tag",
@@ -64,26 +64,30 @@ def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        looked(thing(f"{STACK_NAME}-x", cluster="somebody-else")),
-        looked(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "somebody-else"}),
-        looked(thing("vol-1")),
-        looked(thing(f"{STACK_NAME}Two-x")),
-        looked(thing(f"My{STACK_NAME}-x")),
-        looked(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="somebody-else")]),
-        looked(thing(f"{STACK_NAME}-x", tags=made_by("OtherStack"))),
-        looked(
+        audit_with(thing(f"{STACK_NAME}-x", cluster="somebody-else")),
+        audit_with(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "somebody-else"}),
+        audit_with(thing("vol-1")),
+        audit_with(thing(f"{STACK_NAME}Two-x")),
+        audit_with(thing(f"My{STACK_NAME}-x")),
+        audit_with(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="somebody-else")]),
+        audit_with(thing(f"{STACK_NAME}-x", tags=made_by("OtherStack"))),
+        audit_with(
             thing(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
             stacks=[stack(cluster="somebody-else")],
         ),
-        looked(
+        audit_with(
             thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME)),
             stacks=[stack(), replace(stack(cluster="somebody-else"), stack_id=made_by(STACK_NAME)[STACK_ID_TAG])],
         ),
-        looked(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "somebody-else"}),
-        looked(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
-        looked(thing("vol-1"), stacks=[stack(cluster="somebody-else", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
-        looked(thing("vol-1", cluster="somebody-else"), stacks=[stack(made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]),
-        looked(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="somebody-else", parents=("vpc-1",))),
+        audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "somebody-else"}),
+        audit_with(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
+        audit_with(
+            thing("vol-1"), stacks=[stack(cluster="somebody-else", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]
+        ),
+        audit_with(
+            thing("vol-1", cluster="somebody-else"), stacks=[stack(made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]
+        ),
+        audit_with(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="somebody-else", parents=("vpc-1",))),
     ],
     ids=[
         "name, with another's tag",
@@ -107,27 +111,27 @@ def test_what_is_somebody_elses_is_not_listed(found: Audit) -> None:
 
 
 def test_what_is_part_of_a_part_is_found_too() -> None:
-    found = looked(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
+    found = audit_with(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
 def test_a_stack_that_exists_is_left_itself() -> None:
-    assert left(looked(stacks=[stack(deleted=False)])) == [STACK_NAME]
+    assert left(audit_with(stacks=[stack(deleted=False)])) == [STACK_NAME]
 
 
 def test_a_stack_of_another_name_counts_by_its_tag() -> None:
-    assert left(looked(stacks=[stack("MyOwn", deleted=False)])) == ["MyOwn"]
+    assert left(audit_with(stacks=[stack("MyOwn", deleted=False)])) == ["MyOwn"]
 
 
 def test_what_a_stack_retains_is_kept_and_not_left() -> None:
-    found = looked(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
+    found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
 
 
 @pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
 def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kind(status: str, group: str) -> None:
-    found = looked(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
+    found = audit_with(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
     (one,) = found.resources
     assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (
         group,
@@ -138,12 +142,12 @@ def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kin
 
 
 def test_what_only_the_index_of_tags_knows_is_left_with_an_unknown_price() -> None:
-    (one,) = looked(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
+    (one,) = audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
     assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
 
 
 def test_what_the_index_of_tags_still_knows_and_nobody_sees_is_gone() -> None:
-    assert looked(tags={thing("vol-1").arn: CLUSTER}).verdict == "nothing left"
+    assert audit_with(tags={thing("vol-1").arn: CLUSTER}).verdict == "nothing left"
 
 
 def test_what_the_index_knows_is_left_when_its_listing_was_denied() -> None:
@@ -194,7 +198,7 @@ def test_what_turns_out_to_be_on_its_way_out_is_not_listed() -> None:
 
 def test_what_the_bootstrap_made_is_shared_and_does_not_count() -> None:
     bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
-    found = looked(thing("vol-1"), stacks=[bootstrap])
+    found = audit_with(thing("vol-1"), stacks=[bootstrap])
     assert [one.resource.name for one in found.of("shared")] == ["vol-1"]
     assert found.verdict == "nothing left"
 
@@ -216,7 +220,7 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
     ids=["free", "by the month", "by the hour", "a part has no price", "one of two has no price", "no price"],
 )
 def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | None) -> None:
-    (one,) = looked(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
+    (one,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
     assert one.usd_per_month == usd
 
 
@@ -243,5 +247,5 @@ def test_an_arn_reports_type_and_name(arn: str, kind: str, key: str, name: str) 
 def test_a_part_of_something_that_a_stack_made_and_that_is_gone_is_left() -> None:
     backup = thing("backup-1", parents=("fs-1",))
     gone = stack(made={("AWS::FSx::FileSystem", "fs-1"): "DELETE_COMPLETE"})
-    (found,) = looked(backup, thing("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
+    (found,) = audit_with(backup, thing("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")
     assert (found.resource.name, found.found_by) == ("backup-1", ("part of fs-1",))

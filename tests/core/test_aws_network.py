@@ -15,7 +15,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
-MINE = [{"Key": "trn:cluster", "Value": "mine"}]
+OWN_TAGS = [{"Key": "trn:cluster", "Value": "mine"}]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccoun
 
 def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     before = account.vpcs_but_of("mine")
-    ec2.create_tags(Resources=[vpc_id], Tags=MINE)
+    ec2.create_tags(Resources=[vpc_id], Tags=OWN_TAGS)
     assert account.vpcs_but_of("mine") == before - 1
     assert account.vpcs_but_of("another") == before
 
@@ -136,7 +136,7 @@ def test_an_endpoint_has_its_service_kind_tables_and_cluster(account: AwsAccount
         ServiceName=f"com.amazonaws.{REGION}.s3",
         VpcEndpointType="Gateway",
         RouteTableIds=[table],
-        TagSpecifications=[{"ResourceType": "vpc-endpoint", "Tags": MINE}],
+        TagSpecifications=[{"ResourceType": "vpc-endpoint", "Tags": OWN_TAGS}],
     )
     (endpoint,) = account.endpoints(vpc_id)
     assert (endpoint.service, endpoint.kind) == ("s3", "gateway")

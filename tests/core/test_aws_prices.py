@@ -74,7 +74,7 @@ def answer(*documents: str, **more: str) -> Json:
     return {"FormatVersion": "aws_v1", "PriceList": list(documents), **more}
 
 
-def ask(item: PricedItem, *documents: str) -> Decimal | None:
+def price_of(item: PricedItem, *documents: str) -> Decimal | None:
     prices, stub = price_list()
     stub.add_response("get_products", answer(*documents))
     return prices.price(item).usd
@@ -129,21 +129,21 @@ def test_the_price_list_is_queried_where_it_is_whatever_the_region_of_the_plan()
 
 
 def test_a_usage_type_of_us_east_1_has_no_prefix() -> None:
-    assert ask(NAT, product("NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
+    assert price_of(NAT, product("NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
 
 
 def test_a_usage_type_that_only_ends_alike_is_another_product() -> None:
     regional = product("USW2-RegionalNatGateway-Hours", {"0": "9"})
-    assert ask(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
+    assert price_of(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
 
 
 def test_of_several_tiers_the_first_counts_wherever_it_stands() -> None:
     tiers = {"512000": "0.021", "0": "0.023", "51200": "0.022"}
-    assert ask(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
+    assert price_of(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
 
 
 def test_a_price_of_zero_is_none() -> None:
-    assert ask(INSTANCE, product("USW2-BoxUsage:trn1.32xlarge", {"0": "0.0000000000"})) is None
+    assert price_of(INSTANCE, product("USW2-BoxUsage:trn1.32xlarge", {"0": "0.0000000000"})) is None
 
 
 def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
@@ -155,17 +155,17 @@ def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
 
 def test_no_product_of_what_is_sold_everywhere_means_that_it_was_not_found() -> None:
     with pytest.raises(UnavailableError, match="answered with no price of a NAT gateway in us-west-2"):
-        ask(NAT)
+        price_of(NAT)
 
 
 def test_two_prices_of_one_thing_are_no_answer() -> None:
     two = [product("USW2-NatGateway-Hours", {"0": usd}) for usd in ("0.045", "0.05")]
     with pytest.raises(UnavailableError, match="several prices of a NAT gateway"):
-        ask(NAT, *two)
+        price_of(NAT, *two)
 
 
 def test_the_same_price_twice_is_one() -> None:
-    assert ask(
+    assert price_of(
         NAT, *[product("USW2-NatGateway-Hours", {"0": "0.045"}, since=day) for day in ("2026-09-01", "2026-10-01")]
     )
 
@@ -181,12 +181,12 @@ def test_products_on_a_second_page_are_found() -> None:
 @pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
 def test_a_document_in_another_form_is_no_answer(document: str) -> None:
     with pytest.raises(UnavailableError, match="not in the form that is known"):
-        ask(NAT, document)
+        price_of(NAT, document)
 
 
 def test_a_price_in_another_currency_is_no_answer() -> None:
     with pytest.raises(UnavailableError, match="not in the form that is known"):
-        ask(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
+        price_of(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
 
 
 def test_the_price_of_a_capacity_block_is_not_in_the_list() -> None:

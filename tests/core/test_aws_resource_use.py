@@ -13,7 +13,7 @@ from trainium_core.quotas.resource_use import Use
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
-MINE = [{"Key": "trn:cluster", "Value": "mine"}]
+OWN_TAGS = [{"Key": "trn:cluster", "Value": "mine"}]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def network(ec2: Any) -> dict[str, str]:
 def test_elastic_ips_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any) -> None:
     before = account.elastic_ips_but_of("mine").amount
     made = [ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
-    ec2.create_tags(Resources=made[:1], Tags=MINE)
+    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
     assert account.elastic_ips_but_of("mine") == Use(amount=before + 1)
     assert account.elastic_ips_but_of("another") == Use(amount=before + 2)
 
@@ -47,7 +47,7 @@ def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network
         ec2.create_nat_gateway(SubnetId=network["subnet"], ConnectivityType="private")["NatGateway"]["NatGatewayId"]
         for _ in range(2)
     ]
-    ec2.create_tags(Resources=made[:1], Tags=MINE)
+    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
     assert account.nat_gateways_but_of("mine", zone_id="usw2-az1") == Use(amount=1)
     assert account.nat_gateways_but_of("another", zone_id="usw2-az1") == Use(amount=2)
     assert account.nat_gateways_but_of("another", zone_id="usw2-az2") == Use(amount=0)
@@ -66,7 +66,7 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
     made = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
-    ec2.create_tags(Resources=[made], Tags=MINE)
+    ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
     assert account.gp3_tib_but_of("mine") == Use(amount=0.5)
     assert account.gp3_tib_but_of("another") == Use(amount=0.75)
 
@@ -77,7 +77,7 @@ def test_network_interfaces_are_counted_without_those_of_the_cluster(
     before = account.network_interfaces_but_of("mine").amount
     made = ec2.create_network_interface(SubnetId=network["subnet"])["NetworkInterface"]["NetworkInterfaceId"]
     assert account.network_interfaces_but_of("mine") == Use(amount=before + 1)
-    ec2.create_tags(Resources=[made], Tags=MINE)
+    ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
     assert account.network_interfaces_but_of("mine") == Use(amount=before)
 
 

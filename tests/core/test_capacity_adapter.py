@@ -40,7 +40,7 @@ RESERVED: dict[str, Any] = {
     "AvailableInstanceCount": 3,
     "StartDate": START,
 }
-ASKED = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48}
+REQUEST = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48}
 ZONES = {
     "AvailabilityZones": [
         {"ZoneName": "us-west-2a", "ZoneId": "usw2-az2"},
@@ -88,7 +88,7 @@ QUESTIONS: list[tuple[str, str, Callable[[AwsCapacity], Any]]] = [
 
 
 def test_an_offering_has_its_zone_by_id(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, ASKED)
+    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, REQUEST)
     ec2.add_response("describe_availability_zones", ZONES)
     assert offerings(account) == [
         BlockOffering(
@@ -106,20 +106,20 @@ def test_an_offering_has_its_zone_by_id(account: AwsCapacity, ec2: Stubber) -> N
 
 def test_offerings_of_all_pages_are_reported(account: AwsCapacity, ec2: Stubber) -> None:
     page = {"CapacityBlockOfferings": [OFFERED], "NextToken": "more"}
-    ec2.add_response("describe_capacity_block_offerings", page, ASKED)
-    ec2.add_response("describe_capacity_block_offerings", page | {"NextToken": ""}, {**ASKED, "NextToken": "more"})
+    ec2.add_response("describe_capacity_block_offerings", page, REQUEST)
+    ec2.add_response("describe_capacity_block_offerings", page | {"NextToken": ""}, {**REQUEST, "NextToken": "more"})
     ec2.add_response("describe_availability_zones", ZONES)
     assert len(offerings(account)) == 2
 
 
 def test_no_offering_is_an_empty_answer_and_needs_no_zones(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, ASKED)
+    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, REQUEST)
     assert offerings(account) == []
 
 
 def test_the_latest_end_narrows_the_search(account: AwsCapacity, ec2: Stubber) -> None:
     ec2.add_response(
-        "describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, {**ASKED, "EndDateRange": END}
+        "describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, {**REQUEST, "EndDateRange": END}
     )
     assert account.block_offerings(instance_type=TYPE, instances=2, hours=48, latest_end=END) == []
 
@@ -157,7 +157,7 @@ def test_what_aws_refuses_about_blocks_is_reported_in_plain_words(
 
 
 def test_without_the_names_of_zones_offerings_cannot_be_reported(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, ASKED)
+    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, REQUEST)
     ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation")
     with pytest.raises(UnavailableError, match="the permission ec2:DescribeAvailabilityZones is missing"):
         offerings(account)
@@ -255,41 +255,41 @@ def test_nodes_in_a_reservation_are_those_of_the_cluster_that_run_in_this_one(
     assert account.instances_in_reservation(ID, cluster="mine") == 1
 
 
-@pytest.mark.parametrize(("operation", "permission", "ask"), QUESTIONS)
+@pytest.mark.parametrize(("operation", "permission", "query"), QUESTIONS)
 def test_a_denied_question_names_the_permission(
-    account: AwsCapacity, ec2: Stubber, operation: str, permission: str, ask: Callable[[AwsCapacity], Any]
+    account: AwsCapacity, ec2: Stubber, operation: str, permission: str, query: Callable[[AwsCapacity], Any]
 ) -> None:
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
-        ask(account)
+        query(account)
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "OptInRequired", "AuthFailure", "InternalError"])
-@pytest.mark.parametrize(("operation", "_permission", "ask"), QUESTIONS)
+@pytest.mark.parametrize(("operation", "_permission", "query"), QUESTIONS)
 def test_an_error_is_reported_and_never_taken_for_an_answer(
-    account: AwsCapacity, ec2: Stubber, operation: str, _permission: str, ask: Callable[[AwsCapacity], Any], code: str
+    account: AwsCapacity, ec2: Stubber, operation: str, _permission: str, query: Callable[[AwsCapacity], Any], code: str
 ) -> None:
     ec2.add_client_error(operation, code, "no")
     with pytest.raises(UnavailableError, match=code):
-        ask(account)
+        query(account)
 
 
 @pytest.mark.parametrize(
     "error",
     [EndpointConnectionError(endpoint_url="https://ec2.invalid"), ReadTimeoutError(endpoint_url="https://ec2.invalid")],
 )
-@pytest.mark.parametrize(("_operation", "_permission", "ask"), QUESTIONS)
+@pytest.mark.parametrize(("_operation", "_permission", "query"), QUESTIONS)
 def test_an_endpoint_that_is_down_or_slow_is_reported(
     account: AwsCapacity,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
     _operation: str,
     _permission: str,
-    ask: Callable[[AwsCapacity], Any],
+    query: Callable[[AwsCapacity], Any],
 ) -> None:
     def fail(*_: Any) -> None:
         raise error
 
     monkeypatch.setattr(account.client("ec2"), "_make_api_call", fail)
     with pytest.raises(UnavailableError, match=r"https://ec2\.invalid"):
-        ask(account)
+        query(account)

@@ -16,7 +16,7 @@ from trainium_runtime.errors import RequestRefusedError
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
 OFFERING = "cb-0123456789abcdef0"
-ASKED = {"CapacityBlockOfferingId": OFFERING, "InstancePlatform": "Linux/UNIX"}
+REQUEST = {"CapacityBlockOfferingId": OFFERING, "InstancePlatform": "Linux/UNIX"}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def buy(client: Any) -> PurchasedBlock:
 
 def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber) -> None:
     bought = {"CapacityReservationId": "cr-0123456789abcdef0", "State": "payment-pending"}
-    ec2.add_response("purchase_capacity_block", {"CapacityReservation": bought}, ASKED)
+    ec2.add_response("purchase_capacity_block", {"CapacityReservation": bought}, REQUEST)
     assert buy(client) == PurchasedBlock(reservation_id="cr-0123456789abcdef0", state="payment-pending")
 
 

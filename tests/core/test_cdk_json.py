@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trainium_core.plan.cdk_json import with_settings
 
-OURS = (Path(__file__).parents[2] / "cdk.json").read_text()
+PROJECT_FILE = (Path(__file__).parents[2] / "cdk.json").read_text()
 SETTINGS = {"ami": "ami-0123456789abcdef0", "ami_parameter": "/aws/x"}
 
 texts = st.text(max_size=8)
@@ -50,7 +50,7 @@ def test_of_two_equal_keys_the_one_that_counts_is_changed() -> None:
 
 
 def test_in_our_own_file_two_lines_are_added_and_none_is_touched() -> None:
-    before, after = OURS.splitlines(), with_settings(OURS, SETTINGS).splitlines()
+    before, after = PROJECT_FILE.splitlines(), with_settings(PROJECT_FILE, SETTINGS).splitlines()
     assert len(after) == len(before) + 2
     assert [line for line in after if "trn:ami" not in line] == before
 

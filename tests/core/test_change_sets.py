@@ -6,7 +6,7 @@ from botocore.stub import Stubber
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
 
-ASKED = {"StackName": "S", "ChangeSetName": "C", "IncludePropertyValues": True}
+REQUEST = {"StackName": "S", "ChangeSetName": "C", "IncludePropertyValues": True}
 
 
 def detail(name: str, evaluation: str, **values: str) -> dict[str, object]:
@@ -26,9 +26,9 @@ def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() 
     }
     stub = Stubber(account.client("cloudformation"))
     stub.activate()
-    stub.add_response("describe_change_set", {"Changes": [], "NextToken": "next"}, ASKED)
+    stub.add_response("describe_change_set", {"Changes": [], "NextToken": "next"}, REQUEST)
     last = {"Changes": [{"Type": "Resource", "ResourceChange": change}]}
-    stub.add_response("describe_change_set", last, ASKED | {"NextToken": "next"})
+    stub.add_response("describe_change_set", last, REQUEST | {"NextToken": "next"})
     assert account.changes("S", "C") == [
         ResourceChange(
             kind="T",

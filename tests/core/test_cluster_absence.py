@@ -60,7 +60,7 @@ class FakeAccount:
         return self.block if reservation_id == "cr-1" else None
 
 
-def told(account: FakeAccount, **known: object) -> str:
+def sentence_of(account: FakeAccount, **known: object) -> str:
     found = clusters(stack(**{"has_nodes": True, **known}))["trn"]
     return str(absence(found, account, NOW))
 
@@ -112,9 +112,9 @@ def told(account: FakeAccount, **known: object) -> str:
 def test_the_reason_and_the_way_on_are_named(
     account: FakeAccount, known: dict[str, object], why: str, way_on: str
 ) -> None:
-    said = told(account, **known)
-    assert why in said
-    assert way_on in said
+    sentence = sentence_of(account, **known)
+    assert why in sentence
+    assert way_on in sentence
 
 
 def test_nothing_is_said_of_a_cluster_that_has_nodes_or_is_to_have_none() -> None:
@@ -148,7 +148,7 @@ def test_what_the_clock_remembers_is_understood(terms: PilotTerms, memory: Memor
         memory=memory,
         idle_since=NOW - timedelta(hours=2),
     )
-    assert why in told(FakeAccount(tag=decided.stopped))
+    assert why in sentence_of(FakeAccount(tag=decided.stopped))
 
 
 def test_a_reason_that_cannot_be_read_is_named() -> None:

@@ -45,16 +45,16 @@ def labelled() -> frozenset[str]:
     return frozenset(words & set(known_actions())) | {listing.permission for listing in LISTINGS}
 
 
-def told() -> set[str]:
+def documented() -> set[str]:
     return {one for role in PEOPLE for actions in commands(role).values() for one in actions}
 
 
 def test_every_call_of_the_code_is_documented_for_a_role() -> None:
-    assert labelled() - told() == set()
+    assert labelled() - documented() == set()
 
 
 def test_no_action_is_documented_that_no_code_calls() -> None:
-    assert told() - labelled() == WITHOUT_A_LABEL.keys()
+    assert documented() - labelled() == WITHOUT_A_LABEL.keys()
 
 
 def test_every_command_that_asks_aws_is_somebodys() -> None:

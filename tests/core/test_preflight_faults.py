@@ -168,10 +168,10 @@ def file_systems(vpc: str, subnet: str) -> dict[str, str]:
     ec2, fsx, efs = boto3.client("ec2", REGION), boto3.client("fsx", REGION), boto3.client("efs", REGION)
     in_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
     group = ec2.describe_security_groups(Filters=in_vpc)["SecurityGroups"][0]["GroupId"]
-    asked = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
+    settings = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [subnet], "SecurityGroupIds": [group]}
     from_itself = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
     ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[from_itself])
-    lustre = fsx.create_file_system(**asked)["FileSystem"]
+    lustre = fsx.create_file_system(**settings)["FileSystem"]
     file_system = efs.create_file_system(CreationToken="of these tests")["FileSystemId"]
     efs.create_mount_target(FileSystemId=file_system, SubnetId=subnet, SecurityGroups=[group])
     return {
@@ -219,11 +219,12 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
 @pytest.fixture(scope="module")
 def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ...]]:
     """The findings for each plan when AWS answers every question. Whatever is asked stands in QUESTIONS."""
-    asked: set[str] = set()
+    operations: set[str] = set()
     findings = {
-        kind: preflight(plan, account(kind, lambda operation: asked.add(operation))) for kind, plan in plans.items()
+        kind: preflight(plan, account(kind, lambda operation: operations.add(operation)))
+        for kind, plan in plans.items()
     }
-    assert asked <= {operation for operation, _, _, _ in QUESTIONS}
+    assert operations <= {operation for operation, _, _, _ in QUESTIONS}
     return findings
 
 
@@ -242,7 +243,9 @@ def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
     checks: str,
 ) -> None:
     healthy = by_check(without_a_fault[kind])
-    findings = by_check(preflight(plans[kind], account(kind, lambda asked: denial(asked) if asked == denied else None)))
+    findings = by_check(
+        preflight(plans[kind], account(kind, lambda operation: denial(operation) if operation == denied else None))
+    )
     changed = {check for check, finding in findings.items() if finding != healthy.get(check)}
     assert changed == set(checks.split())
     for check in changed:

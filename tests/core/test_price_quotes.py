@@ -11,21 +11,23 @@ OWN = PriceTable({NAT: Price(usd=Decimal(3), source="mine", date=TODAY, origin="
 SNAPSHOT = PriceTable({NAT: Price(usd=Decimal(2), source="old", date="2024-01-01", origin="snapshot")})
 
 
-def ask(*, own: PriceTable | None = None, aws: FakePrices | None = None, snapshot: PriceTable = SNAPSHOT) -> Quotes:
+def find_quotes(
+    *, own: PriceTable | None = None, aws: FakePrices | None = None, snapshot: PriceTable = SNAPSHOT
+) -> Quotes:
     return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
 
 
 def test_a_price_of_your_own_comes_before_that_of_aws() -> None:
-    assert ask(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
+    assert find_quotes(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
 
 
 def test_what_aws_says_comes_before_the_snapshot() -> None:
-    assert ask(aws=FakePrices()).prices[NAT].origin == "AWS"
+    assert find_quotes(aws=FakePrices()).prices[NAT].origin == "AWS"
 
 
 def test_without_aws_the_snapshot_answers() -> None:
-    assert ask().prices[NAT].origin == "snapshot"
-    assert ask().unavailable == ()
+    assert find_quotes().prices[NAT].origin == "snapshot"
+    assert find_quotes().unavailable == ()
 
 
 def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
@@ -36,8 +38,8 @@ def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
 
 
 def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_queried() -> None:
-    assert ask(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None
+    assert find_quotes(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None
 
 
 def test_what_no_source_has_stays_without_a_price() -> None:
-    assert ask(snapshot=no_prices()).prices == {}
+    assert find_quotes(snapshot=no_prices()).prices == {}

@@ -17,7 +17,7 @@ from trainium_runtime.quota import Quota, RunningInstance
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
 REGION = "us-west-2"
-ASKED = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND}
+REQUEST = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND}
 SHOWN: dict[str, Any] = {"QuotaCode": ON_DEMAND, "QuotaName": "Running On-Demand Trn instances", "Value": 384.0}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -44,7 +44,7 @@ def stub(account: AwsQuotas) -> Callable[[str], Stubber]:
 
 
 def test_the_applied_quota_is_the_limit(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
-    stub("service-quotas").add_response("get_service_quota", {"Quota": SHOWN}, ASKED)
+    stub("service-quotas").add_response("get_service_quota", {"Quota": SHOWN}, REQUEST)
     assert account.quota("ec2", ON_DEMAND) == Quota(code=ON_DEMAND, name=SHOWN["QuotaName"], limit=384)
 
 
@@ -61,7 +61,7 @@ def test_without_an_applied_quota_the_default_counts_and_says_so(
     account: AwsQuotas, stub: Callable[[str], Stubber]
 ) -> None:
     stub("service-quotas").add_client_error("get_service_quota", "NoSuchResourceException")
-    stub("service-quotas").add_response("get_aws_default_service_quota", {"Quota": {**SHOWN, "Value": 0.0}}, ASKED)
+    stub("service-quotas").add_response("get_aws_default_service_quota", {"Quota": {**SHOWN, "Value": 0.0}}, REQUEST)
     quota = account.quota("ec2", ON_DEMAND)
     assert quota is not None
     assert (quota.limit, quota.is_default) == (0, True)
@@ -115,8 +115,8 @@ def test_requests_come_newest_first_over_all_pages(account: AwsQuotas, stub: Cal
         return {"Id": name, "DesiredValue": 256.0, "Status": "PENDING", "Created": created, **more}
 
     history, operation = stub("service-quotas"), "list_requested_service_quota_change_history_by_quota"
-    history.add_response(operation, {"RequestedQuotas": [entry("old", 1)], "NextToken": "2"}, ASKED)
-    history.add_response(operation, {"RequestedQuotas": [entry("new", 2, CaseId="7")]}, ASKED | {"NextToken": "2"})
+    history.add_response(operation, {"RequestedQuotas": [entry("old", 1)], "NextToken": "2"}, REQUEST)
+    history.add_response(operation, {"RequestedQuotas": [entry("new", 2, CaseId="7")]}, REQUEST | {"NextToken": "2"})
     found = account.quota_requests("ec2", ON_DEMAND)
     assert [(request.request_id, request.case_id) for request in found] == [("new", "7"), ("old", None)]
 
@@ -275,10 +275,10 @@ QUESTIONS: dict[str, tuple[str, str, Callable[[AwsQuotas], Any]]] = {
 def test_a_denial_names_the_permission(
     account: AwsQuotas, stub: Callable[[str], Stubber], permission: str, denial: str
 ) -> None:
-    service, operation, ask = QUESTIONS[permission]
+    service, operation, query = QUESTIONS[permission]
     stub(service).add_client_error(operation, denial, "no")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
-        ask(account)
+        query(account)
 
 
 @pytest.mark.parametrize("code", ["OptInRequired", "UnrecognizedClientException", "TooManyRequestsException"])
@@ -286,10 +286,10 @@ def test_a_denial_names_the_permission(
 def test_any_other_refusal_is_reported_with_the_message_of_aws(
     account: AwsQuotas, stub: Callable[[str], Stubber], permission: str, code: str
 ) -> None:
-    service, operation, ask = QUESTIONS[permission]
+    service, operation, query = QUESTIONS[permission]
     stub(service).add_client_error(operation, code, "not so")
     with pytest.raises(UnavailableError, match=f"AWS answered {code}: not so"):
-        ask(account)
+        query(account)
 
 
 def test_a_default_that_may_not_be_read_names_its_own_permission(

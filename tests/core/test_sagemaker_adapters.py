@@ -1,4 +1,4 @@
-"""The questions and orders that go to AWS: against moto where it answers truly, against Stubber where it does not."""
+"""The reads and changes that go to AWS: against moto where it answers truly, against Stubber where it does not."""
 
 import json
 from collections.abc import Iterator
@@ -344,8 +344,8 @@ def test_what_a_role_may_not_do_is_what_the_simulation_does_not_allow() -> None:
     decisions = {"s3:GetObject": "allowed", "s3:PutObject": "implicitDeny"}
     results = [{"EvalActionName": name, "EvalDecision": decision} for name, decision in decisions.items()]
     resources = ["arn:aws:s3:::b/x/*"]
-    asked = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": resources}
-    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, {**asked, "ContextEntries": []})
+    parameters = {"PolicySourceArn": JOB.role_arn, "ActionNames": [*decisions], "ResourceArns": resources}
+    stub.add_response("simulate_principal_policy", {"EvaluationResults": results}, {**parameters, "ContextEntries": []})
     denials = account.denials(JOB.role_arn, Calls(actions=[*decisions], resources=resources))
     assert [denial.action for denial in denials] == ["s3:PutObject"]
 

@@ -184,9 +184,9 @@ def test_the_hour_costs_what_is_there() -> None:
 
 
 def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> None:
-    asked = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
-    found = spent(asked)
-    assert asked.asked == [(CLUSTER, (NOW - timedelta(hours=10)).date(), NOW.date() + timedelta(days=1))]
+    billed = account(bill={"EC2": Decimal(12), "VPC": Decimal(1)})
+    found = spent(billed)
+    assert billed.requests == [(CLUSTER, (NOW - timedelta(hours=10)).date(), NOW.date() + timedelta(days=1))]
     assert (found.billed_total, found.not_billed) == (13, "")
 
 
@@ -194,7 +194,7 @@ def test_cost_explorer_is_not_queried_when_it_is_not_wanted_or_nobody_knows_sinc
     unwanted, unknown = account(), account(stacks=[])
     assert spent(unwanted, ask=False).not_billed == "not asked"
     assert "no stack" in spent(unknown).not_billed
-    assert unwanted.asked == unknown.asked == []
+    assert unwanted.requests == unknown.requests == []
 
 
 @pytest.mark.parametrize(
@@ -253,14 +253,16 @@ def billed(aws: AwsSpendingAccount) -> Any:
 
 
 def test_the_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
-    asked = {
+    parameters = {
         "TimePeriod": {"Start": "2026-11-21", "End": "2026-11-22"},
         "Granularity": "MONTHLY",
         "Metrics": ["UnblendedCost"],
         "Filter": {"Tags": {"Key": "trn:cluster", "Values": [CLUSTER]}},
         "GroupBy": [{"Type": "DIMENSION", "Key": "SERVICE"}],
     }
-    cost_explorer(aws).add_response("get_cost_and_usage", answer(("EC2", "1.5"), ("EC2", "2"), ("VPC", "1")), asked)
+    cost_explorer(aws).add_response(
+        "get_cost_and_usage", answer(("EC2", "1.5"), ("EC2", "2"), ("VPC", "1")), parameters
+    )
     assert billed(aws) == {"EC2": Decimal("3.5"), "VPC": Decimal(1)}
 
 
@@ -288,7 +290,7 @@ def test_activities_of_a_deleted_group_are_requested_too(aws: AwsSpendingAccount
     stub.activate()
     began = datetime(2026, 11, 20, tzinfo=UTC)
     one = {"ActivityId": "1", "AutoScalingGroupName": "g", "Cause": "x", "StartTime": began, "StatusCode": "Successful"}
-    asked = {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True}
-    stub.add_response("describe_scaling_activities", {"Activities": [one | {"Description": "Launching"}]}, asked)
+    parameters = {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True}
+    stub.add_response("describe_scaling_activities", {"Activities": [one | {"Description": "Launching"}]}, parameters)
     (activity,) = aws.scaling_activities("g")
     assert (activity.description, activity.began, activity.succeeded) == ("Launching", began, True)

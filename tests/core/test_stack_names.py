@@ -47,9 +47,9 @@ def test_a_cluster_has_no_name_by_which_it_could_be_taken_for_another(name: str)
 
 def test_of_the_common_name_only_the_own_stack_of_an_older_version_is_taken() -> None:
     account = FakeTeardown()
-    mine = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
+    own_stack = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
     old = cluster_stack(stack_id="stack/old", cluster="team-a")
-    for there, own in (([mine, cluster_stack()], [mine]), ([old], [old])):
+    for there, own in (([own_stack, cluster_stack()], [own_stack]), ([old], [old])):
         account.stacks = there
         scope = find_scope(account, "team-a")
-        assert (list(scope.living), scope.foreign) == (own, ())
+        assert (list(scope.existing), scope.foreign) == (own, ())

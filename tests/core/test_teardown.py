@@ -1,4 +1,4 @@
-"""Taking a cluster down: the order, what is left alone, and that it can be begun again at any point."""
+"""Taking a cluster down: the order of its steps, what is left alone, and that it can be begun again at any point."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,9 +13,9 @@ from tests.core.fake_teardown import (
     CONSENT,
     FUNCTION,
     GROUP,
-    OURS,
+    OTHER_CLUSTER,
+    OWN_CLUSTER,
     RECORDS,
-    THEIRS,
     FakeClock,
     FakeTeardown,
     KilledError,
@@ -36,7 +36,7 @@ NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
 def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any) -> Sequence[Outcome]:
     clock, lines = FakeClock(), [] if messages is None else messages
     given: dict[str, Any] = {"pause": clock.pause, "now": clock.now, **options}
-    scope = find_scope(account, OURS)
+    scope = find_scope(account, OWN_CLUSTER)
     return take_down(account, scope, on_progress=lambda step, now: lines.append(f"{step}: {now.message}"), **given)
 
 
@@ -61,30 +61,30 @@ def test_nothing_is_left_but_what_is_retained_and_what_is_not_ours() -> None:
 def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_before_the_rest() -> None:
     account = FakeTeardown()
     run(account)
-    kinds = list(dict.fromkeys(order.partition(" ")[0] for order in account.orders if "eni-1" not in order))
+    kinds = list(dict.fromkeys(change.partition(" ")[0] for change in account.changes if "eni-1" not in change))
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
 
 
 def test_what_does_not_say_that_it_is_stopping_is_reported_once() -> None:
     class Slow(FakeTeardown):
-        looked = 0
+        polls = 0
 
         def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:  # noqa: ARG002
-            self.looked += 1
-            return [Workload(kind="warm pool", work_id="pool")] if self.looked <= 5 else []
+            self.polls += 1
+            return [Workload(kind="warm pool", work_id="pool")] if self.polls <= 5 else []
 
         def stop(self, work: Workload) -> None:
-            self.orders.append(f"stop {work.work_id}")
+            self.changes.append(f"stop {work.work_id}")
 
     account = Slow()
     assert verdict(run(account)) == "gone"
-    assert account.orders.count("stop pool") == 1
+    assert account.changes.count("stop pool") == 1
 
 
 def test_a_free_interface_goes_before_the_stack_whose_subnet_it_keeps() -> None:
     account = FakeTeardown()
     run(account)
-    assert account.orders.index("delete_leftover eni-1") < account.orders.index("delete_stack stack/cluster")
+    assert account.changes.index("delete_leftover eni-1") < account.changes.index("delete_stack stack/cluster")
 
 
 def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
@@ -95,17 +95,17 @@ def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
     assert messages.index("nodes: none is left") < [line[:6] for line in messages].index("stacks")
 
 
-def orders_of_a_whole_teardown() -> int:
+def changes_of_a_whole_teardown() -> int:
     account = FakeTeardown(failing=1)
     run(account)
-    return len(account.orders)
+    return len(account.changes)
 
 
-@given(st.lists(st.integers(1, orders_of_a_whole_teardown()), max_size=4))
+@given(st.lists(st.integers(1, changes_of_a_whole_teardown()), max_size=4))
 def test_killed_at_any_orders_and_begun_again_it_ends_at_nothing_left(fatal: list[int]) -> None:
     account = FakeTeardown(failing=1)
     for number in fatal:
-        account.orders, account.fatal = [], number
+        account.changes, account.fatal = [], number
         try:
             run(account)
         except KilledError:
@@ -118,9 +118,9 @@ def test_killed_at_any_orders_and_begun_again_it_ends_at_nothing_left(fatal: lis
 def test_taking_down_what_is_gone_orders_nothing() -> None:
     account = FakeTeardown()
     run(account)
-    account.orders.clear()
+    account.changes.clear()
     assert verdict(run(account)) == "gone"
-    assert account.orders == []
+    assert account.changes == []
 
 
 def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
@@ -133,14 +133,14 @@ def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
             ended_again, account.group = True, FakeTeardown().group
 
     assert verdict(run(account, pause=meanwhile, grace=timedelta())) == "gone"
-    emptied = [order for order in account.orders if order.startswith("empty_group")]
+    emptied = [change for change in account.changes if change.startswith("empty_group")]
     assert emptied == [f"empty_group {GROUP}", f"empty_group {GROUP} for good"]
 
 
 def test_a_stack_that_failed_to_go_is_deleted_again() -> None:
     account = FakeTeardown(failing=2)
     assert verdict(run(account)) == "gone"
-    assert account.orders.count("delete_stack stack/cluster") + account.orders.count("delete_stack stack/sm") == 4
+    assert account.changes.count("delete_stack stack/cluster") + account.changes.count("delete_stack stack/sm") == 4
 
 
 def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
@@ -154,7 +154,7 @@ def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
 def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
     account = FakeTeardown(failing=100)
     assert of(run(account), "snapshots").state == "not tried"
-    assert "delete_leftover snap-1" not in account.orders
+    assert "delete_leftover snap-1" not in account.changes
 
 
 def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is_reported() -> None:
@@ -162,27 +162,27 @@ def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is
     outcomes = run(account)
     assert verdict(outcomes) == "left"
     assert "update-termination-protection" in of(outcomes, "stacks").message
-    assert account.orders == []
+    assert account.changes == []
 
 
 def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> None:
-    account = FakeTeardown(stacks=[cluster_stack(cluster=THEIRS)], leftovers=[], work=[])
-    assert find_scope(account, OURS).foreign
+    account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
+    assert find_scope(account, OWN_CLUSTER).foreign
     run(account)
-    assert account.orders == []
+    assert account.changes == []
 
 
 def test_a_stack_without_the_tag_is_left_alone() -> None:
     account = FakeTeardown(stacks=[cluster_stack(cluster=None)], leftovers=[], work=[])
     run(account)
-    assert account.orders == []
+    assert account.changes == []
 
 
 def test_a_stack_that_has_nothing_but_change_sets_goes() -> None:
     bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
     account = FakeTeardown(stacks=[bare], leftovers=[], work=[])
     run(account)
-    assert account.orders == ["delete_stack stack/cluster"]
+    assert account.changes == ["delete_stack stack/cluster"]
 
 
 def test_what_a_living_stack_has_is_no_leftover_whatever_its_tags_are() -> None:
@@ -218,19 +218,19 @@ def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[
 
 def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
     deleted = [cluster_stack(status="DELETE_COMPLETE")]
-    tags = {RECORDS: {k: v for k, v in CONSENT.items() if v == OURS}}
+    tags = {RECORDS: {k: v for k, v in CONSENT.items() if v == OWN_CLUSTER}}
     account = FakeTeardown(stacks=[], deleted=deleted, tags=dict(tags), leftovers=[], work=[])
     run(account)
-    assert account.orders == []
+    assert account.changes == []
 
 
-@pytest.mark.parametrize("look", ["snapshot", "log group", "SSM parameter"])
-def test_what_cannot_be_read_is_unknown_and_everything_else_goes(look: str) -> None:
-    account = FakeTeardown(denied=frozenset({look}))
+@pytest.mark.parametrize("kind", ["snapshot", "log group", "SSM parameter"])
+def test_what_cannot_be_read_is_unknown_and_everything_else_goes(kind: str) -> None:
+    account = FakeTeardown(denied=frozenset({kind}))
     outcomes = run(account)
     assert verdict(outcomes) == "could not tell"
-    assert of(outcomes, f"{look}s").message == f"not allowed: {look}"
-    assert {one.kind for one in account.leftovers} == {look}
+    assert of(outcomes, f"{kind}s").message == f"not allowed: {kind}"
+    assert {one.kind for one in account.leftovers} == {kind}
 
 
 def test_nodes_that_cannot_be_read_do_not_count_once_the_stack_is_gone() -> None:
@@ -264,12 +264,12 @@ def test_one_poll_without_an_answer_is_retried() -> None:
 def test_a_group_that_wants_instances_and_has_none_yet_is_not_empty() -> None:
     account = FakeTeardown(group=NodeGroup(name=GROUP, wanted=2, instances={}))
     run(account)
-    assert f"empty_group {GROUP}" in account.orders
+    assert f"empty_group {GROUP}" in account.changes
 
 
 def test_a_log_group_of_another_clusters_deleted_stack_is_not_ours() -> None:
-    theirs = cluster_stack(status="DELETE_COMPLETE", cluster=THEIRS)
-    account = FakeTeardown(stacks=[], deleted=[theirs], work=[])
+    other = cluster_stack(status="DELETE_COMPLETE", cluster=OTHER_CLUSTER)
+    account = FakeTeardown(stacks=[], deleted=[other], work=[])
     run(account)
     assert [one.resource_id for one in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
 
@@ -278,7 +278,7 @@ def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> Non
     account = FakeTeardown()
     run(account)
     assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
-    assert not [order for order in account.orders if f"{STACK_NAME}-dev" in order]
+    assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_jobs_that_outlived_their_stack_are_stopped() -> None:
     account = FakeTeardown(stacks=[], deleted=[training_stack()], leftovers=[])
     account.work = [Workload(kind="training job", work_id="trn-pilot--job")]
     assert verdict(run(account)) == "gone"
-    assert account.orders == ["stop trn-pilot--job"]
+    assert account.changes == ["stop trn-pilot--job"]
 
 
 def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
@@ -379,13 +379,13 @@ class TestNotice:
         account, clock = FakeTeardown(fatal=3), FakeClock()
         with pytest.raises(KilledError):
             run(account, pause=clock.pause, now=clock.now)
-        assert account.orders[-1] == "announce"
+        assert account.changes[-1] == "announce"
         clock.pause(600)
-        told_at = clock.now()
+        notified_at = clock.now()
         account.fatal = 0
         run(account, pause=clock.pause, now=clock.now)
-        assert account.orders.count("announce") == 1
-        assert clock.now() - told_at < timedelta(minutes=1)
+        assert account.changes.count("announce") == 1
+        assert clock.now() - notified_at < timedelta(minutes=1)
 
     def test_an_interruption_keeps_the_nodes_and_withdraws_the_notice(self) -> None:
         account = FakeTeardown()
@@ -397,4 +397,4 @@ class TestNotice:
         with pytest.raises(KeyboardInterrupt):
             run(account, pause=interrupt)
         assert account.board == []
-        assert f"empty_group {GROUP}" not in account.orders
+        assert f"empty_group {GROUP}" not in account.changes

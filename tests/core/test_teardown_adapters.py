@@ -1,4 +1,4 @@
-"""What a teardown asks AWS and orders, against moto; what moto cannot answer truly is tested in tests/deploy."""
+"""What a teardown reads and changes in AWS, against moto; what moto cannot answer truly is tested in tests/deploy."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from trainium_runtime.roster import Notice, Roster
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
-OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
 ROLE = "arn:aws:iam::123456789012:role/states"
 AMI = "ami-12c6146b"  # one of moto's
@@ -71,12 +71,12 @@ def of_cluster(cluster: str) -> dict[str, Any]:
 def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot--a", "trn-pilot--b", "x-trn-pilot--c"))
-    stub.add_response("list_tags", of_cluster(OURS))
-    stub.add_response("list_tags", of_cluster(THEIRS))
+    stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
+    stub.add_response("list_tags", of_cluster(OTHER_CLUSTER))
     stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot--d"))
-    stub.add_response("list_tags", of_cluster(OURS))
+    stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_training_jobs", NO_JOBS)
-    found = aws.running_workloads(cluster=OURS, state_machines=[])
+    found = aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
     assert found == [
         Workload(kind="training job", work_id="trn-pilot--a"),
         Workload(kind="training job", work_id="trn-pilot--d", stopping=True),
@@ -89,9 +89,9 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
     warm["TrainingJobSummaries"][0]["WarmPoolStatus"] = {"Status": "Available"}
     for answer in (NO_JOBS, NO_JOBS, warm):
         stub.add_response("list_training_jobs", answer)
-    stub.add_response("list_tags", of_cluster(OURS))
-    stub.add_response("list_tags", of_cluster(OURS))
-    (pool,) = aws.running_workloads(cluster=OURS, state_machines=[])
+    stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
+    stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
+    (pool,) = aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
     assert pool == Workload(kind="warm pool", work_id="trn-pilot--a")
     no_longer = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
     stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
@@ -115,24 +115,24 @@ def test_stopping_a_job_that_is_over_is_no_failure() -> None:
 
 def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
     machine, execution = start_execution()
-    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == [
+    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == [
         Workload(kind="execution", work_id=execution)
     ]
     aws.stop(Workload(kind="execution", work_id=execution))
-    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == []
+    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == []
 
 
 def test_a_state_machine_that_is_gone_runs_nothing(aws: AwsTeardown) -> None:
     machine, _ = start_execution()
     client("stepfunctions").delete_state_machine(stateMachineArn=machine)
-    assert aws.running_workloads(cluster=OURS, state_machines=[machine]) == []
+    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == []
 
 
 def test_jobs_that_may_not_be_listed_are_not_none() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):
-        aws.running_workloads(cluster=OURS, state_machines=[])
+        aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
 
 
 def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: AwsTeardown) -> None:
@@ -182,9 +182,9 @@ def test_an_fsx_file_system_is_billed_for_its_capacity() -> None:
     assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)
 
 
-@pytest.mark.parametrize("order", ["delete_stack", "delete_bucket"])
-def test_deleting_what_is_gone_is_no_failure(aws: AwsTeardown, order: str) -> None:
-    getattr(aws, order)("gone")
+@pytest.mark.parametrize("operation", ["delete_stack", "delete_bucket"])
+def test_deleting_what_is_gone_is_no_failure(aws: AwsTeardown, operation: str) -> None:
+    getattr(aws, operation)("gone")
 
 
 def test_emptying_a_group_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
@@ -210,7 +210,7 @@ def test_a_template_that_is_not_json_is_not_ours_to_judge() -> None:
     stub.add_response("describe_stacks", {"Stacks": [stack]})
     stub.add_response("get_template", {"TemplateBody": "Resources:\n  A: {}"})
     with pytest.raises(UnavailableError, match="is not JSON"):
-        aws.living_stacks(["TrnClusterStack"])
+        aws.existing_stacks(["TrnClusterStack"])
 
 
 def test_only_a_group_that_is_emptied_for_good_cannot_be_set_up_again(aws: AwsTeardown) -> None:

@@ -1,6 +1,6 @@
 """Taking down a cluster whose stack, of an app of one's own, has other things as well, or another name."""
 
-from tests.core.fake_teardown import GROUP, OURS, FakeClock, FakeTeardown, cluster_stack
+from tests.core.fake_teardown import GROUP, OWN_CLUSTER, FakeClock, FakeTeardown, cluster_stack
 from tests.core.test_teardown import of, run
 from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown import find_scope, take_down, verdict
@@ -20,7 +20,7 @@ def test_of_a_stack_that_has_other_things_only_the_nodes_end() -> None:
     outcomes = run(account)
     assert verdict(outcomes) == "left"
     assert "1 AWS::EC2::VPC" in of(outcomes, "stacks").message
-    assert [order for order in account.orders if order.startswith(("empty", "delete"))] == [
+    assert [change for change in account.changes if change.startswith(("empty", "delete"))] == [
         f"empty_group {GROUP}",
         "delete_leftover eni-1",
     ]
@@ -28,7 +28,7 @@ def test_of_a_stack_that_has_other_things_only_the_nodes_end() -> None:
 
 def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
     account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
-    scope = find_scope(account, OURS, whole_stacks=True)
+    scope = find_scope(account, OWN_CLUSTER, whole_stacks=True)
     clock = FakeClock()
 
     def on_progress(_step: str, _progress: Progress) -> None:
@@ -36,9 +36,9 @@ def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
 
     outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)
     assert verdict(outcomes) == "gone"
-    assert "empty_group website" not in account.orders
+    assert "empty_group website" not in account.changes
 
 
 def test_a_stack_is_taken_down_whatever_it_is_called() -> None:
     account = FakeTeardown(stacks=[cluster_stack(name="Training")], leftovers=[], work=[])
-    assert [stack.name for stack in find_scope(account, OURS, located=["Training"]).living] == ["Training"]
+    assert [stack.name for stack in find_scope(account, OWN_CLUSTER, located=["Training"]).existing] == ["Training"]

@@ -10,7 +10,7 @@ from tests.core.plans import GOOD, from_settings, problems_of
 from trainium_cli.main import trn
 from trainium_core.audit.aws_account import LISTINGS
 from trainium_core.preflight.runner import preflight
-from trainium_core.teardown.scope import Scope, is_ours
+from trainium_core.teardown.scope import Scope, belongs_to_cluster
 from trainium_runtime.naming import CLUSTER_TAG
 
 SETTINGS = {**GOOD, "stacks": "tiny", "tiny_size": "3"}
@@ -37,7 +37,7 @@ json.dump(
         "state of its stack": findings["stack"],
         "checks of others": sorted({"quota", "hyperpod"} & findings.keys()),
         "audited": [listing.kind for listing in LISTINGS if listing.service == "tiny"],
-        "torn down": is_ours(tags, Scope(cluster="trn-pilot").cluster),
+        "torn down": belongs_to_cluster(tags, Scope(cluster="trn-pilot").cluster),
     },
     sys.stdout,
 )

@@ -1,4 +1,4 @@
-"""A proxy before an embedded AWS that kills the process that uses it at a given order, and denies what it may not."""
+"""A proxy before an embedded AWS that kills its client at a given changing request, and denies what it may not do."""
 
 import os
 import signal
@@ -14,14 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 from trainium_local.environment import Connection
 from trainium_local.signatures import Request, sign, signature_of
 
-_LOOKS = ("Describe", "Get", "List", "Head")
+_READ_PREFIXES = ("Describe", "Get", "List", "Head")
 
 
 @dataclass
 class KillingProxy:
-    """Passes requests on. `victim` is killed (SIGKILL) at order number `fatal`, which is carried out before, if at all.
+    """Passes requests on. `victim` gets SIGKILL at change number `fatal`, which is carried out before, if at all.
 
-    `orders`: every request so far that changes something, by its operation. 0 as `fatal`: nobody is killed.
+    `changes`: every request so far that changes something, by its operation. 0 as `fatal`: nobody is killed.
     `denied`: operations that are answered as IAM answers whoever may not.
     """
 
@@ -31,22 +31,22 @@ class KillingProxy:
     fatal: int = 0
     carried_out: bool = True
     denied: frozenset[str] = frozenset()
-    orders: list[str] = field(default_factory=list[str])
+    changes: list[str] = field(default_factory=list[str])
     lock: Lock = field(default_factory=Lock)
 
     def is_fatal(self, operation: str) -> bool:
         with self.lock:
-            if operation.startswith(_LOOKS):
+            if operation.startswith(_READ_PREFIXES):
                 return False
-            self.orders.append(operation)
-            return len(self.orders) == self.fatal
+            self.changes.append(operation)
+            return len(self.changes) == self.fatal
 
     def kills(self, pid: int) -> None:
         """Name the process that is killed when the time comes."""
         self.victim = pid
 
     def arm(self, *, fatal: int, carried_out: bool = True, denied: frozenset[str] = frozenset()) -> None:
-        self.fatal, self.carried_out, self.denied, self.orders = fatal, carried_out, denied, []
+        self.fatal, self.carried_out, self.denied, self.changes = fatal, carried_out, denied, []
 
 
 @contextmanager
@@ -89,15 +89,15 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             if self.headers.get("Transfer-Encoding") == "chunked":
                 raise NotImplementedError("a request in chunks")
             target = self.headers.get("X-Amz-Target")
-            parameters = operation(self.command, target, body)
-            if parameters in proxy.denied:
+            called = operation(self.command, target, body)
+            if called in proxy.denied:
                 self._answer(403 if target is None else 400, {}, _denial(target))
                 return
-            fatal = proxy.is_fatal(parameters)
+            fatal = proxy.is_fatal(called)
             if fatal and not proxy.carried_out:
                 self._kill()
                 return
-            status, headers, content = self._ask(body)
+            status, headers, content = self._forward(body)
             if fatal:
                 self._kill()
             else:
@@ -117,14 +117,14 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
-            parameters = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(parameters):  # of a request to the proxy, not to its endpoint
-                parameters = replace(parameters, headers=headers | {"host": host})
+            request = Request(method=self.command, target=self.path, headers=headers)
+            if signature := signature_of(request):  # of a request to the proxy, not to its endpoint
+                request = replace(request, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
-                headers = sign(proxy.connection.credentials, parameters, body, **where)
+                headers = sign(proxy.connection.credentials, request, body, **where)
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()

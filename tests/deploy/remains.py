@@ -8,7 +8,7 @@ from tests.deploy.account import Account, outputs
 from trainium_core.naming import CACHE_PREFIX, STACK_NAME
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
 
-OURS, THEIRS = "trn-pilot", "trn-pilot-2"
+OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 FOREIGN_STACK = f"{STACK_NAME}-dev"
 FOREIGN_BUCKET, FOREIGN_KEY = "their-trn-pilot-data", "weights.bin"
 FOREIGN_GROUPS = (f"/aws/lambda/{FOREIGN_STACK}-Gate-1A2B", f"{STACK_NAME}-theirs")
@@ -33,11 +33,11 @@ def leave_remains(account: Account) -> None:
     s3.create_multipart_upload(Bucket=cache, Key=f"{CACHE_PREFIX}/large.neff")
     (function, *_) = cluster.ids("AWS::Lambda::Function")
     logs.create_log_group(logGroupName=f"/aws/lambda/{function}")
-    logs.create_log_group(logGroupName=f"{STACK_NAME}-nodes", tags={CLUSTER_TAG: OURS})
-    ssm.put_parameter(Name="/pilot/note", Value="x", Type="String", Tags=_tags(OURS))
-    _snapshot(account, _tags(OURS))
+    logs.create_log_group(logGroupName=f"{STACK_NAME}-nodes", tags={CLUSTER_TAG: OWN_CLUSTER})
+    ssm.put_parameter(Name="/pilot/note", Value="x", Type="String", Tags=_tags(OWN_CLUSTER))
+    _snapshot(account, _tags(OWN_CLUSTER))
     (subnet,) = cluster.ids("AWS::EC2::Subnet")
-    _interface(account, subnet, _tags(OURS))
+    _interface(account, subnet, _tags(OWN_CLUSTER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,21 +74,21 @@ def foreign_things(account: Account) -> Foreign:
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})
-    consent = [*_tags(THEIRS), {"Key": EMPTY_AT_DELETE_TAG, "Value": "true"}]
+    consent = [*_tags(OTHER_CLUSTER), {"Key": EMPTY_AT_DELETE_TAG, "Value": "true"}]
     s3.put_bucket_tagging(Bucket=FOREIGN_BUCKET, Tagging={"TagSet": consent})
     s3.put_object(Bucket=FOREIGN_BUCKET, Key=FOREIGN_KEY, Body=bytes(range(256)))
     client("cloudformation").create_stack(
-        StackName=FOREIGN_STACK, TemplateBody=json.dumps(_FOREIGN_TEMPLATE), Tags=_tags(THEIRS)
+        StackName=FOREIGN_STACK, TemplateBody=json.dumps(_FOREIGN_TEMPLATE), Tags=_tags(OTHER_CLUSTER)
     )
     untagged, tagged = FOREIGN_GROUPS
     client("logs").create_log_group(logGroupName=untagged)
-    client("logs").create_log_group(logGroupName=tagged, tags={CLUSTER_TAG: THEIRS})
-    client("ssm").put_parameter(Name="/theirs/note", Value="y", Type="String", Tags=_tags(THEIRS))
+    client("logs").create_log_group(logGroupName=tagged, tags={CLUSTER_TAG: OTHER_CLUSTER})
+    client("ssm").put_parameter(Name="/theirs/note", Value="y", Type="String", Tags=_tags(OTHER_CLUSTER))
     subnet = client("ec2").describe_subnets()["Subnets"][0]["SubnetId"]
     return Foreign(
         account=account,
-        snapshot_ids=(_snapshot(account, _tags(THEIRS)), _snapshot(account, [])),
-        interface_ids=(_interface(account, subnet, _tags(THEIRS)), _interface(account, subnet, [])),
+        snapshot_ids=(_snapshot(account, _tags(OTHER_CLUSTER)), _snapshot(account, [])),
+        interface_ids=(_interface(account, subnet, _tags(OTHER_CLUSTER)), _interface(account, subnet, [])),
     )
 
 

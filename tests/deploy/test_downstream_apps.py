@@ -229,9 +229,9 @@ def test_a_generated_app_keeps_its_feature_flags_and_has_its_fleet_from_the_whee
     assert len(written["context"]) > 50
     template = Template(assemblies / f"{GENERATED}-{FEW}" / "InitStack.template.json")
     assert template.resources("AWS::AutoScaling::AutoScalingGroup")
-    (asked,) = stacks(assemblies / f"{GENERATED}-{FEW}")
+    (stack,) = stacks(assemblies / f"{GENERATED}-{FEW}")
     manifest: Json = json.loads((assemblies / f"{GENERATED}-{FEW}" / "manifest.json").read_text())
-    assert manifest["artifacts"][asked.id]["environment"] == "aws://unknown-account/unknown-region"
+    assert manifest["artifacts"][stack.id]["environment"] == "aws://unknown-account/unknown-region"
 
 
 def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Path) -> None:

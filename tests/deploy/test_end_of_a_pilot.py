@@ -32,7 +32,7 @@ class Pilot:
     account: Account
     clock: MovableClock
     queue: str
-    heard: list[str] = field(default_factory=list[str])
+    received: list[str] = field(default_factory=list[str])
 
     @property
     def nodes(self) -> int:
@@ -50,9 +50,9 @@ class Pilot:
         sqs = self.account.aws.client("sqs")
         while found := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
             for message in found:
-                self.heard.append(json.loads(message["Body"])["Subject"])
+                self.received.append(json.loads(message["Body"])["Subject"])
                 sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
-        return self.heard
+        return self.received
 
     @property
     def tags(self) -> dict[str, str]:
@@ -87,8 +87,8 @@ def clock(account: Account) -> MovableClock:
 
 def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
     account.deploy(cluster_template(**settings))
-    queue = account.aws.client("sqs").create_queue(QueueName="heard")["QueueUrl"]
-    arn = f"arn:aws:sqs:{account.aws.region}:123456789012:heard"
+    queue = account.aws.client("sqs").create_queue(QueueName="notices")["QueueUrl"]
+    arn = f"arn:aws:sqs:{account.aws.region}:123456789012:notices"
     account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
     pilot = Pilot(account=account, clock=clock, queue=queue)
     pilot.subjects.clear()  # those of a pilot before this one

@@ -1,4 +1,4 @@
-"""With the permissions of `trn permissions` and no others, CloudFormation deploys, people look and operate."""
+"""With the permissions of `trn permissions` and no others, CloudFormation deploys, people read and operate."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def account(start_account: Callable[..., Account]) -> Account:
 
 
 @pytest.fixture(scope="module")
-def looking(account: Account) -> Account:
+def reader(account: Account) -> Account:
     return as_user(account, "look")
 
 
@@ -87,7 +87,7 @@ def test_cloudformation_deploys_a_cluster(account: Account) -> None:
     assert outputs(account.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
-LOOKING: Mapping[str, tuple[str, ...]] = {
+READER_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("nodes",),
     "preflight": ("preflight",),
     "capacity": ("capacity", "--regions", "us-west-2"),
@@ -107,12 +107,12 @@ NOT_RUN = {"estimate": "asks AWS's own price list, and no embedded AWS"}
 
 
 def test_every_entry_of_who_looks_is_run() -> None:
-    assert commands("look").keys() - LOOKING.keys() == NOT_RUN.keys()
+    assert commands("look").keys() - READER_COMMANDS.keys() == NOT_RUN.keys()
 
 
-@pytest.mark.parametrize("entry", LOOKING)
-def test_the_reader_policy_allows_every_documented_call_and_only_those_are_made(looking: Account, entry: str) -> None:
-    ended = run_as(looking, *LOOKING[entry], *OPTIONS)
+@pytest.mark.parametrize("entry", READER_COMMANDS)
+def test_the_reader_policy_allows_every_documented_call_and_only_those_are_made(reader: Account, entry: str) -> None:
+    ended = run_as(reader, *READER_COMMANDS[entry], *OPTIONS)
     assert "not authorized" not in ended.printed
     assert "denied" not in ended.printed.lower(), ended.printed
     assert "not allowed" not in ended.printed, ended.printed
@@ -120,11 +120,11 @@ def test_the_reader_policy_allows_every_documented_call_and_only_those_are_made(
     assert ended.called <= documented("look", entry)
 
 
-def test_the_reader_policy_does_not_allow_destroy(looking: Account) -> None:
-    ended = run_as(looking, "destroy", "--yes", "--grace", "0", *OPTIONS)
+def test_the_reader_policy_does_not_allow_destroy(reader: Account) -> None:
+    ended = run_as(reader, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
-    assert outputs(looking.cluster())["Fleet"] == "1 of 1 nodes proven"
+    assert outputs(reader.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
 def test_the_deployer_policy_allows_extend_and_quota_requests(account: Account) -> None:

@@ -23,7 +23,7 @@ PLAN: Mapping[str, Any] = {
 }
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 GROUP = precompile_group_name(STACK_NAME, "trn-pilot")
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def precompile(account: Account, folder: Path, command: str, *arguments: str) ->
 
 
 def await_no_host(account: Account) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while group(account)["DesiredCapacity"] or group(account)["Instances"]:
         assert time.monotonic() < deadline, "the host is still there"
         time.sleep(0.1)
@@ -99,7 +99,7 @@ def newest_job(account: Account) -> str:
 
 def await_failed(account: Account, job: str) -> str:
     """The reason, once the record says that the job failed."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (found := status_of(account, job))["status"] != "failed":
         assert time.monotonic() < deadline, f"{job} is {found['status']}"
         time.sleep(0.1)

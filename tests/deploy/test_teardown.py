@@ -1,4 +1,4 @@
-"""`trn destroy`, killed at any order it gives and run again, leaves nothing of the cluster and everything of others."""
+"""`trn destroy`, killed at any change and run again, leaves nothing of the cluster and everything of others."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def shared(start_account: Callable[[Settings], Account]) -> Iterator[Shared]:
         yield Shared(account=account, proxy=proxy, foreign=foreign, before=account.inventory())
 
 
-ORDERS = (
+CHANGES = (
     "Put",
     "UpdateAutoScalingGroup",
     "Post",
@@ -72,7 +72,7 @@ ORDERS = (
     "DeleteParameter",
     "DeleteSnapshot",
 )
-"""What destroying a cluster with its remains orders: Put, Post and Delete are S3's, notice, objects and an upload."""
+"""What destroying a cluster with its remains changes: Put, Post and Delete are S3's, notice, objects and an upload."""
 
 
 def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
@@ -81,13 +81,13 @@ def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
     assert run.code == 0, run.printed
-    assert tuple(shared.proxy.orders) == ORDERS
+    assert tuple(shared.proxy.changes) == CHANGES
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
 
 
-def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(shared: Shared) -> None:
-    """Each order is lost once, before it arrives, and its answer is lost once, after it was carried out."""
+def test_killed_at_every_change_and_run_again_it_leaves_the_account_as_it_was(shared: Shared) -> None:
+    """Each change is lost once, before it arrives, and its answer is lost once, after it was carried out."""
     state = shared.foreign.state()
     shared.deploy()
     carried_out: list[str] = []
@@ -99,9 +99,9 @@ def test_killed_at_every_order_and_run_again_it_leaves_the_account_as_it_was(sha
         if run.code != KILLED:
             break
         assert lost.code == KILLED
-        carried_out += shared.proxy.orders
+        carried_out += shared.proxy.changes
     assert run.code == 0, run.printed
-    assert tuple(carried_out) == ORDERS
+    assert tuple(carried_out) == CHANGES
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
 
@@ -116,7 +116,7 @@ def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(share
     assert "snapshots: unknown: not allowed to read: the permission ec2:DescribeSnapshots is missing" in printed
     shared.proxy.arm(fatal=0)
     assert shared.destroy("--yes", "--grace", "0").code == 0
-    assert shared.proxy.orders == ["DeleteSnapshot"]
+    assert shared.proxy.changes == ["DeleteSnapshot"]
     assert differences(shared.before, shared.account.inventory()) == []
     assert shared.foreign.state() == state
 
@@ -144,5 +144,5 @@ def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shar
     shared.proxy.arm(fatal=0)
     run = shared.destroy(*DESTROY)
     assert run.code == 0, run.printed
-    assert shared.proxy.orders == ["StopExecution", "DeleteStack"]
+    assert shared.proxy.changes == ["StopExecution", "DeleteStack"]
     assert differences(shared.before, shared.account.inventory()) == []

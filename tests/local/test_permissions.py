@@ -153,7 +153,7 @@ def test_a_condition_on_the_tags_of_an_instance_holds(aws: EmbeddedAws) -> None:
     ec2 = aws.client("ec2")
     of_cluster = {"StringEquals": {"aws:ResourceTag/cluster": "a"}, "ForAllValues:StringEquals": {"aws:TagKeys": ["t"]}}
     session = Session(aws, role(aws, allow("ec2:CreateTags", "arn:aws:ec2:*:*:vpc/*", Condition=of_cluster)))
-    mine, other = (
+    own, other = (
         ec2.create_vpc(
             CidrBlock="10.9.0.0/16",
             TagSpecifications=[{"ResourceType": "vpc", "Tags": [{"Key": "cluster", "Value": value}]}],
@@ -161,9 +161,9 @@ def test_a_condition_on_the_tags_of_an_instance_holds(aws: EmbeddedAws) -> None:
         for value in "ab"
     )
     tag = session.client("ec2").create_tags
-    tag(Resources=[mine], Tags=[{"Key": "t", "Value": "1"}])
+    tag(Resources=[own], Tags=[{"Key": "t", "Value": "1"}])
     assert refusal(tag, Resources=[other], Tags=[{"Key": "t", "Value": "1"}])[0] == "UnauthorizedOperation"
-    assert refusal(tag, Resources=[mine], Tags=[{"Key": "u", "Value": "1"}])[0] == "UnauthorizedOperation"
+    assert refusal(tag, Resources=[own], Tags=[{"Key": "u", "Value": "1"}])[0] == "UnauthorizedOperation"
 
 
 def test_a_boundary_and_a_session_policy_only_narrow(aws: EmbeddedAws) -> None:

@@ -16,8 +16,8 @@ def access(action: str = "s3:GetObject", resource: str = OBJECT, **keys: list[st
     return Access(action=action, resource=resource, context=known.get)
 
 
-def is_allowed(asked: Access, *statements: dict[str, Any]) -> bool:
-    return refusal({"identity-based policy": statements}, asked) is None
+def is_allowed(access: Access, *statements: dict[str, Any]) -> bool:
+    return refusal({"identity-based policy": statements}, access) is None
 
 
 def allow(**more: Any) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def test_actions_and_resources_are_matched(statement: dict[str, Any], allowed: b
     ],
 )
 def test_conditions_hold_as_on_aws(condition: dict[str, Any], holds: bool) -> None:
-    asked = access(
+    requested = access(
         s3__prefix=["a"],
         s3__max=[],
         aws__tags=["x", "y"],
         aws__secure=["true"],
         aws__arn=["arn:aws:iam::1:role/r"],
     )
-    assert is_allowed(asked, allow(Condition=condition)) is holds
+    assert is_allowed(requested, allow(Condition=condition)) is holds
 
 
 def test_what_is_not_known_makes_an_allow_hold_and_a_deny_not() -> None:

@@ -25,7 +25,7 @@ def answer(event, status="SUCCESS", **more):
 def remember(event):
     import boto3
     ssm = boto3.client("ssm")
-    name = "/asked/" + event["ResourceProperties"]["Log"]
+    name = "/events/" + event["ResourceProperties"]["Log"]
     try:
         before = ssm.get_parameter(Name=name)["Parameter"]["Value"] + " "
     except ssm.exceptions.ParameterNotFound:
@@ -45,13 +45,13 @@ def stacks(embedded_aws: EmbeddedAws) -> Stacks:
 
 def custom(body: str, **properties: Any) -> dict[str, Any]:
     code = ANSWER + "".join(f"    {line}\n" for line in body.splitlines())
-    asked = {"ServiceToken": {"Fn::GetAtt": ["Fn", "Arn"]}, **properties}
-    resources = function(code) | {"C": {"Type": "Custom::Thing", "Properties": asked}}
+    wanted = {"ServiceToken": {"Fn::GetAtt": ["Fn", "Arn"]}, **properties}
+    resources = function(code) | {"C": {"Type": "Custom::Thing", "Properties": wanted}}
     return template(resources, Outputs={"O": {"Value": {"Fn::GetAtt": ["C", "Given"]}}})
 
 
-def asked(stacks: Stacks, log: str) -> list[str]:
-    return stacks.aws.client("ssm").get_parameter(Name=f"/asked/{log}")["Parameter"]["Value"].split(" ")
+def events(stacks: Stacks, log: str) -> list[str]:
+    return stacks.aws.client("ssm").get_parameter(Name=f"/events/{log}")["Parameter"]["Value"].split(" ")
 
 
 def test_it_is_queried_to_create_update_and_delete(stacks: Stacks) -> None:
@@ -61,7 +61,7 @@ def test_it_is_queried_to_create_update_and_delete(stacks: Stacks) -> None:
     assert stacks.update(name, custom(body, Log="life", N=2)) == "UPDATE_COMPLETE"
     assert stacks.outputs(name) == {"O": "2"}
     stacks.delete(name)
-    assert asked(stacks, "life") == ["Create:", "Update:mine", "Delete:mine"]
+    assert events(stacks, "life") == ["Create:", "Update:mine", "Delete:mine"]
 
 
 def test_every_scalar_arrives_as_text(stacks: Stacks) -> None:
@@ -74,7 +74,7 @@ def test_another_physical_id_in_an_update_deletes_the_old_one(stacks: Stacks) ->
     body = 'remember(event)\nanswer(event, PhysicalResourceId="id-" + properties["N"], Data={"Given": "g"})'
     name = stacks.deploy(custom(body, Log="moved", N=1))
     stacks.update(name, custom(body, Log="moved", N=2))
-    assert asked(stacks, "moved") == ["Create:", "Update:id-1", "Delete:id-1"]
+    assert events(stacks, "moved") == ["Create:", "Update:id-1", "Delete:id-1"]
 
 
 def test_its_reason_is_the_reason_of_the_failure(stacks: Stacks) -> None:
@@ -89,7 +89,7 @@ def test_its_reason_is_the_reason_of_the_failure(stacks: Stacks) -> None:
 def test_a_failed_one_is_deleted_in_the_rollback(stacks: Stacks) -> None:
     body = 'remember(event)\nanswer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS")'
     stacks.settled(stacks.create(custom(body, Log="failed")))
-    assert asked(stacks, "failed") == ["Create:", "Delete:mine"]
+    assert events(stacks, "failed") == ["Create:", "Delete:mine"]
 
 
 def test_a_failed_update_is_taken_back_with_the_old_properties(stacks: Stacks) -> None:
@@ -98,7 +98,7 @@ status = "FAILED" if properties["N"] == "2" else "SUCCESS"
 answer(event, status, Data={"Given": properties["N"]})"""
     name = stacks.deploy(custom(body, Log="back", N=1))
     assert stacks.update(name, custom(body, Log="back", N=2)) == "UPDATE_ROLLBACK_COMPLETE"
-    assert asked(stacks, "back") == ["Create:", "Update:mine", "Update:mine"]
+    assert events(stacks, "back") == ["Create:", "Update:mine", "Update:mine"]
     assert stacks.outputs(name) == {"O": "1"}
 
 

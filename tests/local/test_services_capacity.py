@@ -31,8 +31,8 @@ def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
     clear(made)
 
 
-def offered(embedded_aws: EmbeddedAws, **asked: Any) -> list[dict[str, Any]]:
-    wanted = {"InstanceType": BLOCK_TYPE, "InstanceCount": 2, "CapacityDurationHours": 48} | asked
+def offered(embedded_aws: EmbeddedAws, **changed: Any) -> list[dict[str, Any]]:
+    wanted = {"InstanceType": BLOCK_TYPE, "InstanceCount": 2, "CapacityDurationHours": 48} | changed
     return embedded_aws.client("ec2", BLOCK_REGION).describe_capacity_block_offerings(**wanted)[
         "CapacityBlockOfferings"
     ]

@@ -64,7 +64,7 @@ class Listener:
         self._events.put_rule(Name=self._name, State=state, **rule)
         self._events.put_targets(Rule=self._name, Targets=[{"Id": "1", "Arn": self.arn}])
 
-    def heard(self, number: int = 1) -> list[dict[str, Any]]:
+    def received(self, number: int = 1) -> list[dict[str, Any]]:
         """The events, waited for until there are so many."""
         deadline = time.monotonic() + (SOON_S if number else A_WHILE_S)
         while len(events := self._read()) < (number or 1) and time.monotonic() < deadline:
@@ -81,10 +81,10 @@ def listener(embedded_aws: EmbeddedAws, name: str) -> Listener:
     return Listener(embedded_aws, name)
 
 
-def bucket(aws: EmbeddedAws, name: str, *, tells: bool = True) -> str:
+def bucket(aws: EmbeddedAws, name: str, *, publishes: bool = True) -> str:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": aws.region})
-    if tells:
+    if publishes:
         configuration: dict[str, Any] = {"EventBridgeConfiguration": {}}
         s3.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration=configuration)
     return name
@@ -104,31 +104,31 @@ def test_an_object_in_a_bucket_that_reports_event_bridge_calls_the_function(
     bucket(embedded_aws, name)
     listener.listen(EventPattern=objects_under(name, "nodes/"))
     embedded_aws.client("s3").put_object(Bucket=name, Key="nodes/i-1.json", Body=b"{}")
-    (event,) = listener.heard()
+    (event,) = listener.received()
     assert (event["source"], event["detail-type"]) == ("aws.s3", "Object Created")
     assert event["detail"]["bucket"] == {"name": name}
     assert event["detail"]["object"] == {"key": "nodes/i-1.json", "size": 2, "etag": "99914b932bd37a50b983c5e7c90ae93b"}
 
 
 @pytest.mark.parametrize(
-    ("tells", "key", "state"),
+    ("publishes", "key", "state"),
     [(False, "nodes/x", "ENABLED"), (True, "logs/x", "ENABLED"), (True, "nodes/x", "DISABLED")],
-    ids=["bucket that tells nothing", "other prefix", "rule that is off"],
+    ids=["bucket that publishes nothing", "other prefix", "rule that is off"],
 )
 def test_nothing_else_calls_it(
-    embedded_aws: EmbeddedAws, listener: Listener, name: str, tells: bool, key: str, state: str
+    embedded_aws: EmbeddedAws, listener: Listener, name: str, publishes: bool, key: str, state: str
 ) -> None:
-    bucket(embedded_aws, name, tells=tells)
+    bucket(embedded_aws, name, publishes=publishes)
     listener.listen(EventPattern=objects_under(name, "nodes/"), state=state)
     embedded_aws.client("s3").put_object(Bucket=name, Key=key, Body=b"")
-    assert listener.heard(0) == []
+    assert listener.received(0) == []
 
 
 def test_a_rule_with_a_schedule_is_called_by_no_event(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
     bucket(embedded_aws, name)
     listener.listen(ScheduleExpression="rate(1 day)")
     embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
-    assert listener.heard(0) == []
+    assert listener.received(0) == []
 
 
 def test_a_template_can_make_a_bucket_that_reports_event_bridge(
@@ -139,7 +139,7 @@ def test_a_template_can_make_a_bucket_that_reports_event_bridge(
     Stacks(embedded_aws).deploy({"Resources": {"B": {"Type": "AWS::S3::Bucket", "Properties": properties}}})
     listener.listen(EventPattern=objects_under(name, ""))
     embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
-    assert len(listener.heard()) == 1
+    assert len(listener.received()) == 1
 
 
 def test_an_instance_that_leaves_its_group_is_reported(network: Network, listener: Listener, name: str) -> None:
@@ -152,7 +152,7 @@ def test_an_instance_that_leaves_its_group_is_reported(network: Network, listene
         }
     )
     network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, DesiredCapacity=0)
-    (event,) = listener.heard()
+    (event,) = listener.received()
     assert event["detail"]["EC2InstanceId"] == state["InstanceId"]
 
 

@@ -210,11 +210,11 @@ def test_a_terminated_instance_leaves_no_interface_volume_or_tag(network: Networ
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"), [("trn*", 1), ("trn1.32xlarg?", 1), ("trn1.32xlarge", 1), ("trn", 0), ("inf*", 0)]
+    ("pattern", "found"), [("trn*", 1), ("trn1.32xlarg?", 1), ("trn1.32xlarge", 1), ("trn", 0), ("inf*", 0)]
 )
-def test_instances_can_be_filtered_with_wildcards(network: Network, name: str, asked: str, found: int) -> None:
+def test_instances_can_be_filtered_with_wildcards(network: Network, name: str, pattern: str, found: int) -> None:
     (instance,) = network.run(network.template(name))
-    by_type = [{"Name": "instance-type", "Values": [asked]}, {"Name": "instance-state-name", "Values": ["running"]}]
+    by_type = [{"Name": "instance-type", "Values": [pattern]}, {"Name": "instance-state-name", "Values": ["running"]}]
     pages = network.ec2.get_paginator("describe_instances").paginate(Filters=by_type)
     ids = [i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"]]
     assert ids.count(instance["InstanceId"]) == found

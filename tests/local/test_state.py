@@ -206,7 +206,7 @@ def test_a_saved_file_is_the_owner_s_alone_and_is_read_again(saved: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda text: text[:-1], "is torn: of 24 bytes it has 23"),
         (lambda text: text[:10], "is no state"),
@@ -216,10 +216,10 @@ def test_a_saved_file_is_the_owner_s_alone_and_is_read_again(saved: Path) -> Non
     ],
 )
 def test_a_file_that_is_not_the_one_that_was_saved_is_refused(
-    saved: Path, change: Callable[[bytes], bytes], said: str
+    saved: Path, change: Callable[[bytes], bytes], message: str
 ) -> None:
     saved.write_bytes(change(saved.read_bytes()))
-    with pytest.raises(LocalError, match=said):
+    with pytest.raises(LocalError, match=message):
         local_state.read(saved, saved.parent)
 
 

@@ -26,7 +26,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("<html>", "not a node record"),
         ("", "not a node record"),
@@ -37,11 +37,11 @@ def test_a_record_is_read_as_it_was_written() -> None:
         (None, "larger than 65536 bytes"),
     ],
 )
-def test_what_cannot_be_used_is_a_failed_record_that_says_why(text: str | None, told: str) -> None:
+def test_what_cannot_be_used_is_a_failed_record_that_says_why(text: str | None, reason: str) -> None:
     record = read(text)
     assert (record.instance_id, record.state) == ("i-1", "failed")
     assert record.reason.startswith("its record cannot be used: ")
-    assert told in record.reason
+    assert reason in record.reason
 
 
 @given(st.text() | st.none())

@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 REGION = "us-west-2"
 LONGEST_EXECUTION_SECONDS = 30
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _end_of(client: Any, execution: str) -> Json:
         answer = client.describe_execution(executionArn=execution)
         if answer["status"] != "RUNNING":
             return answer
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     raise AssertionError("the execution does not end")
 
 
@@ -210,7 +210,7 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         self.execution.jobs.append(normalised_parameters)
         outcome = next(self.coming)
         while isinstance(outcome, NeverEnds) and env.is_running():
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         if isinstance(outcome, Refused):
             raise self._failure(env, CustomErrorName(outcome.error), outcome.error, outcome.cause)
         if isinstance(outcome, Ends):

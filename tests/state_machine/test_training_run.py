@@ -104,8 +104,10 @@ def test_the_attempts_of_a_run_share_their_checkpoints() -> None:
 
 
 def test_a_job_may_bring_checkpoints_of_its_own() -> None:
-    mine = {"S3Uri": "s3://store/checkpoints/mine", "LocalPath": "/opt/ml/checkpoints"}
-    assert run(COMPLETED, given=a_request(CheckpointConfig=mine)).jobs[0]["CheckpointConfig"] == mine
+    own_checkpoints = {"S3Uri": "s3://store/checkpoints/mine", "LocalPath": "/opt/ml/checkpoints"}
+    assert (
+        run(COMPLETED, given=a_request(CheckpointConfig=own_checkpoints)).jobs[0]["CheckpointConfig"] == own_checkpoints
+    )
 
 
 def test_no_two_runs_of_one_request_have_jobs_of_one_name(completed: Execution) -> None:
@@ -220,7 +222,7 @@ def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:
     assert execution.cause.endswith("ended Stopped (MaxRuntimeExceeded)")
 
 
-def without_patience() -> Json:
+def with_short_timeout() -> Json:
     definition = training_definition(RUN)
     definition["States"]["Train"]["TimeoutSeconds"] = 1
     return definition
@@ -228,7 +230,7 @@ def without_patience() -> Json:
 
 def test_a_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
     refused = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
-    execution = run(NeverEnds(), definition=without_patience(), stopping=refused)
+    execution = run(NeverEnds(), definition=with_short_timeout(), stopping=refused)
     assert len(execution.stopped) == 4
     assert "was stopped" not in execution.cause
     assert execution.cause.endswith(
@@ -238,7 +240,7 @@ def test_a_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
 
 
 def test_a_job_that_does_not_end_is_stopped_and_reported() -> None:
-    execution = run(NeverEnds(), definition=without_patience())
+    execution = run(NeverEnds(), definition=with_short_timeout())
     assert execution.status == "FAILED"
     assert execution.stopped == [execution.jobs[0]["TrainingJobName"]]
     assert "was stopped: it had not ended 60 minutes after its budget of 24 hours" in execution.reports[0]

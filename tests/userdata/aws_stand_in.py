@@ -110,8 +110,12 @@ class AwsStandIn:
         if refusal:
             return 403, f"<Error><Code>{refusal}</Code></Error>", ""
         if query:
-            asked = parse_qs(query)
-            return 200, self._list(_object_name(host, path), asked["prefix"][0], below="delimiter" not in asked), ""
+            parameters = parse_qs(query)
+            return (
+                200,
+                self._list(_object_name(host, path), parameters["prefix"][0], below="delimiter" not in parameters),
+                "",
+            )
         if text is None:
             return 404, "<Error><Code>NoSuchKey</Code></Error>", ""
         etag = f'"{hashlib.md5(text.encode(errors="surrogateescape")).hexdigest()}"'
@@ -141,10 +145,10 @@ class AwsStandIn:
         return 200, "<CompleteMultipartUploadResult/>"
 
     def _secret(self, host: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str]:
-        service, asked = ("ssm", "Name") if "SSM" in headers["x-amz-target"] else ("secretsmanager", "SecretId")
+        service, member = ("ssm", "Name") if "SSM" in headers["x-amz-target"] else ("secretsmanager", "SecretId")
         if headers.get("authorization") != self._signed("POST", host, path, headers, body, service):
             return 403, '{"__type": "InvalidSignatureException"}'
-        value = self.secrets.get(json.loads(body)[asked])
+        value = self.secrets.get(json.loads(body)[member])
         if value is None:
             return 400, '{"__type": "com.amazon#AccessDeniedException", "Message": "no policy allows it"}'
         return 200, json.dumps({"SecretString": value} if service != "ssm" else {"Parameter": {"Value": value}})

@@ -40,14 +40,14 @@ class CacheNode:
         self.place = where or place()
         self.folder, self.s3, self._url, self._more = folder, s3, url, more
         self.boot: str | None = None
-        self.said: list[str] = []
+        self.log: list[str] = []
         self.begin(fill=False)
 
     def begin(self, *, fill: bool = True) -> None:
         layout = LAYOUTS[self.place.stack]
         folder = self.folder / self.place.path
         self.cache = Cache(
-            self.s3, self._url, self.place, folder, layout, say=self.said.append, boot=self.boot, **self._more
+            self.s3, self._url, self.place, folder, layout, say=self.log.append, boot=self.boot, **self._more
         )
         if fill:
             self.cache.prepare()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 COMPILER = "2.21.18209.0+043b1bf7"
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 SECONDS = float(os.environ.get("COMPILE_SECONDS", "0"))
 
 
@@ -82,7 +82,7 @@ def lock_of(stack: str, folder: Path, module: str) -> Path:
 
 def work(stack: str, folder: Path, module: str) -> None:
     lock = lock_of(stack, folder, module)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not is_there(stack, folder, module):
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -17,7 +17,7 @@ from trainium_userdata import node
 
 JOB = "train-20261122-190501"
 BUCKET = "records"
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 QUICK = {
     "poll": 0.1,
     "grace": 2,
@@ -102,7 +102,7 @@ class JobNodes:
         return self.folder / f"work-{self.attempt}-{rank}"
 
     def wait(self) -> list[int]:
-        return [process.wait(PATIENCE_SECONDS) for process in self.processes]
+        return [process.wait(TIMEOUT_SECONDS) for process in self.processes]
 
     def next_attempt(self) -> None:
         self.attempt += 1
@@ -138,7 +138,7 @@ class JobNodes:
 
     def await_(self, condition: Callable[[], object]) -> None:
         """Raises AssertionError when it does not come true."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "it did not come true"
             time.sleep(0.02)

@@ -132,7 +132,7 @@ class KilledNode:
         node, stack, bucket = self.first, self.stack, self._bucket
         root = node.cache.root
         # Who finds a lock gives up at once.
-        fake_compiler.PATIENCE_SECONDS = 0
+        fake_compiler.TIMEOUT_SECONDS = 0
 
         def prepare() -> Callable[[], object]:
             shutil.rmtree(node.folder, ignore_errors=True)

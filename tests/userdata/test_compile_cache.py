@@ -74,10 +74,10 @@ def test_an_entry_that_failed_is_shown_and_tried_again(new_node: Callable[..., C
     node.begin()
     assert node.workers(1, ["a"], FAIL="a") == [70]
     name = fake_compiler.name_of("xla", "a")
-    said = f"{name}: failed: [F137] neuronx-cc was forcibly killed"
-    assert Use(node.cache, s3, URL).as_record()["failed"] == [said]
+    failure = f"{name}: failed: [F137] neuronx-cc was forcibly killed"
+    assert Use(node.cache, s3, URL).as_record()["failed"] == [failure]
     node.begin()
-    assert node.cache.report.removed == [said]
+    assert node.cache.report.removed == [failure]
     assert node.workers(1, ["a"]) == [0, "a"]
 
 

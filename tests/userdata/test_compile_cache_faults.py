@@ -119,7 +119,7 @@ def test_what_cannot_be_stored_is_told_once_and_stored_when_the_bucket_answers_a
     faulty.heal()
     node.cache.store()
     assert (node.cache.report.stored, in_bucket(bucket)) == (len(MODULES), len(MODULES))
-    assert "compile cache: works again after: not written to S3" in node.said
+    assert "compile cache: works again after: not written to S3" in node.log
     reader = new_node()
     reader.begin()
     assert modules_of(reader) == {*MODULES}
@@ -183,15 +183,15 @@ def test_a_write_back_that_is_too_slow_ends_and_the_next_one_goes_on(new_node: N
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("asked", [0, 1, 3])
+@pytest.mark.parametrize("not_stopped", [0, 1, 3])
 def test_a_job_that_is_stopped_does_not_wait_for_its_fill(
-    new_node: NewNode, monkeypatch: pytest.MonkeyPatch, asked: int
+    new_node: NewNode, monkeypatch: pytest.MonkeyPatch, not_stopped: int
 ) -> None:
-    """asked: how often it is not stopped yet; an entry is read in several blocks."""
+    """not_stopped: how often it is not stopped yet; an entry is read in several blocks."""
     monkeypatch.setattr(cache, "THREADS", 1)
     node = new_node()
     node.cache.prepare()
-    answers = iter([False] * asked)
+    answers = iter([False] * not_stopped)
     node.cache.fill(lambda: next(answers, True))
     assert not node.cache.at_start
     assert not node.cache.report.warnings

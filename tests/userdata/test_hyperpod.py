@@ -90,11 +90,11 @@ def test_a_job_asks_again_with_its_own_environment_and_its_processes(root: Path,
     own = install_compiler(tmp_path / "home", "venv", "2.22")
     run(plan_for("trn1.32xlarge"), root)
     asked = {"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(own)}
-    told = subprocess.run(
+    printed = subprocess.run(
         [root / "usr/local/bin/trn-cache-url", "64"], env=asked, check=True, capture_output=True, text=True
     )
     where = place_of(compiler="2.22", instance_type="trn1.32xlarge", lnc=1, stack="xla", world_size=64)
-    assert told.stdout.strip() == f"{CACHE}/{where.direct_path}"
+    assert printed.stdout.strip() == f"{CACHE}/{where.direct_path}"
 
 
 def test_without_a_compiler_graphs_are_not_apart_and_the_log_says_so(root: Path) -> None:

@@ -45,17 +45,17 @@ def _environment(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatc
     files.write(files.LOCATIONS, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://records/nodes\n")
 
 
-def task(mine: str, version: str = "v1") -> Task:
-    return Task(version, mine, NODES, "s3://records")
+def task(instance_id: str, version: str = "v1") -> Task:
+    return Task(version, instance_id, NODES, "s3://records")
 
 
 def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
     """Let every node take part, and give what each took home."""
 
-    def meet(mine: str) -> Judgement:
+    def meet(instance_id: str) -> Judgement:
         imds = Imds(retries=0)
-        rounds = Rounds(S3(imds, retries=0), task(mine), {**LIMITS, **limits}, partial(outcome, mine))
-        return rounds.lead() if mine == "i-0" else rounds.follow()
+        rounds = Rounds(S3(imds, retries=0), task(instance_id), {**LIMITS, **limits}, partial(outcome, instance_id))
+        return rounds.lead() if instance_id == "i-0" else rounds.follow()
 
     with ThreadPoolExecutor(len(NODES)) as side_by_side:
         return list(side_by_side.map(meet, NODES))
@@ -76,8 +76,14 @@ def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
             return Outcome(READY)
         return Outcome(NO_RESULT, "no packet came") if "i-1" in group and len(group) > 1 else Outcome(RIGHT)
 
-    checks = {mine: check(found, task(mine)) for mine, found in zip(NODES, hold(outcome), strict=True)}
-    assert {mine: each.ok for mine, each in checks.items()} == {"i-0": True, "i-1": False, INSTANCE_ID: True}
+    checks = {
+        instance_id: check(found, task(instance_id)) for instance_id, found in zip(NODES, hold(outcome), strict=True)
+    }
+    assert {instance_id: each.ok for instance_id, each in checks.items()} == {
+        "i-0": True,
+        "i-1": False,
+        INSTANCE_ID: True,
+    }
     assert checks["i-1"].problem == (
         f"all-reduce over nodes: wrong with each of {INSTANCE_ID}, i-0, which are right with others: no packet came"
     )
@@ -99,8 +105,12 @@ def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsSta
     shown = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
     aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(shown)
 
-    def outcome(mine: str, group: Sequence[str], step: int) -> Outcome:
-        return Outcome(NO_RESULT, "too late") if step == TOGETHER and mine == "i-1" else sound(mine, group, step)
+    def outcome(instance_id: str, group: Sequence[str], step: int) -> Outcome:
+        return (
+            Outcome(NO_RESULT, "too late")
+            if step == TOGETHER and instance_id == "i-1"
+            else sound(instance_id, group, step)
+        )
 
     assert hold(outcome)[0].tested
 

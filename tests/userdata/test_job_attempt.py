@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
-from tests.userdata.job_nodes import BUCKET, JOB, PATIENCE_SECONDS, JobNodes
+from tests.userdata.job_nodes import BUCKET, JOB, TIMEOUT_SECONDS, JobNodes
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"
@@ -200,7 +200,7 @@ def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobN
 def test_the_wrapper_reports_to_the_watchdog_of_systemd_and_the_job_cannot(nodes: JobNodes) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("")
-        systemd.settimeout(PATIENCE_SECONDS)
+        systemd.settimeout(TIMEOUT_SECONDS)
         address = systemd.getsockname()[1:].decode()
         nodes.environment = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "400000"}
         enough = nodes.folder / "enough"

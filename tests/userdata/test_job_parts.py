@@ -267,17 +267,17 @@ def test_a_manifest_comes_after_the_files_and_lists_them(tmp_path: Path) -> None
 def test_an_upload_that_breaks_off_leaves_no_manifest_and_is_made_again(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     save(tmp_path / "c", "step-1")
-    mine, upload = uploader(store, tmp_path / "c"), store.upload
+    own, upload = uploader(store, tmp_path / "c"), store.upload
 
     def refuse(*_: object) -> None:
         raise OSError("refused")
 
     store.upload = refuse
     with pytest.raises(OSError, match="refused"):
-        mine.upload()
+        own.upload()
     assert store.objects == {}
     store.upload = upload
-    mine.upload()
+    own.upload()
     assert "job/checkpoints/step-1.json" in store.objects
 
 
@@ -297,10 +297,10 @@ def test_what_changes_while_it_is_stored_gets_no_manifest(tmp_path: Path) -> Non
 
 def test_a_checkpoint_that_is_saved_again_leaves_the_stored_one_alone(tmp_path: Path) -> None:
     store: Any = MemoryStore()
-    mine = uploader(store, tmp_path / "c")
+    own = uploader(store, tmp_path / "c")
     for text in ("first", "second one"):
         (tmp_path / "c/latest.pt").write_text(text)
-        mine.upload()
+        own.upload()
     assert store.objects["job/checkpoints/latest.pt/latest.pt"] == b"first"
     resumed = checkpoints.download(launch()._replace(resume_from="latest.pt.2"), store, tmp_path / "resume")
     assert (resumed, resumed.read_text()) == (tmp_path / "resume/latest.pt", "second one")
@@ -348,9 +348,9 @@ def test_of_a_job_whose_nodes_all_save_a_checkpoint_is_complete_with_the_last_pa
 def test_otherwise_those_of_the_first_node_are_kept_alone(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     save(tmp_path / "c", "step-1")
-    mine = uploader(store, tmp_path / "c", 1, 2)
-    mine.upload()
-    assert (store.objects, mine.unwanted) == ({}, True)
+    own = uploader(store, tmp_path / "c", 1, 2)
+    own.upload()
+    assert (store.objects, own.unwanted) == ({}, True)
 
 
 @given(

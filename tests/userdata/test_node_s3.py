@@ -162,10 +162,10 @@ def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
     bucket: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")
-    asked: list[str] = []
+    urls: list[str] = []
 
     def send(_method: str, url: str, _headers: Mapping[str, str], *_: object) -> web.Response:
-        asked.append(url)
+        urls.append(url)
         return web.Response(200, Message(), b"")
 
     service = Imds()
@@ -174,7 +174,7 @@ def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     monkeypatch.setattr(web, "send", send)
     S3(service).put(f"s3://{bucket}/key", b"{}")
-    assert asked == [address]
+    assert urls == [address]
 
 
 def test_a_refusal_is_reported_with_the_code_of_s3(aws: AwsStandIn):

@@ -14,7 +14,7 @@ from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.precompile_host import IDLE_SECONDS, REPORT_SECONDS, PrecompileHost
 from trainium_userdata.node.trn_node.watch import TICK
 
-MINE = {"instance_id": INSTANCE_ID, "state": "proven", "reason": "", "address": "127.0.0.2"}
+OWN_RECORD = {"instance_id": INSTANCE_ID, "state": "proven", "reason": "", "address": "127.0.0.2"}
 REPORT = f"{BUCKET}/precompile/{INSTANCE_ID}.json"
 
 
@@ -26,7 +26,7 @@ class Host(JobNode):
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, aws, monkeypatch)
         files.write(files.LOCATIONS, f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/precompile\n")
-        self.host = PrecompileHost(MINE, Objects(Imds(retries=0), retries=0), self.clock)
+        self.host = PrecompileHost(OWN_RECORD, Objects(Imds(retries=0), retries=0), self.clock)
 
     def clock(self) -> float:
         return self.now

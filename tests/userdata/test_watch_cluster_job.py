@@ -52,8 +52,8 @@ def test_a_job_is_looked_for_as_often_as_the_number_of_nodes_allows(
 ):
     assert not unreachable
     others = [(f"i-{number:017x}", f"10.0.{number // 200}.{number % 200}") for number in range(nodes - 1)]
-    mine = (INSTANCE_ID, "127.0.0.2")
-    node.roster([mine, *others] if first else [*others, mine])
+    own_member = (INSTANCE_ID, "127.0.0.2")
+    node.roster([own_member, *others] if first else [*others, own_member])
     node.settle()
     assert node.watch.seconds == seconds
 

@@ -42,34 +42,34 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
         process.communicate("")
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def output(process: subprocess.Popen[str]) -> str:
     return process.communicate("")[0]
 
 
 def test_a_job_with_a_handler_gets_the_signal_once(start: Starter):
     job = start(HANDLES)
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
-    assert said(job) == "saved\n"
+    assert output(job) == "saved\n"
 
 
 @pytest.mark.parametrize("beginning", [DEAF, IGNORES])
 def test_a_job_without_a_handler_lives_on_untouched(beginning: str, start: Starter):
     job = start(beginning)
     assert job_signals.notify("spot") == f"signalled [], without a handler [{job.pid}]"
-    assert said(job) == ""
+    assert output(job) == ""
     assert job.returncode == 0
 
 
 def test_a_process_of_the_clusters_job_gets_the_signal_though_it_uses_no_device(start: Starter):
     job = start(HANDLES, "/dev/null", unit="trn-job.service")
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
-    assert said(job) == "saved\n"
+    assert output(job) == "saved\n"
 
 
 def test_a_process_that_uses_no_device_is_left_alone(start: Starter):
     other = start(HANDLES, "/dev/null")
     assert job_signals.notify("spot") == "signalled [], without a handler []"
-    assert said(other) == ""
+    assert output(other) == ""
 
 
 def test_a_process_that_has_ended_is_ignored(start: Starter):

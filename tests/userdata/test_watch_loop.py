@@ -30,9 +30,9 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The notices to jobs, in place of the signals themselves."""
-    told: list[str] = []
-    monkeypatch.setattr(job_signals, "notify", lambda text: told.append(text) or "")
-    return told
+    messages: list[str] = []
+    monkeypatch.setattr(job_signals, "notify", lambda text: messages.append(text) or "")
+    return messages
 
 
 def retirement(at: float) -> str:
@@ -144,7 +144,7 @@ def test_a_recommendation_to_move_is_only_noted(
 
 def test_the_end_of_the_capacity_block_comes_with_the_roster(node: WatchNode, signals: list[str]):
     end = {"kind": "capacity-block-end", "at": "2026-11-21T12:10:00Z", "reason": "the Capacity Block ends"}
-    node.roster([(INSTANCE_ID, ADDRESS)], told=[end])
+    node.roster([(INSTANCE_ID, ADDRESS)], notices=[end])
     node.pass_time()
     assert (node.record.state, node.record.reason) == ("draining", "the Capacity Block ends, 2026-11-21T12:10:00Z")
     assert node.notice

@@ -59,8 +59,8 @@ class WatchNode:
     def verify(self, state: str = "proven", reason: str = "") -> None:
         """What a verification leaves behind."""
         checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "proven"}]
-        told = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
-        record.write({**told, "address": "10.42.0.11", "roster": "", "time": "2026-11-21T11:59:00Z"})
+        content = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
+        record.write({**content, "address": "10.42.0.11", "roster": "", "time": "2026-11-21T11:59:00Z"})
 
     def reboot(self) -> None:
         """Boot anew and prove it; on this node /run outlives that."""
@@ -86,10 +86,10 @@ class WatchNode:
     def announce(self, path: str, text: str) -> None:
         self.aws.notices[path] = text
 
-    def roster(self, nodes: Sequence[tuple[str, str]], version: str = "v1", told: Sequence[Any] = ()) -> None:
+    def roster(self, nodes: Sequence[tuple[str, str]], version: str = "v1", notices: Sequence[Any] = ()) -> None:
         listed = [{"instance_id": name, "address": address} for name, address in nodes]
         self.aws.records[f"{BUCKET}/cluster.json"] = json.dumps(
-            {"version": version, "nodes": listed, "notices": list(told)}
+            {"version": version, "nodes": listed, "notices": list(notices)}
         )
 
     @property

@@ -13,7 +13,7 @@ from trainium_cli.cdk_program import find_cdk
 from trainium_cli.score.account import Account
 from trainium_cli.score.corpus import App
 from trainium_cli.score.outcome import FailedError, Outcome
-from trainium_cli.score.trials import look_what_is_left, through, trial
+from trainium_cli.score.trials import finding_leftovers, through, trial
 from trainium_local.environment import ACCOUNT_ID
 
 NOT_COPIED = shutil.ignore_patterns("node_modules", "cdk.out", ".*")
@@ -78,7 +78,7 @@ def try_app(account: Account, app: App, *, limit: float) -> Outcome:
                 outcome.count(stack.template, listed, account.server.created)
 
         assembly = ("--all", "--app", "cdk.out")
-        with look_what_is_left(account, outcome):
+        with finding_leftovers(account, outcome):
             through(
                 outcome,
                 deploy,

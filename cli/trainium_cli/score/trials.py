@@ -22,7 +22,7 @@ NOT_DONE = (FailedError, *NO_ANSWER)
 
 def try_template(account: Account, deployment: Deployment, *, limit: float) -> Outcome:
     """Deploy a template, update it with a tag of the stack and another description, delete it, look what is left."""
-    with trial(account, deployment.name) as outcome, look_what_is_left(account, outcome):
+    with trial(account, deployment.name) as outcome, finding_leftovers(account, outcome):
         go_through(account, deployment, outcome, limit=limit)
     return outcome
 
@@ -89,7 +89,7 @@ def trial(account: Account, name: str) -> Generator[Outcome]:
 
 
 @contextmanager
-def look_what_is_left(account: Account, outcome: Outcome) -> Generator[None]:
+def finding_leftovers(account: Account, outcome: Outcome) -> Generator[None]:
     """Put into `outcome` what is left behind. That, or a stack that could not be deleted, spoils the account."""
     before = inventory(account.client)
     yield

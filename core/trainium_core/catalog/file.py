@@ -48,17 +48,20 @@ def parse_catalog(text: str, where: str) -> CatalogFile:
     return CatalogFile(where=where, types=types, facts=facts, sources=sources)
 
 
-def _whole(value: Any) -> bool:
+def _is_whole_number(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
 _FORMS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
     str: ("text", lambda value: isinstance(value, str)),
-    int: ("a whole number, 0 or more", _whole),
-    float: ("a number, 0 or more", lambda value: _whole(value) or (isinstance(value, float) and 0 <= value < 1e9)),
+    int: ("a whole number, 0 or more", _is_whole_number),
+    float: (
+        "a number, 0 or more",
+        lambda value: _is_whole_number(value) or (isinstance(value, float) and 0 <= value < 1e9),
+    ),
     tuple[int, ...]: (
         "a list of whole numbers, each 1 or more",
-        lambda value: isinstance(value, list) and all(_whole(x) and x for x in cast(list[Any], value)),
+        lambda value: isinstance(value, list) and all(_is_whole_number(x) and x for x in cast(list[Any], value)),
     ),
     tuple[str, ...]: (
         "a list of texts",

@@ -50,8 +50,8 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                     raise
                 except UnavailableError as error:
                     not_read.append(f"the stacks of apps of one's own, by what they made: {error}")
-            living = [stack for stack in there if stack["StackStatus"] != "DELETE_COMPLETE"]
-            answers = list(threads.map(partial(self._stack, made), living))
+            existing = [stack for stack in there if stack["StackStatus"] != "DELETE_COMPLETE"]
+            answers = list(threads.map(partial(self._stack, made), existing))
         return ClusterStacks(
             stacks=[one for answer in answers if not isinstance(answer, str) for one in answer],
             not_read=[*not_read, *(answer for answer in answers if isinstance(answer, str))],

@@ -127,9 +127,9 @@ def outcome_of(raw: Mapping[str, Any]) -> Outcome:
         reason=one_line(_text(raw.get("reason")), _LONGEST_REASON),
         traceback=_printable(_text(raw.get("traceback")))[-_LONGEST_TRACEBACK:],
         instance_id=one_line(_text(raw.get("instance_id")), 32),
-        node=_whole(raw.get("node")),
-        rank=_whole(raw.get("rank")),
-        exit_code=_whole(raw.get("exit_code")),
+        node=_to_int(raw.get("node")),
+        rank=_to_int(raw.get("rank")),
+        exit_code=_to_int(raw.get("exit_code")),
         at=moment(raw.get("at")),
     )
 
@@ -200,7 +200,7 @@ def _text(raw: object) -> str:
     return raw if isinstance(raw, str) else ""
 
 
-def _whole(raw: object) -> int | None:
+def _to_int(raw: object) -> int | None:
     return raw if isinstance(raw, int) and not isinstance(raw, bool) else None
 
 

@@ -54,7 +54,7 @@ def files_below(folder: Path) -> SourceFiles:
     """
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
-    for path, why in _looked_at(folder):
+    for path, why in _candidates(folder):
         name = path.relative_to(folder).as_posix()
         if why is None:
             files[name] = path
@@ -71,7 +71,7 @@ def read_file(path: Path) -> bytes:
         _refuse(error)
 
 
-def _looked_at(folder: Path) -> Iterator[tuple[Path, str | None]]:
+def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """Each file, with why it is left out; and each directory that is."""
     for directory, folders, files in os.walk(folder, onerror=_refuse):
         entered: list[str] = []

@@ -14,7 +14,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 @dataclass(frozen=True, kw_only=True)
-class FleetPlaces:
+class FleetResources:
     """None for what CloudFormation has not made yet."""
 
     group: str | None
@@ -26,38 +26,38 @@ class NoFleetError(UnavailableError):
 
 
 class AwsFleets(AwsStacks):
-    """Asked again for a stack that does not change meanwhile, it reads the places of its nodes once."""
+    """Asked again for a stack that does not change meanwhile, it finds its group and bucket once."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
-        self._places: dict[tuple[str, str], FleetPlaces] = {}
+        self._resources: dict[tuple[str, str], FleetResources] = {}
 
     def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
         """The nodes that a stack is to have, by its template. Raises UnavailableError."""
         resources = self.template_resources(stack.stack_id, stack.status)
         return fleets_in(resources, self._physical_ids(stack.stack_id))
 
-    def fleet_places(self, name: str, stack: DeployedStack) -> FleetPlaces:
+    def fleet_resources(self, name: str, stack: DeployedStack) -> FleetResources:
         """By the outputs of a stack, else by its template. Raises NoFleetError where it has no nodes."""
         state = (stack.stack_id, stack.status)
-        if state not in self._places:
-            found = self._read_places(name, stack)
+        if state not in self._resources:
+            found = self._read_resources(name, stack)
             if not stack.status.endswith("_COMPLETE"):
                 return found
-            self._places[state] = found
-        return self._places[state]
+            self._resources[state] = found
+        return self._resources[state]
 
-    def _read_places(self, name: str, stack: DeployedStack) -> FleetPlaces:
+    def _read_resources(self, name: str, stack: DeployedStack) -> FleetResources:
         outputs = stack.outputs
         if RECORDS_OUTPUT in outputs:
-            return FleetPlaces(group=outputs.get(GROUP_OUTPUT), records_bucket=outputs[RECORDS_OUTPUT])
+            return FleetResources(group=outputs.get(GROUP_OUTPUT), records_bucket=outputs[RECORDS_OUTPUT])
         found = self.fleets(stack)
         if not found:
             raise NoFleetError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
         if len(found) > 1:
             clusters = ", ".join(one.cluster for one in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
-        return FleetPlaces(group=found[0].group, records_bucket=found[0].records_bucket)
+        return FleetResources(group=found[0].group, records_bucket=found[0].records_bucket)
 
     def cache_buckets(self, stack: DeployedStack) -> Sequence[str]:
         """The buckets of compile caches that a stack has, by its template. Raises UnavailableError."""

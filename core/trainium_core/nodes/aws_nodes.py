@@ -20,8 +20,8 @@ class AwsNodes(AwsFleets):
         deployed = self.deployed_stack(stack)
         if deployed is None:
             return None
-        places = self.fleet_places(stack, deployed)
-        group_name, bucket = places.group, places.records_bucket
+        resources = self.fleet_resources(stack, deployed)
+        group_name, bucket = resources.group, resources.records_bucket
         if group_name is None or bucket is None:
             raise NodesNotMadeError(stack, deployed.status)
         group = self._group(group_name)

@@ -49,7 +49,7 @@ class AwsNodeNotices(AwsFleets):
 
     def _records(self, stack: str) -> str | None:
         deployed = self.deployed_stack(stack)
-        return self.fleet_places(stack, deployed).records_bucket if deployed else None
+        return self.fleet_resources(stack, deployed).records_bucket if deployed else None
 
     def _store(self, bucket: str) -> NodeStore:
         return NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

@@ -50,7 +50,7 @@ def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[s
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
-    ours = (key for key in context if key.startswith(SETTING_PREFIX) or _is_ours_misspelt(key))
+    ours = (key for key in context if key.startswith(SETTING_PREFIX) or _is_misspelt_setting(key))
     return {key.removeprefix(SETTING_PREFIX): context[key] for key in ours}
 
 
@@ -68,7 +68,7 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
     Raises PlanError.
     """
-    mistaken = [key for key in context if _is_ours_misspelt(key)]
+    mistaken = [key for key in context if _is_misspelt_setting(key)]
     settings = {k.removeprefix(SETTING_PREFIX): v for k, v in context.items() if k.startswith(SETTING_PREFIX)}
     problems = [_mistaken_key(key, context[key]) for key in mistaken]
     try:
@@ -97,9 +97,9 @@ def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
         document = _object(json.loads(file.read_text(encoding="utf-8")))
         if key is None:
             return document
-        beside = [name for name in document if name.strip().casefold().startswith(SETTING_PREFIX)]
-        if beside:
-            raise PlanError([_beside_the_context(name, document[name], file) for name in beside])
+        outside = [name for name in document if name.strip().casefold().startswith(SETTING_PREFIX)]
+        if outside:
+            raise PlanError([_outside_context(name, document[name], file) for name in outside])
         return _object(document.get(key, {}))
     except PlanError:
         raise
@@ -118,7 +118,7 @@ def _object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def _beside_the_context(name: str, value: Any, file: Path) -> Problem:
+def _outside_context(name: str, value: Any, file: Path) -> Problem:
     return Problem(
         key=name.strip().casefold().removeprefix(SETTING_PREFIX),
         got=value,
@@ -156,7 +156,7 @@ def _unclear_override(override: str) -> Problem:
     )
 
 
-def _is_ours_misspelt(key: str) -> bool:
+def _is_misspelt_setting(key: str) -> bool:
     """Whether the key means a setting: bare, with another separator or case, or with a prefix much like ours."""
     if key.startswith(SETTING_PREFIX):
         return False

@@ -42,7 +42,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
     with ThreadPoolExecutor() as threads:
         identity = threads.submit(account.identity)
         others = threads.submit(_other_qualifiers, account) if version is None else None
-        found = f"the bootstrap is of version {version}" if version else _why_there_is_none(account)
+        found = f"the bootstrap is of version {version}" if version else _missing_bootstrap(account)
     fix = f"run: cdk bootstrap aws://{identity.result().account}/{plan.region}"
     if others is not None and others.result():
         found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
@@ -118,7 +118,7 @@ def _other_qualifiers(account: Account) -> list[str]:
     return sorted(name.removeprefix(f"{folder}/").partition("/")[0] for name in found)
 
 
-def _why_there_is_none(account: Account) -> str:
+def _missing_bootstrap(account: Account) -> str:
     deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
     return (
         f"{BOOTSTRAP_STACK_NAME} is in {deployed.status}" if deployed else f"there is no stack {BOOTSTRAP_STACK_NAME}"

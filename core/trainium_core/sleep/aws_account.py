@@ -18,7 +18,7 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
 
     def sleep_state(self, stack: str) -> SleepState | None:
         deployed = self.deployed_stack(stack)
-        described = self.living_stacks([stack]) if deployed else ()
+        described = self.existing_stacks([stack]) if deployed else ()
         if deployed is None or not described:
             return None
         asleep = deployed.parameters.get(ASLEEP_PARAMETER)

@@ -1,4 +1,4 @@
-"""Looks at the stacks of a cluster, living and deleted, and deletes them."""
+"""Looks at the stacks of a cluster, existing and deleted, and deletes them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,8 +18,8 @@ _KEEPS = ("Retain", "RetainExceptOnCreate")
 class AwsStackControl(AwsStackTemplates):
     """Implements trainium_core.stacks.description.Stacks."""
 
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        return list(self._living(names))
+    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
+        return list(self._existing(names))
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         return list(self._deleted(names))
@@ -46,7 +46,7 @@ class AwsStackControl(AwsStackTemplates):
             return there[0] if there else None
         return None
 
-    def _living(self, names: Sequence[str]) -> Iterator[StackDescription]:
+    def _existing(self, names: Sequence[str]) -> Iterator[StackDescription]:
         for name in names:
             with read_errors("cloudformation:DescribeStacks", absent=_NO_STACK):
                 (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]

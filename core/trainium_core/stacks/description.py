@@ -55,7 +55,7 @@ class StackProgress:
 
 
 class Stacks(Protocol):
-    def living_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]: ...
+    def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]: ...
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
         """The deleted stacks of these names that CloudFormation remembers."""
@@ -64,7 +64,7 @@ class Stacks(Protocol):
     def stack_progress(self, stack_id: str) -> StackProgress: ...
 
     def stack_that_has(self, resource_id: str) -> str | None:
-        """The living stack that a resource is part of."""
+        """The existing stack that a resource is part of."""
         ...
 
     def delete_stack(self, stack_id: str) -> None: ...

@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_core.naming import LOGS_PREFIX
-from trainium_core.nodes.aws_fleets import AwsFleets, FleetPlaces
+from trainium_core.nodes.aws_fleets import AwsFleets, FleetResources
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 
@@ -40,7 +40,7 @@ class AwsSupport(AwsFleets):
         return {}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        bucket = self._deployed_places(stack).records_bucket
+        bucket = self._fleet_resources(stack).records_bucket
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
@@ -53,7 +53,7 @@ class AwsSupport(AwsFleets):
             }
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        group = self._deployed_places(stack).group
+        group = self._fleet_resources(stack).group
         with read_errors("autoscaling:DescribeScalingActivities"):
             described = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
             return described["Activities"][:_ACTIVITIES]
@@ -104,8 +104,8 @@ class AwsSupport(AwsFleets):
                     return found["StackId"]
         return None
 
-    def _deployed_places(self, stack: str) -> FleetPlaces:
+    def _fleet_resources(self, stack: str) -> FleetResources:
         deployed = self.deployed_stack(stack)
         if deployed is None:
             raise UnavailableError(f"there is no stack {stack}")
-        return self.fleet_places(stack, deployed)
+        return self.fleet_resources(stack, deployed)

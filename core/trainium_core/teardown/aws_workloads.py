@@ -17,7 +17,7 @@ _OVER = ("is in status", "ExecutionDoesNotExist")
 
 
 class AwsWorkloads(AwsService):
-    """Implements trainium_core.teardown.account.RunningWork."""
+    """Implements trainium_core.teardown.account.Workloads."""
 
     def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
         return [*self._executions(state_machines), *self._jobs(cluster), *self._warm_pools(cluster)]

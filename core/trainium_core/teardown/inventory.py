@@ -27,7 +27,7 @@ _HIDDEN = "AWS::CDK::Metadata"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Going:
+class DeletedItem:
     """Something that will go. `detail`: what is lost with it."""
 
     what: str
@@ -36,7 +36,7 @@ class Going:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class RetainedResource:
     """Something that stays. `month_usd`: US dollars a month for what it holds now; None when that is not known."""
 
     kind: str
@@ -49,8 +49,8 @@ class Kept:
 class Inventory:
     """`unknown`: what could not be looked at, and why."""
 
-    going: tuple[Going, ...]
-    kept: tuple[Kept, ...]
+    going: tuple[DeletedItem, ...]
+    kept: tuple[RetainedResource, ...]
     unknown: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
     return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(survey.unknown))
 
 
-def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[Kept, ...]:
+def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
     """What stays of the stacks and is still there, with what it costs."""
     sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
@@ -69,7 +69,7 @@ def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | Non
     found = quotes(wanted, own=plan.prices, aws=prices, snapshot=snapshot_prices()).prices
     usd = {kind: price.usd for kind, item in items.items() if (price := found.get(item)) is not None}
     return tuple(
-        Kept(
+        RetainedResource(
             kind=made.kind,
             resource_id=made.resource_id,
             stored=None if isinstance(size, str) else size,
@@ -99,10 +99,10 @@ class _Survey:
         self._account, self._scope = account, scope
         self.unknown: list[str] = []
 
-    def going(self) -> list[Going]:
+    def going(self) -> list[DeletedItem]:
         return [*self._work(), *self._nodes(), *self._stacks(), *self._left_buckets(), *self._leftovers()]
 
-    def _work(self) -> Sequence[Going]:
+    def _work(self) -> Sequence[DeletedItem]:
         if not self._scope.trains:
             return []
         try:
@@ -111,40 +111,42 @@ class _Survey:
             )
         except UnavailableError as error:
             return self._not_known("training jobs", error)
-        return [Going(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
+        return [DeletedItem(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
 
-    def _nodes(self) -> Sequence[Going]:
+    def _nodes(self) -> Sequence[DeletedItem]:
         try:
             groups = self._account.node_groups(self._scope.groups)
         except UnavailableError as error:
             return self._not_known("nodes", error)
         return [
-            Going(
+            DeletedItem(
                 what="nodes", name=group.name, detail=", ".join(f"{n} {state}" for state, n in group.instances.items())
             )
             for group in groups
             if group.instances
         ]
 
-    def _stacks(self) -> Sequence[Going]:
-        going: list[Going] = []
+    def _stacks(self) -> Sequence[DeletedItem]:
+        going: list[DeletedItem] = []
         for stack in self._scope.going:
             kinds = Counter(
                 made.kind for made in stack.resources if not (made.kept or made.gone or made.kind == _HIDDEN)
             )
             going.append(
-                Going(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
+                DeletedItem(what="stack", name=stack.name, detail=f"{count(kinds.total(), 'resource')}, {stack.status}")
             )
             if stack.others:
                 lost = f"{count(len(stack.others), 'resource')} that are not the cluster's"
-                going.append(Going(what="of stack", name=stack.name, detail=lost))
+                going.append(DeletedItem(what="of stack", name=stack.name, detail=lost))
             lost = "with everything in it"
-            going += [Going(what="bucket", name=name, detail=lost) for name in stack.ids(BUCKET)]
-            going += [Going(what="file system", name=name, detail=lost) for kind in _DATA for name in stack.ids(kind)]
+            going += [DeletedItem(what="bucket", name=name, detail=lost) for name in stack.ids(BUCKET)]
+            going += [
+                DeletedItem(what="file system", name=name, detail=lost) for kind in _DATA for name in stack.ids(kind)
+            ]
         return going
 
-    def _left_buckets(self) -> Sequence[Going]:
-        going: list[Going] = []
+    def _left_buckets(self) -> Sequence[DeletedItem]:
+        going: list[DeletedItem] = []
         for name in set(self._scope.buckets) - set(self._scope.buckets_in_stacks):
             try:
                 tags = self._account.bucket_tags(name)
@@ -152,11 +154,11 @@ class _Survey:
                 self._not_known(f"bucket {name}", error)
                 continue
             if self._scope.may_empty(tags):
-                going.append(Going(what="bucket", name=name, detail="left by an earlier stack"))
+                going.append(DeletedItem(what="bucket", name=name, detail="left by an earlier stack"))
         return going
 
-    def _leftovers(self) -> Sequence[Going]:
-        going: list[Going] = []
+    def _leftovers(self) -> Sequence[DeletedItem]:
+        going: list[DeletedItem] = []
         # What is outside every stack goes last, once none is left.
         for kind in () if self._scope.shared else LEFTOVER_KINDS:
             try:
@@ -164,9 +166,9 @@ class _Survey:
             except UnavailableError as error:
                 self._not_known(f"{kind}s", error)
                 continue
-            going += [Going(what=kind, name=one.resource_id, detail="outside every stack") for one in found]
+            going += [DeletedItem(what=kind, name=one.resource_id, detail="outside every stack") for one in found]
         return going
 
-    def _not_known(self, what: str, error: UnavailableError) -> Sequence[Going]:
+    def _not_known(self, what: str, error: UnavailableError) -> Sequence[DeletedItem]:
         self.unknown.append(f"{what}: {error}")
         return []

@@ -22,7 +22,7 @@ def utc_now() -> datetime:
 
 
 @dataclass
-class GiveNotice:
+class NotifyNodes:
     """Notifies the nodes of a stack of their end, and waits until then; a notice that was given before counts.
 
     kind: names the notice among others, such as destroy. groups: the nodes' Auto Scaling groups.

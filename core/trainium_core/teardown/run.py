@@ -12,7 +12,7 @@ from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.account import TeardownAccount
 from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWorkloads
 from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
-from trainium_core.teardown.notice import DEFAULT_GRACE, GiveNotice, utc_now
+from trainium_core.teardown.notice import DEFAULT_GRACE, NotifyNodes, utc_now
 from trainium_core.teardown.scope import Scope
 from trainium_core.teardown.stacks_step import DeleteStacks
 from trainium_core.teardown.step import Progress, Step
@@ -64,21 +64,21 @@ def take_down(
     clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.stack_of_nodes, scope.groups
-    notice = GiveNotice(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
+    notice = NotifyNodes(account, stack, groups, kind="destroy", reason=reason, grace=grace, now=now)
     helps = [ended(StopWorkloads(account, scope))]
     try:
-        reported = _moot(ended(notice))
+        reported = _not_counted(ended(notice))
     except KeyboardInterrupt:
         with when_interrupted():
             notice.withdraw()
         raise
     helps += [ended(step) for step in (EmptyGroups(account, scope.groups), *clearing)]
     stacks = ended(DeleteStacks(account, scope, clearing))
-    staying = tuple(_not_only_ours(stack) for stack in scope.shared)
+    staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
         # CloudFormation has ended the nodes and emptied the buckets in any case; it does not stop jobs.
-        helps = [outcome if outcome.step == StopWorkloads.name else _moot(outcome) for outcome in helps]
+        helps = [outcome if outcome.step == StopWorkloads.name else _not_counted(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [ended(step) if gone else _not_tried(step) for step in after]
@@ -116,7 +116,7 @@ def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
             polling.wait()
 
 
-def _moot(outcome: Outcome) -> Outcome:
+def _not_counted(outcome: Outcome) -> Outcome:
     return Outcome(step=outcome.step, state=outcome.state, message=outcome.message, counts=False)
 
 
@@ -125,7 +125,7 @@ def _protected(stack: str) -> Outcome:
     return Outcome(step="stacks", state="stuck", message=message)
 
 
-def _not_only_ours(stack: StackDescription) -> Outcome:
+def _shared_stack(stack: StackDescription) -> Outcome:
     return Outcome(
         step="stacks", state="stuck", message=f"{stack.name} stays: {others_sentence(stack)}; {_HOW_TO_GO_ON}"
     )

@@ -23,7 +23,7 @@ def names_of_stacks(cluster: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*stack_names(cluster).values(), *CONSTRUCT_IDS.values()]))
 
 
-def is_ours(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
+def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
     """Whether a resource belongs to the cluster: by its tag, and because no stack but one of the cluster's made it.
 
     stacks: those that are called otherwise than the cluster's usually are.
@@ -35,13 +35,13 @@ def is_ours(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The stacks of a cluster. `foreign`: living stacks that have one of our names and belong to something else.
+    """The stacks of a cluster. `foreign`: existing stacks that have one of our names and belong to something else.
 
     `whole_stacks`: also those that have other things than the cluster are to go.
     """
 
     cluster: str
-    living: tuple[StackDescription, ...] = ()
+    existing: tuple[StackDescription, ...] = ()
     deleted: tuple[StackDescription, ...] = ()
     foreign: tuple[StackDescription, ...] = ()
     whole_stacks: bool = False
@@ -49,43 +49,43 @@ class Scope:
     @property
     def shared(self) -> tuple[StackDescription, ...]:
         """Stacks that stay, since they have other things than the cluster."""
-        return () if self.whole_stacks else tuple(stack for stack in self.living if stack.others)
+        return () if self.whole_stacks else tuple(stack for stack in self.existing if stack.others)
 
     @property
     def going(self) -> tuple[StackDescription, ...]:
         """Stacks that are to be deleted."""
-        return tuple(stack for stack in self.living if stack not in self.shared)
+        return tuple(stack for stack in self.existing if stack not in self.shared)
 
     @property
     def stack_names(self) -> tuple[str, ...]:
         """The names that a stack of the cluster has, or usually has."""
-        return tuple(dict.fromkeys([*names_of_stacks(self.cluster), *(stack.name for stack in self.living)]))
+        return tuple(dict.fromkeys([*names_of_stacks(self.cluster), *(stack.name for stack in self.existing)]))
 
     def may_empty(self, tags: Mapping[str, str]) -> bool:
         """Whether a bucket is the cluster's and was not told to stay."""
-        return self._is_ours(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
+        return self._belongs_to_cluster(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
 
-    def _is_ours(self, tags: Mapping[str, str]) -> bool:
-        return is_ours(tags, self.cluster, stacks=self.stack_names)
+    def _belongs_to_cluster(self, tags: Mapping[str, str]) -> bool:
+        return belongs_to_cluster(tags, self.cluster, stacks=self.stack_names)
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self._living_ids(GROUP)
+        return self._ids_in(GROUP)
 
     @property
     def state_machines(self) -> tuple[str, ...]:
-        return self._living_ids(_STATE_MACHINE)
+        return self._ids_in(_STATE_MACHINE)
 
     @property
     def trains(self) -> bool:
         """Whether there is, or was, a stack by which training jobs may run: they run on, and are billed, without it."""
         ids = {key: engine.construct_id for key, engine in ENGINES.items() if engine.runs_jobs}
         names = {*ids.values(), *(stack_names(self.cluster)[key] for key in ids)}
-        return any(stack.name in names for stack in (*self.living, *self.deleted))
+        return any(stack.name in names for stack in (*self.existing, *self.deleted))
 
     @property
     def stack_of_nodes(self) -> str | None:
-        return next((stack.name for stack in self.living if stack.ids(GROUP)), None)
+        return next((stack.name for stack in self.existing if stack.ids(GROUP)), None)
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -104,14 +104,14 @@ class Scope:
     @property
     def kept(self) -> tuple[MadeResource, ...]:
         """What the stacks are to retain, or have retained."""
-        return tuple(made for stack in (*self.living, *self.deleted) for made in stack.resources if made.kept)
+        return tuple(made for stack in (*self.existing, *self.deleted) for made in stack.resources if made.kept)
 
     def owns(self, leftover: Leftover) -> bool:
         """Whether something outside the stacks is ours. The name decides for a log group without tags."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
-        return self._is_ours(leftover.tags)
+        return self._belongs_to_cluster(leftover.tags)
 
     @property
     def _log_groups(self) -> frozenset[str]:
@@ -119,18 +119,18 @@ class Scope:
 
     def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
         """Whether a stack has, or had, the resource whose id, the end of its ARN, is that of the name."""
-        made = (made for stack in (*self.living, *self.deleted) for made in stack.resources)
+        made = (made for stack in (*self.existing, *self.deleted) for made in stack.resources)
         ids = (one.resource_id.rpartition("/")[2] for one in made if one.kind == logs.resource_type)
         return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
 
     def _log_group_names(self) -> Iterator[str]:
-        for stack in (*self.living, *self.deleted):
+        for stack in (*self.existing, *self.deleted):
             yield from stack.ids(_LOG_GROUP)
             # Lambda makes a group of this name for a function that may, also after the function's own is deleted.
             yield from (f"/aws/lambda/{made.resource_id}" for made in stack.resources if made.kind == _FUNCTION)
 
-    def _living_ids(self, kind: str) -> tuple[str, ...]:
-        return tuple(resource_id for stack in self.living for resource_id in stack.ids(kind))
+    def _ids_in(self, kind: str) -> tuple[str, ...]:
+        return tuple(resource_id for stack in self.existing for resource_id in stack.ids(kind))
 
 
 def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False) -> Scope:
@@ -139,12 +139,12 @@ def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), 
     located: stacks that were found to have something of it, whatever they are called.
     """
     names, own = tuple(dict.fromkeys([*names_of_stacks(cluster), *located])), stack_names(cluster).values()
-    living = [stack for stack in account.living_stacks(names) if stack.name in own or stack.cluster == cluster]
+    existing = [stack for stack in account.existing_stacks(names) if stack.name in own or stack.cluster == cluster]
     return Scope(
         cluster=cluster,
-        living=tuple(stack for stack in living if belongs(stack, cluster)),
+        existing=tuple(stack for stack in existing if belongs(stack, cluster)),
         deleted=tuple(stack for stack in account.deleted_stacks(names) if stack.cluster == cluster),
-        foreign=tuple(stack for stack in living if not belongs(stack, cluster)),
+        foreign=tuple(stack for stack in existing if not belongs(stack, cluster)),
         whole_stacks=whole_stacks,
     )
 

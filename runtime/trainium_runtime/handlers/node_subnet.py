@@ -18,7 +18,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         respond(event, physical_id=before, data={"SubnetId": before})
         return
     try:
-        zones, offering = retry_until_permitted(lambda: _look(wanted["SubnetIds"], wanted["InstanceType"]))
+        zones, offering = retry_until_permitted(lambda: _describe(wanted["SubnetIds"], wanted["InstanceType"]))
     except Exception as error:  # CloudFormation must hear of it, whatever it is
         respond(event, failure=f"the zones of the subnets could not be read: {error}", physical_id=before)
         return
@@ -30,7 +30,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     respond(event, physical_id=chosen, data={"SubnetId": chosen})
 
 
-def _look(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
+def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
     """The zones of the subnets by their ids, and the zones that offer the type."""
     import boto3
 
@@ -43,9 +43,9 @@ def _look(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str]
 
 
 def _sentence(instance_type: str, zones: Mapping[str, str], offering: Sequence[str]) -> str:
-    places = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
+    found = ", ".join(f"{subnet} in {zone}" for subnet, zone in zones.items())
     return (
-        f"none of the subnets is in a zone that offers {instance_type}: {places}; "
+        f"none of the subnets is in a zone that offers {instance_type}: {found}; "
         f"these zones of the region do: {', '.join(offering) or 'none'}. "
         "Give the VPC a subnet in one of them, and select it with vpc_subnets"
     )

@@ -18,7 +18,7 @@ from trainium_runtime.stored_record import one_line
 
 NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminate Successful"
 _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
-_THERE = ("PreconditionFailed", "ConditionalRequestConflict")
+_EXISTS = ("PreconditionFailed", "ConditionalRequestConflict")
 _LONGEST_REASON = 400
 
 
@@ -70,7 +70,7 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
             IfNoneMatch="*",
         )
     except ClientError as error:
-        if error.response["Error"]["Code"] in _THERE:
+        if error.response["Error"]["Code"] in _EXISTS:
             return False
         raise
     print(json.dumps({"closed": job["id"], "reason": end["reason"]}))

@@ -7,27 +7,29 @@ from tests.deploy.leftovers.maker import Maker, Plant
 
 
 def _instance(maker: Maker) -> str:
-    asked: dict[str, Any] = {"InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1, "SubnetId": maker.subnet()}
+    parameters: dict[str, Any] = {"InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1, "SubnetId": maker.subnet()}
     (image, *_) = maker.client("ec2").describe_images(Owners=["amazon"])["Images"]
-    asked |= {"ImageId": image["ImageId"], "TagSpecifications": maker.specification("instance")}
-    return maker.client("ec2").run_instances(**asked)["Instances"][0]["InstanceId"]
+    parameters |= {"ImageId": image["ImageId"], "TagSpecifications": maker.specification("instance")}
+    return maker.client("ec2").run_instances(**parameters)["Instances"][0]["InstanceId"]
 
 
 def _reservation(maker: Maker) -> str:
-    asked = {"InstanceType": "trn1.2xlarge", "InstancePlatform": "Linux/UNIX", "AvailabilityZone": "us-west-2d"}
-    asked |= {"InstanceCount": 1, "TagSpecifications": maker.specification("capacity-reservation")}
-    return maker.client("ec2").create_capacity_reservation(**asked)["CapacityReservation"]["CapacityReservationId"]
+    parameters = {"InstanceType": "trn1.2xlarge", "InstancePlatform": "Linux/UNIX", "AvailabilityZone": "us-west-2d"}
+    parameters |= {"InstanceCount": 1, "TagSpecifications": maker.specification("capacity-reservation")}
+    return maker.client("ec2").create_capacity_reservation(**parameters)["CapacityReservation"]["CapacityReservationId"]
 
 
 def _placement_group(maker: Maker) -> str:
-    asked = {"GroupName": maker.name("placement"), "Strategy": "cluster"}
-    maker.client("ec2").create_placement_group(**asked, TagSpecifications=maker.specification("placement-group"))
+    parameters = {"GroupName": maker.name("placement"), "Strategy": "cluster"}
+    maker.client("ec2").create_placement_group(**parameters, TagSpecifications=maker.specification("placement-group"))
     return maker.name("placement")
 
 
 def _template(maker: Maker) -> str:
-    asked = {"LaunchTemplateName": maker.name("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
-    made = maker.client("ec2").create_launch_template(**asked, TagSpecifications=maker.specification("launch-template"))
+    parameters = {"LaunchTemplateName": maker.name("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
+    made = maker.client("ec2").create_launch_template(
+        **parameters, TagSpecifications=maker.specification("launch-template")
+    )
     return made["LaunchTemplate"]["LaunchTemplateId"]
 
 

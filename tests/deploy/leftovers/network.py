@@ -9,28 +9,28 @@ from tests.deploy.leftovers.maker import Maker, Plant
 def _nat_gateway(maker: Maker) -> str:
     ec2 = maker.client("ec2")
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
-    asked = {"SubnetId": maker.subnet(), "AllocationId": address}
-    made = ec2.create_nat_gateway(**asked, TagSpecifications=maker.specification("natgateway"))
+    parameters = {"SubnetId": maker.subnet(), "AllocationId": address}
+    made = ec2.create_nat_gateway(**parameters, TagSpecifications=maker.specification("natgateway"))
     return made["NatGateway"]["NatGatewayId"]
 
 
 def _address(maker: Maker) -> str:
-    asked = {"Domain": "vpc", "TagSpecifications": maker.specification("elastic-ip")}
-    return maker.client("ec2").allocate_address(**asked)["AllocationId"]
+    parameters = {"Domain": "vpc", "TagSpecifications": maker.specification("elastic-ip")}
+    return maker.client("ec2").allocate_address(**parameters)["AllocationId"]
 
 
 def _endpoint(maker: Maker) -> str:
     ec2, subnet = maker.client("ec2"), maker.subnet()
     (vpc,) = [one["VpcId"] for one in ec2.describe_subnets(SubnetIds=[subnet])["Subnets"]]
-    asked: dict[str, Any] = {"VpcId": vpc, "SubnetIds": [subnet], "VpcEndpointType": "Interface"}
-    asked["ServiceName"] = "com.amazonaws.us-west-2.ssm"
-    made = maker.client("ec2").create_vpc_endpoint(**asked, TagSpecifications=maker.specification("vpc-endpoint"))
+    parameters: dict[str, Any] = {"VpcId": vpc, "SubnetIds": [subnet], "VpcEndpointType": "Interface"}
+    parameters["ServiceName"] = "com.amazonaws.us-west-2.ssm"
+    made = maker.client("ec2").create_vpc_endpoint(**parameters, TagSpecifications=maker.specification("vpc-endpoint"))
     return made["VpcEndpoint"]["VpcEndpointId"]
 
 
 def _interface(maker: Maker) -> str:
-    asked = {"SubnetId": maker.subnet(), "TagSpecifications": maker.specification("network-interface")}
-    return maker.client("ec2").create_network_interface(**asked)["NetworkInterface"]["NetworkInterfaceId"]
+    parameters = {"SubnetId": maker.subnet(), "TagSpecifications": maker.specification("network-interface")}
+    return maker.client("ec2").create_network_interface(**parameters)["NetworkInterface"]["NetworkInterfaceId"]
 
 
 def _internet_gateway(maker: Maker) -> str:
@@ -39,30 +39,32 @@ def _internet_gateway(maker: Maker) -> str:
 
 
 def _security_group(maker: Maker) -> str:
-    asked = {"GroupName": "efa", "Description": "x", "VpcId": maker.vpc()}
-    made = maker.client("ec2").create_security_group(**asked, TagSpecifications=maker.specification("security-group"))
+    parameters = {"GroupName": "efa", "Description": "x", "VpcId": maker.vpc()}
+    made = maker.client("ec2").create_security_group(
+        **parameters, TagSpecifications=maker.specification("security-group")
+    )
     return made["GroupId"]
 
 
 def _acl(maker: Maker) -> str:
-    asked = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("network-acl")}
-    return maker.client("ec2").create_network_acl(**asked)["NetworkAcl"]["NetworkAclId"]
+    parameters = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("network-acl")}
+    return maker.client("ec2").create_network_acl(**parameters)["NetworkAcl"]["NetworkAclId"]
 
 
 def _route_table(maker: Maker) -> str:
-    asked = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("route-table")}
-    return maker.client("ec2").create_route_table(**asked)["RouteTable"]["RouteTableId"]
+    parameters = {"VpcId": maker.vpc(), "TagSpecifications": maker.specification("route-table")}
+    return maker.client("ec2").create_route_table(**parameters)["RouteTable"]["RouteTableId"]
 
 
 def _subnet(maker: Maker) -> str:
-    asked = {"VpcId": maker.vpc(), "CidrBlock": f"10.{maker.number}.2.0/24"}
-    made = maker.client("ec2").create_subnet(**asked, TagSpecifications=maker.specification("subnet"))
+    parameters = {"VpcId": maker.vpc(), "CidrBlock": f"10.{maker.number}.2.0/24"}
+    made = maker.client("ec2").create_subnet(**parameters, TagSpecifications=maker.specification("subnet"))
     return made["Subnet"]["SubnetId"]
 
 
 def _vpc(maker: Maker) -> str:
-    asked = {"CidrBlock": f"10.{maker.number}.0.0/16", "TagSpecifications": maker.specification("vpc")}
-    return maker.client("ec2").create_vpc(**asked)["Vpc"]["VpcId"]
+    parameters = {"CidrBlock": f"10.{maker.number}.0.0/16", "TagSpecifications": maker.specification("vpc")}
+    return maker.client("ec2").create_vpc(**parameters)["Vpc"]["VpcId"]
 
 
 NETWORK: Mapping[str, Plant] = {

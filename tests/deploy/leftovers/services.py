@@ -54,9 +54,9 @@ def _parameter(maker: Maker) -> str:
 
 def _state_machine(maker: Maker) -> str:
     name = maker.name("machine")
-    asked = {"name": name, "definition": DEFINITION, "roleArn": "arn:aws:iam::123456789012:role/x"}
+    parameters = {"name": name, "definition": DEFINITION, "roleArn": "arn:aws:iam::123456789012:role/x"}
     tags = [{"key": CLUSTER_TAG, "value": maker.cluster}]
-    maker.client("stepfunctions").create_state_machine(**asked, tags=tags)
+    maker.client("stepfunctions").create_state_machine(**parameters, tags=tags)
     return name
 
 
@@ -81,9 +81,9 @@ def _topic(maker: Maker) -> str:
 
 
 def _alarm(maker: Maker) -> str:
-    asked: dict[str, Any] = {"Namespace": "AWS/Events", "MetricName": "TriggeredRules", "Statistic": "Sum"}
-    asked |= {"Period": 300, "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "GreaterThanThreshold"}
-    maker.client("cloudwatch").put_metric_alarm(AlarmName=maker.name("alarm"), Tags=maker.tags, **asked)
+    parameters: dict[str, Any] = {"Namespace": "AWS/Events", "MetricName": "TriggeredRules", "Statistic": "Sum"}
+    parameters |= {"Period": 300, "EvaluationPeriods": 1, "Threshold": 1, "ComparisonOperator": "GreaterThanThreshold"}
+    maker.client("cloudwatch").put_metric_alarm(AlarmName=maker.name("alarm"), Tags=maker.tags, **parameters)
     return maker.name("alarm")
 
 

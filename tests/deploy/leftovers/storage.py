@@ -7,8 +7,8 @@ from tests.deploy.leftovers.maker import Maker, Plant
 
 
 def _volume(maker: Maker) -> str:
-    asked = {"AvailabilityZone": "us-west-2a", "Size": 10, "VolumeType": "gp3"}
-    return maker.client("ec2").create_volume(**asked, TagSpecifications=maker.specification("volume"))["VolumeId"]
+    parameters = {"AvailabilityZone": "us-west-2a", "Size": 10, "VolumeType": "gp3"}
+    return maker.client("ec2").create_volume(**parameters, TagSpecifications=maker.specification("volume"))["VolumeId"]
 
 
 def _snapshot(maker: Maker) -> str:
@@ -25,27 +25,27 @@ def _image(maker: Maker) -> str:
 
 
 def _fsx(maker: Maker) -> str:
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "FileSystemType": "LUSTRE",
         "StorageCapacity": 1200,
         "SubnetIds": [maker.subnet()],
         "Tags": maker.tags,
     }
-    asked["LustreConfiguration"] = {"DeploymentType": "SCRATCH_2"}
-    return maker.client("fsx").create_file_system(**asked)["FileSystem"]["FileSystemId"]
+    parameters["LustreConfiguration"] = {"DeploymentType": "SCRATCH_2"}
+    return maker.client("fsx").create_file_system(**parameters)["FileSystem"]["FileSystemId"]
 
 
 def _fsx_backup(maker: Maker) -> str:
     fsx = maker.client("fsx")
-    asked: dict[str, Any] = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [maker.subnet()]}
-    asked["LustreConfiguration"] = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
-    file_system = fsx.create_file_system(**asked)["FileSystem"]["FileSystemId"]
+    parameters: dict[str, Any] = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": [maker.subnet()]}
+    parameters["LustreConfiguration"] = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
+    file_system = fsx.create_file_system(**parameters)["FileSystem"]["FileSystemId"]
     return fsx.create_backup(FileSystemId=file_system, Tags=maker.tags)["Backup"]["BackupId"]
 
 
 def _efs(maker: Maker) -> str:
-    asked = {"CreationToken": maker.name("efs"), "Tags": maker.tags}
-    return maker.client("efs").create_file_system(**asked)["FileSystemId"]
+    parameters = {"CreationToken": maker.name("efs"), "Tags": maker.tags}
+    return maker.client("efs").create_file_system(**parameters)["FileSystemId"]
 
 
 def _bucket(maker: Maker) -> str:

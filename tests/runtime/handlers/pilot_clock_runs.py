@@ -15,14 +15,14 @@ Run = Callable[..., Any]
 
 
 def new_queue() -> str:
-    return client("sqs").create_queue(QueueName="heard")["QueueUrl"]
+    return client("sqs").create_queue(QueueName="notices")["QueueUrl"]
 
 
 def new_topic() -> str:
     """A topic whose messages the queue has."""
     sns = client("sns")
     arn: str = sns.create_topic(Name="notices")["TopicArn"]
-    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:heard")
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:notices")
     return arn
 
 

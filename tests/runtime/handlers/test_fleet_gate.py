@@ -307,18 +307,18 @@ def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, c
     assert "lambda:InvokeFunction" in cloudformation.response["Reason"]
 
 
-def test_a_network_that_stumbles_is_waited_out(
+def test_a_connection_error_is_retried(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
-    run_clock, stumbles = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+    run_clock, errors = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
 
-    def stumble_once(*arguments: Any) -> Any:
-        if error := next(stumbles, None):
+    def fail_once(*arguments: Any) -> Any:
+        if error := next(errors, None):
             raise error
         return run_clock(*arguments)
 
-    monkeypatch.setattr(fleet_gate, "describe_group", stumble_once)
+    monkeypatch.setattr(fleet_gate, "describe_group", fail_once)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
 

@@ -18,15 +18,17 @@ OFFER = {
 }
 
 
-def ask(cloudformation: CloudFormation, kind: str, physical_id: str | None = None, **offered: Any) -> dict[str, Any]:
+def send_event(
+    cloudformation: CloudFormation, kind: str, physical_id: str | None = None, **offered: Any
+) -> dict[str, Any]:
     launch_template_version.handle(cloudformation.event(kind, OFFER | offered, physical_id), None)
     return cloudformation.responses[-1]
 
 
 def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation) -> None:
-    first = ask(cloudformation, "Create")
+    first = send_event(cloudformation, "Create")
     assert first["Data"]["Summary"] == "version 1 of lt-0123456789abcdef0 (the newest)"
-    later = ask(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2")
+    later = send_event(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2")
     assert later["Data"] == {
         "Version": "1",
         "NodeScript": OFFER["NodeScript"],
@@ -40,22 +42,22 @@ def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation)
 def test_a_version_from_before_the_last_serves_a_rollback_alone(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, rolling_back: bool, version: str
 ) -> None:
-    asked = dict[str, Any]()
+    received = dict[str, Any]()
 
     def answer(stack_id: str, *, unknown: bool) -> bool:
-        asked.update(stack_id=stack_id, unknown=unknown)
+        received.update(stack_id=stack_id, unknown=unknown)
         return rolling_back
 
     monkeypatch.setattr(launch_template_version, "is_rolling_back", answer)
-    first = ask(cloudformation, "Create")
-    second = ask(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2", Settings={})
-    third = ask(cloudformation, "Update", second["PhysicalResourceId"], LatestVersion="3")
+    first = send_event(cloudformation, "Create")
+    second = send_event(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2", Settings={})
+    third = send_event(cloudformation, "Update", second["PhysicalResourceId"], LatestVersion="3")
     assert third["Data"]["Version"] == version
-    assert asked["unknown"]
+    assert received["unknown"]
 
 
 def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
-    assert ask(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
+    assert send_event(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
 
 
 @pytest.mark.parametrize("missing", ["Settings", "LatestVersion"])

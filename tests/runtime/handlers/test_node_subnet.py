@@ -14,12 +14,12 @@ SUBNETS = {"subnet-1": "usw2-az1", "subnet-2": "usw2-az4", "subnet-3": "usw2-az4
 class Ec2:
     """Two zones, of which one offers trn1.32xlarge."""
 
-    def describe_subnets(self, **asked: list[str]) -> Any:
-        return {"Subnets": [{"SubnetId": one, "AvailabilityZoneId": SUBNETS[one]} for one in asked["SubnetIds"]]}
+    def describe_subnets(self, **parameters: list[str]) -> Any:
+        return {"Subnets": [{"SubnetId": one, "AvailabilityZoneId": SUBNETS[one]} for one in parameters["SubnetIds"]]}
 
-    def describe_instance_type_offerings(self, **asked: Any) -> Any:
-        assert asked["LocationType"] == "availability-zone-id"
-        (names,) = (one["Values"] for one in asked["Filters"])
+    def describe_instance_type_offerings(self, **parameters: Any) -> Any:
+        assert parameters["LocationType"] == "availability-zone-id"
+        (names,) = (one["Values"] for one in parameters["Filters"])
         return {"InstanceTypeOfferings": [{"Location": "usw2-az4"}] if names == ["trn1.32xlarge"] else []}
 
 
@@ -32,7 +32,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "client", client)
 
 
-def ask(
+def send_event(
     cloudformation: CloudFormation, kind: str, subnets: list[str], physical_id: str | None = None, **changed: str
 ) -> dict[str, Any]:
     properties = {"SubnetIds": subnets, "InstanceType": "trn1.32xlarge"}
@@ -42,24 +42,26 @@ def ask(
 
 
 def test_the_first_subnet_in_a_zone_that_offers_the_type_is_chosen(cloudformation: CloudFormation) -> None:
-    chosen = ask(cloudformation, "Create", [*SUBNETS])
+    chosen = send_event(cloudformation, "Create", [*SUBNETS])
     assert (chosen["PhysicalResourceId"], chosen["Data"]) == ("subnet-2", {"SubnetId": "subnet-2"})
 
 
 def test_the_choice_is_kept_while_its_subnet_is_among_those_given(cloudformation: CloudFormation) -> None:
-    assert ask(cloudformation, "Update", [*SUBNETS], "subnet-3")["PhysicalResourceId"] == "subnet-3"
-    assert ask(cloudformation, "Update", ["subnet-1", "subnet-2"], "subnet-3")["PhysicalResourceId"] == "subnet-2"
+    assert send_event(cloudformation, "Update", [*SUBNETS], "subnet-3")["PhysicalResourceId"] == "subnet-3"
+    assert (
+        send_event(cloudformation, "Update", ["subnet-1", "subnet-2"], "subnet-3")["PhysicalResourceId"] == "subnet-2"
+    )
 
 
 @pytest.mark.parametrize(("subnets", "kind"), [(["subnet-1"], "trn1.32xlarge"), ([*SUBNETS], "trn9.large")])
 def test_without_such_a_subnet_the_deployment_fails_and_says_where_there_could_be_one(
     cloudformation: CloudFormation, subnets: list[str], kind: str
 ) -> None:
-    failed = ask(cloudformation, "Create", subnets, InstanceType=kind)
+    failed = send_event(cloudformation, "Create", subnets, InstanceType=kind)
     assert failed["Status"] == "FAILED"
     assert f"a zone that offers {kind}: subnet-1 in usw2-az1" in failed["Reason"]
     assert f"do: {'usw2-az4' if kind == 'trn1.32xlarge' else 'none'}" in failed["Reason"]
 
 
 def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
-    assert ask(cloudformation, "Delete", [*SUBNETS], "subnet-2")["Status"] == "SUCCESS"
+    assert send_event(cloudformation, "Delete", [*SUBNETS], "subnet-2")["Status"] == "SUCCESS"

@@ -8,16 +8,16 @@ from trainium_runtime.roster import Notice
 
 BLOCK = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="the block ends")
 STOP = StopNotice(at=datetime(2026, 11, 21, 12, 15, tzinfo=UTC), reason="the pilot ends")
-TOLD = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot ends")
+STOP_NOTICE = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot ends")
 
 
 def test_nodes_are_reported_once_when_and_why_they_stop() -> None:
-    assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, TOLD)
+    assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, STOP_NOTICE)
 
 
 def test_what_the_clock_takes_back_is_taken_back_and_nothing_else() -> None:
-    assert updated_notices((BLOCK, TOLD), event_of(None)) == (BLOCK,)
+    assert updated_notices((BLOCK, STOP_NOTICE), event_of(None)) == (BLOCK,)
 
 
 def test_an_event_that_is_not_the_clocks_changes_nothing() -> None:
-    assert updated_notices((BLOCK, TOLD), {"detail-type": "Object Created"}) == (BLOCK, TOLD)
+    assert updated_notices((BLOCK, STOP_NOTICE), {"detail-type": "Object Created"}) == (BLOCK, STOP_NOTICE)

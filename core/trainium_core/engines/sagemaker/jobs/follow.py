@@ -35,7 +35,7 @@ class JobFollower:
                 yield state
                 return
             ended = state.is_over
-            if not ended and _has_news(state, self._shown):
+            if not ended and _has_changed(state, self._shown):
                 yield state
             self._shown = state
             self._pause(POLL_SECONDS)
@@ -71,5 +71,5 @@ def log_pages(name: str, jobs: TrainingJobs, position: Mapping[str, str] | None 
         position = page.position
 
 
-def _has_news(state: JobState, shown: JobState | None) -> bool:
+def _has_changed(state: JobState, shown: JobState | None) -> bool:
     return shown is None or (state.status, state.stage, state.message) != (shown.status, shown.stage, shown.message)
