@@ -46,8 +46,8 @@ def stored_at(bucket: Any) -> dict[str, Any]:
     return {each.key: each.last_modified for each in bucket.objects.all()}
 
 
-def renewed(node: CacheNode, *, tells_reading: bool = True) -> int:
-    Renewal(node.cache, node.s3, tells_reading=tells_reading).step()
+def renewed(node: CacheNode, *, records_reads: bool = True) -> int:
+    Renewal(node.cache, node.s3, records_reads=records_reads).step()
     return node.cache.report.renewed
 
 
@@ -107,7 +107,7 @@ def test_where_reading_leaves_no_trace_a_place_counts_as_used(
     filled: CacheNode, later: Callable[[float], None]
 ) -> None:
     later(OLD)
-    assert renewed(filled, tells_reading=False) == 3
+    assert renewed(filled, records_reads=False) == 3
 
 
 @pytest.mark.parametrize(
@@ -128,15 +128,15 @@ def test_the_bucket_s_own_rule_decides_when(
     kept: dict[str, Any],
     expected: int,
 ) -> None:
-    look = Entries.look
+    head = Entries.head
     begun = min(each.modified for each in filled.cache.in_s3_at_start.values())
     changes = {**kept, **({"expires": begun + kept["expires"]} if "expires" in kept else {})}
 
     def with_rule(entries: Entries, url: str) -> Kept | None:
-        found = look(entries, url)
+        found = head(entries, url)
         return found and found._replace(**changes)
 
-    monkeypatch.setattr(Entries, "look", with_rule)
+    monkeypatch.setattr(Entries, "head", with_rule)
     later(OLD)
     filled.result("a")
     assert renewed(filled) == expected
@@ -152,7 +152,7 @@ def test_an_entry_that_is_broken_or_gone_is_not_renewed(
     node.begin()
     gone.delete()
     later(OLD)
-    assert renewed(node, tells_reading=False) == 1
+    assert renewed(node, records_reads=False) == 1
     assert len([*bucket.objects.all()]) == 2
 
 
@@ -163,7 +163,7 @@ def test_no_more_is_renewed_at_once_or_by_one_job_than_is_allowed(
     monkeypatch.setattr(renewal, "MOST_AT_ONCE", 1)
     later(OLD)
     filled.result("a")
-    renewing = Renewal(filled.cache, filled.s3, tells_reading=True)
+    renewing = Renewal(filled.cache, filled.s3, records_reads=True)
     for expected in (1, 2, 2):
         renewing.step()
         assert filled.cache.report.renewed == expected
@@ -178,7 +178,7 @@ def test_after_a_refusal_nothing_more_is_asked(
     monkeypatch.setattr(Entries, "renew", refuse)
     later(OLD)
     filled.result("a")
-    renewing = Renewal(filled.cache, filled.s3, tells_reading=True)
+    renewing = Renewal(filled.cache, filled.s3, records_reads=True)
     with pytest.raises(OSError, match="AccessDenied"):
         renewing.step()
     before = filled.s3.requests

@@ -37,14 +37,14 @@ class Checksums:
     def __init__(self, root: Path, boot: str) -> None:
         self._file, self._boot = root / CHECKSUMS, boot
         self._of: dict[str, str] = {}
-        self._has_news = False
+        self._changed = False
         self._lock = threading.Lock()
 
     def torn(self, entries: Mapping[str, Entry]) -> list[Entry]:
         """Those that are not what they were before a boot, or of which nobody knows what they were."""
         boot, known = self._read()
         self._of = {name: digest for name, digest in known.items() if name in entries}
-        self._has_news = boot != self._boot
+        self._changed = boot != self._boot
         if boot and boot == self._boot:
             return []
         with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
@@ -57,18 +57,18 @@ class Checksums:
     def add(self, name: str, digest: str) -> None:
         """That of an entry's packed content."""
         with self._lock:
-            self._has_news |= self._of.get(name) != digest
+            self._changed |= self._of.get(name) != digest
             self._of[name] = digest
 
     def keep(self) -> None:
         """Until the next start. A disk that does not take it costs checked entries after a boot, and no more."""
         with self._lock, contextlib.suppress(OSError):
-            if self._has_news:
+            if self._changed:
                 new = self._file.with_name(f"{CHECKSUMS}-new")
                 lines = [self._boot, *(f"{digest} {name}" for name, digest in sorted(self._of.items()))]
                 new.write_text("".join(f"{line}\n" for line in lines))
                 new.replace(self._file)
-                self._has_news = False
+                self._changed = False
 
     def _is_known(self, entry: Entry) -> bool:
         try:

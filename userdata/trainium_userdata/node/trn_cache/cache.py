@@ -25,7 +25,7 @@ THREADS = 8
 INCOMING = ".incoming"
 """Folder beside the entries, in which one is put together before it is renamed into place."""
 OUTGOING = ".outgoing"
-WHOLE = ".whole"
+COMPLETE = ".whole"
 """File with the names of entries that are whole, where the layout has no mark for that."""
 LEAST_FREE = 0.05
 """Part of the disk that the cache leaves free."""
@@ -60,11 +60,11 @@ class Cache:
         self.root = layout.root(folder)
         self.url = f"{url.rstrip('/')}/{place.path}/"
         self.report = Report(say)
-        self._there: set[str] = set()
+        self._in_s3: set[str] = set()
         self._broken: dict[str, str] = {}
         self._lock = threading.Lock()
         self._settling: dict[str, tuple[object, float]] = {}
-        self._whole: set[str] = set()
+        self._complete: set[str] = set()
         self._checksums = Checksums(self.root, this_boot() if boot is None else boot)
         self.at_start: dict[str, Path] = {}
         """Result files of the entries that were there when the compiler started, by name."""
@@ -79,8 +79,8 @@ class Cache:
         dead.update((entry.path, "torn by a loss of power?") for entry in self._checksums.torn(found))
         if self.layout.settle_seconds:
             with contextlib.suppress(OSError):
-                self._whole = {*(self.root / WHOLE).read_text().splitlines()}
-            dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._whole)
+                self._complete = {*(self.root / COMPLETE).read_text().splitlines()}
+            dead.update((entry.path, "half-made?") for name, entry in found.items() if name not in self._complete)
         for path, why in dead.items():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -95,7 +95,7 @@ class Cache:
         try:
             listed = self._list()
             self.in_s3_at_start = listed
-            self._there = {*listed}
+            self._in_s3 = {*listed}
             self._read_all([each for name, each in listed.items() if name not in here], is_cancelled)
         except OSError as error:
             self.report.fail("not filled from S3", error)
@@ -103,7 +103,7 @@ class Cache:
             shutil.rmtree(self.root / INCOMING, ignore_errors=True)
             self._checksums.keep()
         entries = self.layout.finished(self.root)
-        self._remember_whole(entries)
+        self._remember_complete(entries)
         self.at_start = {name: entry.result for name, entry in entries.items()}
         for result in self.at_start.values():
             _mark_unread(result)
@@ -130,7 +130,7 @@ class Cache:
         """Whether any entry that was there at the start was read."""
         return any(map(_was_read, self.at_start.values()))
 
-    def sound_in_s3(self) -> list[Stored]:
+    def intact_in_s3(self) -> list[Stored]:
         """What was in S3 at the start, but for entries that were found broken."""
         return [each for name, each in self.in_s3_at_start.items() if name not in self._broken]
 
@@ -151,7 +151,7 @@ class Cache:
     def _store_all(self, check: Callable[[], object], *, settled: bool) -> None:
         new = self._new(settled=settled)
         if new and not self._urgent:
-            self._there |= {*self._list()} - {*self._broken}
+            self._in_s3 |= {*self._list()} - {*self._broken}
             new = self._new(settled=settled)
         packed = self.root / OUTGOING
         for entry in new:
@@ -178,12 +178,12 @@ class Cache:
         found = self.layout.finished(self.root)
         if self.layout.settle_seconds:
             found = {name: entry for name, entry in found.items() if settled or self._has_settled(entry)}
-            self._remember_whole(found)
-        return [entry for name, entry in sorted(found.items()) if name not in self._there]
+            self._remember_complete(found)
+        return [entry for name, entry in sorted(found.items()) if name not in self._in_s3]
 
     def _has_settled(self, entry: Entry) -> bool:
         """By this process's own clock: those of files and of the day may be set."""
-        if entry.name in self._whole:
+        if entry.name in self._complete:
             return True
         try:
             signature = entry.signature
@@ -195,13 +195,13 @@ class Cache:
             return False
         return self._clock() - since >= self.layout.settle_seconds
 
-    def _remember_whole(self, names: Iterable[str]) -> None:
+    def _remember_complete(self, names: Iterable[str]) -> None:
         """For `prepare` after a crash, which cannot tell by a look whether they are."""
-        if self.layout.settle_seconds and not self._whole.issuperset(names):
-            self._whole.update(names)
-            new = self.root / f"{WHOLE}-new"
-            new.write_text("".join(f"{name}\n" for name in sorted(self._whole)))
-            new.replace(self.root / WHOLE)
+        if self.layout.settle_seconds and not self._complete.issuperset(names):
+            self._complete.update(names)
+            new = self.root / f"{COMPLETE}-new"
+            new.write_text("".join(f"{name}\n" for name in sorted(self._complete)))
+            new.replace(self.root / COMPLETE)
 
     def _list(self) -> dict[str, Stored]:
         found = self._s3.entries(self.url)
@@ -263,7 +263,7 @@ class Cache:
         found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
             # It has expired meanwhile.
-            self._there.discard(name)
+            self._in_s3.discard(name)
             return False
         digest, etag = found
         problem = "its checksum is wrong" if unpacking.digest != digest else unpacking.problem
@@ -271,7 +271,7 @@ class Cache:
             problem = "it is no finished entry"
         if problem:
             self._broken[name] = etag
-            self._there.discard(name)
+            self._in_s3.discard(name)
             self.report.warn(f"{self.place.key(name)} is not used and will be replaced: {problem}")
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -307,7 +307,7 @@ class Cache:
             self.report.stored += 1
             self.report.stored_bytes += packed.stat().st_size
         if stored or not replaced:
-            self._there.add(entry.name)
+            self._in_s3.add(entry.name)
 
 
 def _mark_unread(file: Path) -> None:
@@ -323,7 +323,7 @@ def _was_read(file: Path) -> bool:
         return False
 
 
-def sees_reading(folder: Path) -> bool:
+def records_access_times(folder: Path) -> bool:
     """Whether files of a folder tell that they were read: not on a file system that is mounted with `noatime`."""
     probe = folder / f".read-{os.getpid()}-{time.monotonic_ns()}"
     try:

@@ -97,7 +97,7 @@ class Entries(Objects):
         """Seconds since 1970, by S3's clock where it has told the time."""
         return time.time() + (self.clock_offset or 0.0)
 
-    def look(self, url: str) -> Kept | None:
+    def head(self, url: str) -> Kept | None:
         """None when there is no object."""
         self.requests += 1
         response = self._send("HEAD", url, {}, b"", (200, 404))

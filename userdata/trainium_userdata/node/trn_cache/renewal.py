@@ -26,10 +26,10 @@ MOST_GONE = 5
 
 
 class Renewal:
-    """Of one cache. tells_reading: whether its file system does; else whatever is there counts as used."""
+    """Of one cache. records_reads: whether its file system notes reads; else whatever is there counts as used."""
 
-    def __init__(self, cache: Cache, s3: Entries, *, tells_reading: bool) -> None:
-        self._cache, self._s3, self._tells_reading = cache, s3, tells_reading
+    def __init__(self, cache: Cache, s3: Entries, *, records_reads: bool) -> None:
+        self._cache, self._s3, self._tells_reading = cache, s3, records_reads
         self._due: list[Stored] | None = None
 
     def step(self) -> None:
@@ -52,11 +52,11 @@ class Renewal:
 
     def _found_due(self) -> list[Stored]:
         """The oldest first."""
-        known = sorted((each for each in self._cache.sound_in_s3() if each.modified), key=lambda each: each.modified)
+        known = sorted((each for each in self._cache.intact_in_s3() if each.modified), key=lambda each: each.modified)
         if not known or self._s3.now - known[0].modified < YOUNG_SECONDS:
             return []
         for oldest in known[:MOST_GONE]:
-            kept = self._s3.look(self._cache.url + oldest.key)
+            kept = self._s3.head(self._cache.url + oldest.key)
             if kept:
                 lifetime = _lifetime(oldest, kept)
                 if lifetime is None or self._s3.now - oldest.modified < lifetime * DUE:
@@ -66,7 +66,7 @@ class Renewal:
 
     def _renew(self, each: Stored) -> bool:
         url = self._cache.url + each.key
-        kept = self._s3.look(url)
+        kept = self._s3.head(url)
         # Without a checksum nobody uses it.
         return bool(kept and kept.digest and self._s3.renew(url, kept))
 

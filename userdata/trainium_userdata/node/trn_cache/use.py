@@ -7,7 +7,7 @@ from typing import Any
 
 from trainium_core.compile_cache.place import Place, parse_key
 
-from .cache import Cache, sees_reading
+from .cache import Cache, records_access_times
 from .entries import Entries
 from .graph_inputs import Graph, code_of, described, graph_of
 
@@ -30,7 +30,7 @@ class Use:
 
     def __init__(self, cache: Cache, s3: Entries, url: str) -> None:
         self._cache, self._s3, self._url = cache, s3, url.rstrip("/") + "/"
-        self.tells_reading = sees_reading(cache.root)
+        self.records_reads = records_access_times(cache.root)
         self._others: dict[str, list[Place]] | None = None
         self._before_training: set[str] | None = None
         self._late: list[str] = []
@@ -64,7 +64,7 @@ class Use:
             "stack": cache.place.stack,
             "place": cache.place.path,
             "at_start": len(cache.at_start),
-            "hits": len(read) if self.tells_reading else None,
+            "hits": len(read) if self.records_reads else None,
             "misses": len(new) + len(failures),
             "compile_seconds": round(cache.compile_seconds(new), 1),
             "reasons": reasons,

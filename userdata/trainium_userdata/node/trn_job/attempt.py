@@ -32,7 +32,7 @@ FINAL_ATTEMPTS = 3
 LEAST_FREE_BYTES = 1024 * 1024
 
 
-class _OverError(Exception):
+class _AttemptEndedError(Exception):
     """The attempt has ended before its command did."""
 
 
@@ -73,7 +73,7 @@ class Attempt:
         for thread in threads:
             thread.start()
         try:
-            with contextlib.suppress(_OverError):
+            with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
                 self._checkpoints = checkpoints.Checkpoints(launch, self._store, launch.place / "checkpoints")
                 uploading = PeriodicThread("checkpoints", self._checkpoints.upload, lambda: every)
@@ -167,7 +167,7 @@ class Attempt:
             self._phases[name] = time.monotonic() - start
 
     def _prepare(self) -> None:
-        """Source, checkpoint and setup. Raises _OverError when the attempt has ended meanwhile."""
+        """Source, checkpoint and setup. Raises _AttemptEndedError when the attempt has ended meanwhile."""
         launch, place = self._launch, self._launch.place
         for name in ("checkpoints", "outputs"):
             (place / name).mkdir()
@@ -221,7 +221,7 @@ class Attempt:
         if self._terminated:
             self._declare_termination()
         if self._end.over.is_set():
-            raise _OverError
+            raise _AttemptEndedError
 
     def _start(self, name: str, text: str) -> Command:
         self._last_line = time.monotonic()
@@ -275,8 +275,8 @@ class Attempt:
         launch = self._launch
         if launch.rank:
             return
-        limit, silence = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
-        if limit and silence > limit:
+        limit, quiet_seconds = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
+        if limit and quiet_seconds > limit:
             self._end.declare("hung", f"no line of output and no progress on node 0 for {limit} seconds")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:

@@ -114,7 +114,7 @@ class CompileCaches:
         with self._lock:
             self._caches.append((cache, use))
             if not launch.rank:
-                self._renewals.append((cache, Renewal(cache, s3, tells_reading=use.tells_reading)))
+                self._renewals.append((cache, Renewal(cache, s3, records_reads=use.records_reads)))
         read = cache.report.fetched
         self._say(f"compile cache: {len(cache.at_start)} entries of {place.path}, {read} of them from S3 just now")
         return LAYOUTS[stack].environment(folder)

@@ -143,10 +143,10 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
 
 
 def _error(key: str, count: int) -> str:
-    *places, name = key.split("/")
-    core = f", {places[1].replace('neuron_core', 'core ')}" if places[1:] else ""
+    *parents, name = key.split("/")
+    core = f", {parents[1].replace('neuron_core', 'core ')}" if parents[1:] else ""
     words = CORE_COUNTERS.get(name) or COUNTERS[name][1]
-    return f"Neuron device {places[0][6:]}{core}: {count} {words}"
+    return f"Neuron device {parents[0][6:]}{core}: {count} {words}"
 
 
 def _counts(top: Path, place: str, names: Collection[str]) -> dict[str, int]:

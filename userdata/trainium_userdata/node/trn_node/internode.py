@@ -145,14 +145,14 @@ def _blame(nodes: Sequence[str], history: History) -> Judgement:
     if faults:
         return Judgement(f"wrong because of {_listed([*faults])}", faults=faults, wrong=wrong)
     seen_wrong = in_wrong_pairs or ({*nodes} if any(_state(together, node) == WRONG for node in nodes) else set())
-    whom = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
+    names_of_all = "both nodes" if len(nodes) == 2 else f"all {len(nodes)} nodes"
     doubt = "which node is at fault is unknown"
     if seen_wrong:
-        sentence = f"wrong sums over {whom}: {_first_detail(together)}; {doubt}"
+        sentence = f"wrong sums over {names_of_all}: {_first_detail(together)}; {doubt}"
         return Judgement(sentence, faults=dict.fromkeys(sorted(seen_wrong), sentence), wrong=sorted(seen_wrong))
     parted = [f"{one} and {other}" for one in nodes for other, right in met[one].items() if one < other and not right]
     shown = f"; in pairs, not right between {_listed(parted)}" if parted else ""
-    return Judgement(f"no result over {whom}: {_first_detail(together)}{shown}; {doubt}")
+    return Judgement(f"no result over {names_of_all}: {_first_detail(together)}{shown}; {doubt}")
 
 
 def _untested(why: str) -> Judgement:

@@ -39,8 +39,8 @@ def last_lines(result: Run) -> list[str]:
 
 def check_limit(name: str, expected: str, login: str, service: str) -> Check:
     wrong = [
-        f"{found} for {whom}"
-        for found, whom in ((login, "who logs in"), (service, "services"))
+        f"{found} for {user}"
+        for found, user in ((login, "who logs in"), (service, "services"))
         if not enough(found, expected)
     ]
     found = "; ".join(wrong) or (login if login == service else f"{login}; {service} for services")

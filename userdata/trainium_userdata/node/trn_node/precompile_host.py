@@ -27,7 +27,7 @@ IDLE_SECONDS = 600
 OVER = "over"
 
 
-class Alone:
+class SingleNode:
     """A cluster of this instance, for a job of one node."""
 
     version = ""
@@ -44,7 +44,7 @@ class PrecompileHost:
 
     def __init__(self, own_record: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._record, self._s3, self._now = own_record, s3, now
-        self._alone = Alone(own_record["instance_id"], own_record["address"])
+        self._single_node = SingleNode(own_record["instance_id"], own_record["address"])
         self._job = ClusterJob(s3, log, now, NOTICE, JOB_KEY)
         self._started = now()
         self._report_due = 0.0
@@ -54,7 +54,7 @@ class PrecompileHost:
         """What S3 does not take now is tried again at the next step."""
         message = ""
         try:
-            self._job.poll(self._record, self._alone)
+            self._job.poll(self._record, self._single_node)
             if (self._job.is_over or self._is_idle) and self._now() >= self._report_due:
                 self._report()
         except (OSError, ValueError, LookupError, TypeError) as error:

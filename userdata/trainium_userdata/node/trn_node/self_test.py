@@ -67,12 +67,12 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
 
 def _check_computation(results: list[_CoreResult], stack: str, python: Path, cores: int) -> Check:
     expected = EXPECTED.format(cores)
-    places: dict[str, list[int]] = {}
+    cores_by_problem: dict[str, list[int]] = {}
     for core, result in enumerate(results):
-        places.setdefault(result.wrong or result.error, []).append(core)
-    right = len(places.pop("", []))
-    wrong = [f"{_cores(places[problem])} {problem}" for problem in list(places)[:NAMED]]
-    if more := [core for problem in list(places)[NAMED:] for core in places[problem]]:
+        cores_by_problem.setdefault(result.wrong or result.error, []).append(core)
+    right = len(cores_by_problem.pop("", []))
+    wrong = [f"{_cores(cores_by_problem[problem])} {problem}" for problem in list(cores_by_problem)[:NAMED]]
+    if more := [core for problem in list(cores_by_problem)[NAMED:] for core in cores_by_problem[problem]]:
         wrong.append(f"{_cores(more)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
     if len(results) > cores:
         wrong.append(f"{stack} shows {len(results)} cores, not {cores}")

@@ -26,27 +26,27 @@ class Usage:
     def __init__(self, s3: Objects) -> None:
         self._s3 = s3
         self._idle_seconds = 0.0
-        self._looked_at = 0.0
+        self._polled_at = 0.0
         self._sent: tuple[str, str] = ("", "")
         self._sent_at = 0.0
 
     def poll(self, url: str, job: str, now: float) -> None:
         """url: of the object. job: the one that is not over, if any. now: seconds since 1970. Raises OSError."""
         state, detail = _state(job)
-        elapsed = min(max(now - self._looked_at, 0), 2 * SECONDS) if self._looked_at else 0
+        elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
-        self._looked_at = now
+        self._polled_at = now
         if (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
             self._send(url, state, detail, now)
 
     def _send(self, url: str, state: str, detail: str, now: float) -> None:
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "state": state,
             "at": iso(now),
             "idle_seconds": round(self._idle_seconds),
             "detail": detail,
         }
-        self._s3.put(url, json.dumps(told).encode())
+        self._s3.put(url, json.dumps(content).encode())
         self._sent, self._sent_at = (state, detail), now
 
 
