@@ -15,6 +15,19 @@ class ServiceLogs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceNodes:
+    """Nodes that a service runs in a resource of the stack, and no Auto Scaling group.
+
+    `resource_type`: its CloudFormation type. `called`: what messages call it. `running`: name of the function that says
+    how many of them are billed, for an AwsService and the physical id of the resource.
+    """
+
+    resource_type: str
+    called: str
+    running: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Engine:
     """One engine. Names such as `package.module:NAME` are resolved where their objects are used.
 
@@ -43,3 +56,4 @@ class Engine:
     can_sleep: bool = True
     runs_jobs: bool = False
     service_logs: ServiceLogs | None = None
+    service_nodes: ServiceNodes | None = None

@@ -30,3 +30,5 @@ def stack_names(cluster_name: str) -> Mapping[str, str]:
 
 
 SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)
+
+SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)

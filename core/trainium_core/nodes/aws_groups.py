@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pkgutil import resolve_name
 
+from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
-from trainium_core.nodes.ending_nodes import GROUP, HYPERPOD_CLUSTER
+from trainium_core.nodes.ending_nodes import GROUP
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.aws_change_sets import AwsChangeSets
 from trainium_runtime.aws_errors import read_errors, write_errors
@@ -71,10 +73,9 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
     def running_nodes(self, stack: str) -> int:
         groups = self.node_groups([name for name in self.physical_ids(stack, GROUP) if is_of_nodes(name)])
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
-        return of_ec2 + sum(map(self._of_hyperpod, self.physical_ids(stack, HYPERPOD_CLUSTER)))
-
-    def _of_hyperpod(self, cluster_arn: str) -> int:
-        with read_errors("sagemaker:DescribeCluster", absent=("ResourceNotFound",)):
-            found = self.client("sagemaker").describe_cluster(ClusterName=cluster_arn)
-            return sum(group.get("CurrentCount", 0) for group in found.get("InstanceGroups", []))
-        return 0
+        of_services = (
+            resolve_name(nodes.running)(self, physical_id)
+            for nodes in SERVICE_NODES
+            for physical_id in self.physical_ids(stack, nodes.resource_type)
+        )
+        return of_ec2 + sum(of_services)

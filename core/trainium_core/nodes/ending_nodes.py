@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
 from trainium_core.problems import SETTING_PREFIX
 from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
 
-GROUP, HYPERPOD_CLUSTER = "AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker::Cluster"
-"""Kinds of what nodes are in."""
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
 _GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
@@ -30,6 +30,8 @@ _USED = (
 """Kinds of what they may be."""
 
 _REPLACED = ("True", "Conditional")
+
+_CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
 
 
 class NodeChanges(ChangeSets, Protocol):
@@ -79,9 +81,9 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in one.properties:
                 yield "they go to another subnet"
-        if one.kind == HYPERPOD_CLUSTER and (one.action == "Remove" or one.replacement in _REPLACED):
+        if one.kind in _CALLED and (one.action == "Remove" or one.replacement in _REPLACED):
             changed = f", since {', '.join(sorted(one.properties))} cannot change" if one.properties else ""
-            yield f"their HyperPod cluster is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
+            yield f"their {_CALLED[one.kind]} is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
         if one.kind == RESOURCE_TYPE:
             if one.action == "Add":
                 yield "the version of their launch template is chosen for the first time"

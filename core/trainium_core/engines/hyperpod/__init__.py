@@ -1,6 +1,6 @@
 """SageMaker HyperPod: a cluster whose nodes SageMaker watches and replaces, orchestrated by Slurm or EKS."""
 
-from trainium_core.engines.engine import Engine, ServiceLogs
+from trainium_core.engines.engine import Engine, ServiceLogs, ServiceNodes
 from trainium_core.engines.hyperpod.settings import HyperPodSettings
 
 HYPERPOD = Engine(
@@ -16,4 +16,9 @@ HYPERPOD = Engine(
     ec2_shows_nodes=False,
     audited="trainium_core.engines.hyperpod.audited:LISTINGS",
     service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type="AWS::SageMaker::Cluster"),
+    service_nodes=ServiceNodes(
+        resource_type="AWS::SageMaker::Cluster",
+        called="HyperPod cluster",
+        running="trainium_core.engines.hyperpod.aws_nodes:running_nodes",
+    ),
 )
