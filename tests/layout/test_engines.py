@@ -44,6 +44,20 @@ def test_what_all_engines_share_imports_none_of_them(room: str) -> None:
         assert {engine_of(module) for module in modules} <= {None}, file
 
 
+@pytest.mark.parametrize("room", SHARED)
+def test_what_all_engines_share_asks_of_none_whether_it_is_hyperpod(room: str) -> None:
+    """Nor what its resources are called: that is in its entry. HyperPod is the engine that design.md counted."""
+    for file in imports_of(CORE / room):
+        tree = ast.parse((ROOT / file).read_text())
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare | ast.Assign | ast.Call)]
+        texts = {part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant)}
+        assert not [name for name in names if "hyperpod" in name.lower()], file
+        assert texts.isdisjoint({"hyperpod", "AWS::SageMaker::Cluster"}), file
+
+
 def test_how_a_setting_is_declared_knows_nothing_of_the_plan() -> None:
     for file, modules in imports_of(CORE / "setting_schema").items():
         assert not [module for module in modules if module.startswith("trainium_core.plan")], file
