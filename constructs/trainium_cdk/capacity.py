@@ -11,7 +11,9 @@ class Capacity:
 
     Example:
 
-        capacity = Capacity.capacity_block("cr-0123456789abcdef0")
+        bought = Capacity.capacity_block("cr-0123456789abcdef0")
+        reserved = Capacity.reservation("cr-0123456789abcdef0")
+        interruptible, ordinary = Capacity.spot(), Capacity.on_demand()
     """
 
     kind: str

@@ -78,7 +78,10 @@ class CompileCache(Construct):
 
         key = kms.Key(stack, "Key")
         cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN)
-        cache.grant_read(role)
+        cache.grant_read_write(role)
+        cache.grant_read(reader)
+        cache.grant_janitor(janitor)
+        shared = CompileCache.from_compile_cache_attributes(stack, "Shared", bucket_name="shared-cache")
     """
 
     def __init__(

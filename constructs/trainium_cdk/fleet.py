@@ -72,6 +72,16 @@ class NeuronFleet(PlannedFleet):
         )
         data.grant_read(fleet)
         fleet.connections.allow_from(app, ec2.Port.tcp(8080))
+        listener.add_targets("Nodes", port=8080, targets=[fleet])
+        fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))
+        fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
+        fleet.on_node_failed("Page", targets.SnsTopic(topic))
+        fleet.add_outputs()
+
+        other = NeuronFleet.from_neuron_fleet_attributes(
+            stack, "Other", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=app
+        )
+        other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects, `cache`, `version`, `records`,
     `keeper`, `gate` and `pilot` (None without an end or budget) the constructs that the fleet is of.

@@ -36,7 +36,8 @@ class NodeRecords(Construct):
     Example:
 
         records = NodeRecords(stack, "Records")
-        records.grant_read(role)
+        records.grant_node(role, internode_tests=True)
+        records.grant_read(reader)
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:

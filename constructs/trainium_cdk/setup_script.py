@@ -18,6 +18,7 @@ class SetupScript:
     Example:
 
         setup = SetupScript.from_text("apt-get install --yes htop")
+        longer = SetupScript.from_file("setup.sh")
     """
 
     text: str

@@ -21,7 +21,11 @@ class SleepSwitch(Construct):
     Example:
 
         switch = SleepSwitch(stack, "Switch")
-        cidr = switch.when_awake("10.0.0.0/16", "10.1.0.0/16")
+        address = ec2.CfnEIP(stack, "Address")
+        switch.only_awake(address)
+        gateway = ec2.CfnVPNGateway(stack, "Gateway", type="ipsec.1")
+        gateway.node.add_dependency(*switch.always_there(vpc))
+        group.max_size, group.min_size = switch.count(2), switch.when_awake("1", "0")
 
     Raises PropsError for a second one in a stack, and in a nested stack, which `trn` cannot update.
     """

@@ -1,6 +1,8 @@
-"""The example in the docstring of each public construct is one that runs."""
+"""The example in the docstring of each public construct is one that runs, and has its methods."""
 
+import inspect
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import aws_cdk
@@ -8,12 +10,16 @@ import pytest
 from aws_cdk import Environment, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 
 import trainium_cdk
 from tests.constructs.synth import REGION, new_app
+from tests.constructs.test_public_names import public_attributes
 from trainium_core import Plan
 
 WITHOUT_EXAMPLE = {
@@ -23,6 +29,8 @@ WITHOUT_EXAMPLE = {
     "PropsError": "raised",
 }
 
+CALLED_BY = {"attach_to_application_target_group": "add_targets", "attach_to_network_target_group": "add_targets"}
+"""What an app calls instead, in an example."""
 
 INDENTATION = " " * 8
 
@@ -39,20 +47,36 @@ def names() -> dict[str, Any]:
     stack = Stack(new_app(), "Existing", env=Environment(region=REGION))
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+    balancer = elbv2.ApplicationLoadBalancer(stack, "Balancer", vpc=vpc)
     return {
         **{name: getattr(trainium_cdk, name) for name in trainium_cdk.__all__},
         **{name: getattr(aws_cdk, name) for name in ("Duration", "RemovalPolicy", "Size")},
-        **{"Plan": Plan, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "vpc": vpc},
+        **{"Plan": Plan, "ec2": ec2, "iam": iam, "kms": kms, "s3": s3, "targets": targets, "vpc": vpc},
         "app": ec2.SecurityGroup(stack, "App", vpc=vpc),
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),
-        "role": iam.Role(stack, "Role", assumed_by=ec2_service),
+        "listener": balancer.add_listener("Listener", port=80),
+        **{name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("janitor", "reader", "role")},
+        "topic": sns.Topic(stack, "Topic"),
     }
 
 
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
-def test_the_example_of_a_public_name_runs(name: str, names: dict[str, Any]) -> None:
+def test_the_example_of_a_public_name_runs(
+    name: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("setup.sh").write_text("apt-get install --yes htop\n")
     code = example(name)
     assert name in code
     root = names["vpc"].node.root
     exec(code, {**names, "stack": Stack(root, name, env=Environment(region=REGION))})
+
+
+@pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
+def test_the_example_of_a_public_name_has_its_methods(name: str) -> None:
+    """But for those by which a fleet mounts a file system: nobody else calls them."""
+    code, of_file_systems = example(name), vars(trainium_cdk.NodeFileSystem)
+    methods = [path.rpartition(".")[2] for path, one in public_attributes(name) if inspect.isroutine(one)]
+    called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}
+    assert [method for method in called if f".{method}(" not in code] == []
