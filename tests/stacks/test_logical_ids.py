@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import aws_iam as iam
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK, Template, cluster_template
+from tests.constructs.synth import OWN_NETWORK, Template, cluster_template, new_stack, synthesize
 from tests.core.plans import OWN_EFS, OWN_LUSTRE
 from tests.stacks.other_stacks import EVERY, other_template, stack_of
 from tests.stacks.variants import VARIANTS
+from tests.wheel.typed_uses import give_everything
 
 RELEASED = Path(__file__).parent / "released_logical_ids.txt"
 
@@ -46,8 +48,17 @@ def others() -> frozenset[str]:
     return frozenset(line for name in EVERY for line in named(stack_of(name).__name__, other_template(name)))
 
 
+def of_an_app() -> frozenset[str]:
+    """Those of constructs in an app of somebody else's, with what they make on request."""
+    stack = new_stack()
+    ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+    give_everything(stack, ec2_service)
+    ours = tuple(one.node.id for one in stack.node.children if type(one).__module__.startswith("trainium_cdk"))
+    return frozenset(line for line in named("App", synthesize(stack)) if line.split()[1].startswith(ours))
+
+
 def test_every_logical_id_of_the_last_release_is_still_there() -> None:
-    now = clusters() | others()
+    now = clusters() | others() | of_an_app()
     if os.environ.get("UPDATE_SNAPSHOTS"):
         RELEASED.write_text("".join(f"{line}\n" for line in sorted(now)))
     assert [line for line in RELEASED.read_text().splitlines() if line not in now] == []

@@ -31,7 +31,7 @@ TRN1 = ec2.InstanceType("trn1.32xlarge")
 
 
 def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
-    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
     group = ec2.SecurityGroup(stack, "Group", vpc=vpc)
     bucket = s3.Bucket(stack, "Bucket")
     key = kms.Key(stack, "Key")
