@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import click
+
 from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
-from trainium_cli.terminal import table
+from trainium_cli.terminal import console, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.cache_use import CacheUse
 from trainium_core.jobs.job import Job
@@ -133,6 +135,17 @@ def _restart(line: Mapping[str, Any]) -> str:
     parts_shown = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
     cost = "" if line["usd"] is None else f", {dollars(Decimal(str(line['usd'])))}"
     return f"the restart cost {duration(line['seconds'])}{cost}: {parts_shown}"
+
+
+def show_state(state: JobState, hourly: Total) -> None:
+    """Print a job: what it is and how it stands, its attempts, and where their time went."""
+    console().print(pairs(state_rows(state, hourly), label_width=11))
+    for line in attempt_lines(state, hourly):
+        click.echo(f" {line}")
+    phases = phases_table(state, hourly)
+    if phases is not None:
+        console().print()
+        console().print(phases)
 
 
 def state_line(state: JobState, seconds: float) -> str:

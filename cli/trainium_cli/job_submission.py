@@ -12,7 +12,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, end, no_stack
 from trainium_cli.job_files import download
 from trainium_cli.job_following import follow_job
-from trainium_cli.job_report import attempt_lines, job_record, phases_table, state_as_json, state_rows, submission_rows
+from trainium_cli.job_report import job_record, show_state, state_as_json, submission_rows
 from trainium_cli.job_resuming import resumed
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import console, pairs, print_json
@@ -158,13 +158,7 @@ def _show_end(jobs: AwsJobs, state: JobState, hourly: Total, *, as_json: bool) -
     if state.outcome and state.outcome.traceback:
         click.echo(f"\n{state.outcome.traceback}")
     console().print()
-    console().print(pairs(state_rows(state, hourly), label_width=11))
-    for line in attempt_lines(state, hourly):
-        click.echo(f" {line}")
-    phases = phases_table(state, hourly)
-    if phases is not None:
-        console().print()
-        console().print(phases)
+    show_state(state, hourly)
 
 
 def fetch_outputs(plan: Plan, stack: str, job_id: str, folder: Path) -> None:

@@ -9,9 +9,9 @@ from trainium_cli.cluster_selection import command_clients, stack_of_cluster
 from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, newest_states, read_cluster
-from trainium_cli.job_report import attempt_lines, job_record, jobs_table, phases_table, state_as_json, state_rows
+from trainium_cli.job_report import job_record, jobs_table, show_state, state_as_json
 from trainium_cli.job_submission import fetch_outputs
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.jobs.precompile import is_precompilation
@@ -68,13 +68,7 @@ def jobs(
     elif as_json:
         print_json(state_as_json(state, job_record(state, hourly)))
     else:
-        console().print(pairs(state_rows(state, hourly), label_width=11))
-        for line in attempt_lines(state, hourly):
-            click.echo(f" {line}")
-        phases = phases_table(state, hourly)
-        if phases is not None:
-            console().print()
-            console().print(phases)
+        show_state(state, hourly)
     if outputs is not None:
         fetch_outputs(plan, stack_of_cluster(plan, stack), job, outputs)
 

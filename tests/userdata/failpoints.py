@@ -24,27 +24,38 @@ POINTS = frozenset(
 MOST_POINTS = 1000
 
 
-def killed_everywhere(prepare: Callable[[], Callable[[], object]]) -> Iterator[int]:
-    """Each point in turn, after a process was killed there that did what `prepare` gave; ends once one came through."""
+def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: Path | None = None) -> Iterator[int]:
+    """Each point in turn, after a process was killed there that did what `prepare` gave; ends once one came through.
+
+    changing: the only folder that the work changes, when it changes nothing else: then points before which that is as
+    it was at the last one are left out. What a killed process leaves is the same.
+    """
     for point in range(MOST_POINTS):
-        if not killed_at(point, prepare()):
+        if not killed_at(point, prepare(), changing):
             assert point, "there is no point in it"
             return
         yield point
     raise AssertionError(f"it has more than {MOST_POINTS} points")
 
 
-def killed_at(point: int, work: Callable[[], object]) -> bool:
+def killed_at(point: int, work: Callable[[], object], changing: Path | None = None) -> bool:
     """Do it in a process of its own that is killed at this point. False: it came through."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            points = count()
+            points, last, lock = count(), None, threading.Lock()
 
             def kill(_frame: FrameType, event: str, called: Any) -> None:
-                if event == "c_call" and called.__name__ in POINTS and next(points) >= point:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                nonlocal last
+                if event != "c_call" or called.__name__ not in POINTS:
+                    return
+                with lock:
+                    before, last = last, _state(changing) if changing else None
+                    if changing and before == last:
+                        return
+                    if next(points) >= point:
+                        os.kill(os.getpid(), signal.SIGKILL)
 
             _profile(kill)
             work()
