@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import CustomResource, Stack
+from aws_cdk import Annotations, CustomResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -61,6 +61,8 @@ class NeuronSubnet(Construct):
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], name)
         )
+        known_later = "nothing here asks for the route table of a subnet that the deployment chooses"
+        Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
 
     def _check_zones(self, candidates: Sequence[ec2.ISubnet], instance_type: str, catalog: Catalog) -> None:
         offering = catalog[instance_type].zones.get(Stack.of(self).region) if instance_type in catalog else None

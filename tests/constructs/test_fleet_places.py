@@ -20,6 +20,23 @@ def test_a_vpc_that_is_yet_to_be_looked_up_is_taken_as_it_is() -> None:
     NeuronFleet(stack, "Zone", instance_type=TYPE, vpc=vpc, vpc_subnets=ZONE)
 
 
+def test_a_vpc_that_was_looked_up_has_its_private_subnets_to_choose_from() -> None:
+    subnets = [
+        {"subnetId": f"subnet-{zone}", "cidr": "10.0.0.0/20", "availabilityZone": zone, "routeTableId": "rtb-1"}
+        for zone in ("us-west-2a", "us-west-2b")
+    ]
+    app = new_app()
+    app.node.set_context(
+        f"vpc-provider:account=111122223333:filter.tag:Name=web:region={REGION}:returnAsymmetricSubnets=true",
+        {"vpcId": "vpc-1", "subnetGroups": [{"name": "Private", "type": "Private", "subnets": subnets}]},
+    )
+    stack = Stack(app, "Web", env=Environment(account="111122223333", region=REGION))
+    NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web"))
+    choice = synthesize(stack).properties("Custom::TrnNodeSubnet")
+    assert choice["SubnetIds"] == ["subnet-us-west-2a", "subnet-us-west-2b"]
+    assert [one.data for part in stack.node.find_all() for one in part.node.metadata if "warning" in one.type] == []
+
+
 def any_region() -> Any:
     stack = Stack(new_app(), "Any")
     NeuronFleet(stack, "Fleet", instance_type=TYPE, nodes=2, vpc=ec2.Vpc(stack, "Vpc", nat_gateways=1))
