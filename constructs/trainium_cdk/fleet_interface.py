@@ -164,6 +164,8 @@ class FleetBase(Construct):
         if construct_id in _OWN_IDS or self.node.try_find_child(construct_id) is not None:
             allowed = "an id that no other part of the fleet has"
             raise refuse(self, "construct_id", construct_id, allowed=allowed, fix="choose another, such as NodeFailed")
+        if description is not None:
+            check_text(self, "description", description, what="what the rule is for")
         if target is not None:
             check_object(
                 self, "target", target, has="bind", what="an events.IRuleTarget, such as targets.SnsTopic(topic)"

@@ -51,6 +51,10 @@ def block_device_mappings(
             fix = f"choose another name; {root_device_name} is the root volume, which root_volume_size is for"
             raise refuse(construct, "block_devices", device.device_name, allowed="one volume for each name", fix=fix)
         taken.add(device.device_name)
+        if device.volume.ebs_device is None and device.mapping_enabled is not False:
+            # Mapped, they have no effect (botocore 1.44.5, EC2's BlockDeviceMapping, VirtualName).
+            allowed = "volumes of EBS: a node has its NVMe instance store volumes without a mapping"
+            raise refuse(construct, "block_devices", device.device_name, allowed=allowed, fix="leave it out")
         mappings.append(_mapping(construct, device, key))
     return mappings
 
@@ -59,8 +63,6 @@ def _mapping(construct: Construct, device: ec2.BlockDevice, key: Key | None) -> 
     if device.mapping_enabled is False:
         return Mapping(device_name=device.device_name, no_device="")
     ebs: Any = device.volume.ebs_device
-    if ebs is None:
-        return Mapping(device_name=device.device_name, virtual_name=device.volume.virtual_name)
     kind = _volume_type(ebs.volume_type)
     _check_volume(construct, device.device_name, kind, ebs)
     own_key = ebs.kms_key if ebs.kms_key is not None else key

@@ -66,9 +66,12 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
 
 
 def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
-    """Raise PropsError unless a VPC is one of the construct's region."""
+    """Raise PropsError unless a VPC is one of the construct's region, and has DNS."""
     check_object(construct, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
     check_same_region(construct, "vpc", vpc, what="a VPC")
+    if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
+        allowed = "a VPC with DNS, by which nodes and file systems find AWS's endpoints"
+        raise refuse(construct, "vpc", vpc, allowed=allowed, fix="leave out its enable_dns_support=False")
 
 
 def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:

@@ -70,6 +70,11 @@ CALLS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "options",
         "a multiple of 60 seconds",
     ),
+    "failures by a number": (
+        lambda: a_fleet().on_node_failed("Number", description=nothing(3)),
+        "description",
+        "what the rule is for, as text",
+    ),
     "failures by the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
     "failures by the id of a later part": (
         lambda: a_fleet().on_node_failed("FailedNodes"),

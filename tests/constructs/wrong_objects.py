@@ -36,6 +36,10 @@ def small_vpc(stack: Stack) -> ec2.Vpc:
     return ec2.Vpc(stack, unique("Vpc"), availability_zones=["us-west-2b"], nat_gateways=1, ip_addresses=addresses)
 
 
+def vpc_without_dns(stack: Stack) -> ec2.Vpc:
+    return ec2.Vpc(stack, unique("Vpc"), availability_zones=["us-west-2b"], enable_dns_support=False)
+
+
 @cache
 def vpc_beside() -> ec2.Vpc:
     """A VPC of another stack with the logical id that the fleet's own has."""
@@ -75,6 +79,15 @@ OBJECTS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "block_devices",
         "give iops=4000",
     ),
+    "volume of the instance store": (
+        lambda: {
+            "vpc_subnets": ZONE_B,
+            "block_devices": [ec2.BlockDevice(device_name="/dev/sdb", volume=ec2.BlockDeviceVolume.ephemeral(0))],
+        },
+        "block_devices",
+        "volumes of EBS",
+    ),
+    "VPC without DNS": (lambda: {"vpc": vpc_without_dns(place().stack)}, "vpc", "its enable_dns_support=False"),
     "mount target in another zone": (
         lambda: {"vpc_subnets": ZONE_B, "file_systems": [an_efs()]},
         "file_systems",
