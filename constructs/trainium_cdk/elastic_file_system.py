@@ -26,9 +26,9 @@ class _Efs(NodeFileSystem):
         return {"efs": NEW_EFS}
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open NFS from the nodes to the mount target. nodes: the nodes' group."""
+        """Open NFS from the nodes to the mount target, by rules in the nodes' stack. nodes: the nodes' group."""
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
-        self.security_group.connections.allow_from(nodes, nfs, "NFS from the nodes")
+        nodes.connections.allow_to(self.security_group, nfs, "NFS from the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
         """The locations with this file system among them. locations: what the nodes' user data say."""

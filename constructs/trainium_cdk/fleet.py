@@ -246,6 +246,8 @@ class NeuronFleet(PlannedFleet):
             {"capacity": capacity, "timeout": timeout, "root_volume_size": root_volume_size},
         )
         check_card_interfaces(self, secondary_interface_type, plan)
+        if ends_action == "destroy":
+            _check_that_the_stack_can_go(self)
         subnet = NeuronSubnet(
             self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
         ).subnet
@@ -312,4 +314,21 @@ def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
         fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     check_same_account(fleet, "role", role, what="a role")
+    if isinstance(role, iam.Role) and Stack.of(role) is not Stack.of(fleet):
+        # Its policies would name the fleet's buckets in a stack that the fleet's depends on.
+        allowed = f"a role of {Stack.of(fleet).node.path}, the stack, or one that is imported there"
+        fix = "give iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
+        raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     return cast(iam.IRole, role)
+
+
+def _check_that_the_stack_can_go(fleet: Construct) -> None:
+    stack = Stack.of(fleet)
+    if stack.nested:
+        got, fix = "destroy in a nested stack", "put the fleet into a stack of its own, or choose sleep"
+    elif stack.termination_protection:
+        got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
+    else:
+        return
+    allowed = "destroy in a stack that can be deleted by itself"
+    raise refuse(fleet, "ends_action", got, allowed=allowed, fix=fix)

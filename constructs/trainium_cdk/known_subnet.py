@@ -51,4 +51,9 @@ def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_bl
         value: str = getattr(subnet, attribute)
     except RuntimeError:  # the CDK's, for an imported subnet of which it was not told
         return None
-    return None if Token.is_unresolved(value) else value
+    return None if Token.is_unresolved(value) or _is_dummy(value) else value
+
+
+def _is_dummy(value: str) -> bool:
+    """Whether a value stands for what the CDK CLI has yet to look up (aws-cdk-lib, DUMMY_VPC_PROPS of Vpc)."""
+    return value.startswith("dummy") or value == "1.2.3.4/5"

@@ -32,8 +32,8 @@ class _Lustre(NodeFileSystem):
         nodes: the nodes' group.
         """
         for port in _ports():
-            self.security_group.connections.allow_from(nodes, port, "Lustre from the nodes")
-            self.security_group.connections.allow_to(nodes, port, "Lustre to the nodes")
+            nodes.connections.allow_to(self.security_group, port, "Lustre from the nodes")
+            nodes.connections.allow_from(self.security_group, port, "Lustre to the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
         """The locations with this file system among them. locations: what the nodes' user data say."""

@@ -21,6 +21,7 @@ from trainium_cdk.plan_cache import plan_cache, removal_policy
 from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.props_error import errors_of_parameters, refuse
+from trainium_cdk.s3_route import ReachesS3
 from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_cdk.subnet_selection import candidate_subnets
 from trainium_cdk.training_alerts import TrainingAlerts
@@ -242,4 +243,5 @@ class SageMakerTraining(_Training):
         self, plan: Plan, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None
     ) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         subnet = candidate_subnets(self, vpc, vpc_subnets)[0]
+        self.node.add_validation(ReachesS3(vpc, [subnet]))
         return subnet, plan_security_group(self, "Jobs", plan, vpc=vpc, egress="existing")

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
 from aws_cdk import Environment, NestedStack, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_iam as iam
 
 from tests.constructs.synth import REGION, new_app, synthesize
-from trainium_cdk import NeuronFleet, SleepSwitch
+from trainium_cdk import ElasticFileSystem, LustreFileSystem, NeuronFleet, SleepSwitch
 
 TYPE = ec2.InstanceType("trn1.32xlarge")
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
@@ -18,6 +21,33 @@ def test_a_vpc_that_is_yet_to_be_looked_up_is_taken_as_it_is() -> None:
     vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
     NeuronFleet(stack, "Any", instance_type=TYPE, vpc=vpc)
     NeuronFleet(stack, "Zone", instance_type=TYPE, vpc=vpc, vpc_subnets=ZONE)
+    files = ElasticFileSystem(stack, "Files", vpc=vpc, subnet=vpc.private_subnets[1])
+    NeuronFleet(stack, "Mounts", instance_type=TYPE, nodes=99, vpc=vpc, file_systems=[files])
+
+
+@pytest.mark.parametrize("kind", [ElasticFileSystem, LustreFileSystem])
+def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -> None:
+    """A stack that lives longer than the nodes, and must not depend on theirs."""
+    app = new_app()
+    base, nodes = (Stack(app, name, env=Environment(region=REGION)) for name in ("Base", "Nodes"))
+    vpc = ec2.Vpc(base, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    size: dict[str, Any] = {"size_gib": 1200} if kind is LustreFileSystem else {}
+    files = kind(base, "Files", vpc=vpc, subnet=vpc.private_subnets[0], **size)
+    ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+    role = iam.Role(base, "Role", assumed_by=ec2_service)
+    fleet = NeuronFleet(
+        nodes,
+        "Fleet",
+        instance_type=TYPE,
+        vpc=vpc,
+        file_systems=[files],
+        role=iam.Role.from_role_arn(nodes, "NodeRole", role.role_arn),
+    )
+    group = elbv2.NetworkTargetGroup(base, "Group", vpc=vpc, port=80)
+    fleet.attach_to_network_target_group(group)
+    assert synthesize(nodes).resources("AWS::IAM::Policy")
+    assert nodes.dependencies == [base]
+    assert base.dependencies == []
 
 
 def test_a_vpc_that_was_looked_up_has_its_private_subnets_to_choose_from() -> None:

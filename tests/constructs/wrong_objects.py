@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from aws_cdk import Environment, Stack
+from aws_cdk import Duration, Environment, NestedStack, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from tests.constructs.synth import REGION
-from tests.constructs.wrong_use import ZONE_B, an_efs, place, unique, volume
+from tests.constructs.wrong_use import ZONE_B, an_efs, place, role_of, unique, volume
 from trainium_cdk import ClusterNetwork
 
 _GP3, _IO1 = ec2.EbsDeviceVolumeType.GP3, ec2.EbsDeviceVolumeType.IO1
@@ -20,6 +20,12 @@ _GP3, _IO1 = ec2.EbsDeviceVolumeType.GP3, ec2.EbsDeviceVolumeType.IO1
 def in_an_account() -> Stack:
     app: Any = place().stack.node.root
     return Stack(app, "Account", env=Environment(region=REGION, account="111122223333"))
+
+
+@cache
+def protected() -> Stack:
+    app: Any = place().stack.node.root
+    return Stack(app, "Protected", env=Environment(region=REGION), termination_protection=True)
 
 
 def image_for_arm() -> ec2.IMachineImage:
@@ -63,6 +69,25 @@ OBJECTS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         },
         "role",
         "give a role of that account",
+    ),
+    "role of another stack": (
+        lambda: {"scope": in_an_account(), "role": role_of("ec2.amazonaws.com"), "vpc_subnets": ZONE_B},
+        "role",
+        "iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn)",
+    ),
+    "end of a nested stack": (
+        lambda: {
+            "scope": NestedStack(place().stack, unique("Nested")),
+            "ends": Duration.days(1),
+            "ends_action": "destroy",
+        },
+        "ends_action",
+        "a stack of its own",
+    ),
+    "end of a protected stack": (
+        lambda: {"scope": protected(), "ends": Duration.days(1), "ends_action": "destroy"},
+        "ends_action",
+        "or choose sleep",
     ),
     "volume of too many IOPS": (
         lambda: {"vpc_subnets": ZONE_B, "block_devices": [volume(10, volume_type=_GP3, iops=16_000)]},
