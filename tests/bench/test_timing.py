@@ -29,7 +29,7 @@ def test_the_clock_of_processors_counts_work_and_no_waiting(tmp_path: Path) -> N
     assert waited < 0.3
 
 
-def test_a_failing_command_is_reported_with_what_it_said(tmp_path: Path) -> None:
+def test_a_failing_command_is_reported_with_its_output(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasureError, match=r"exit code 7\nwhy"):
         medians(command(tmp_path, "echo why; exit 7"), command(tmp_path, "true"), runs=1)
 

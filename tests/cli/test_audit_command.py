@@ -151,7 +151,7 @@ def test_what_was_found_is_shown_though_it_cannot_be_written(
     assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]
 
 
-def test_a_cluster_without_stacks_is_looked_for_by_its_name_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_stacks_is_searched_by_its_name_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: EMPTY)
     ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
     assert ended.exit_code == ExitCode.OK

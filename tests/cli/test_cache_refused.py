@@ -85,7 +85,7 @@ COPIED += f"s3:GetObject on the bucket {BUCKET} or s3:PutObject on the bucket {O
         ("copy", (READ,), ExitCode.NOT_READY, f"{COPIED}. Run it again: it goes on.\n"),
     ],
 )
-def test_whoever_may_list_alone_is_told_what_else_it_takes(
+def test_whoever_may_only_list_sees_which_permissions_are_missing(
     may: Callable[..., None], command: str, allowed: tuple[str, ...], code: ExitCode, sentence: str
 ) -> None:
     may(FIND, LIST, *allowed)

@@ -155,7 +155,7 @@ def test_nobody_waits_for_an_account_that_does_not_answer(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_is_told_nothing_else(shell: str, tmp_path: Path) -> None:
+def test_nothing_else_is_printed_for_a_shell(shell: str, tmp_path: Path) -> None:
     """Neither that a profile is unknown nor what is wrong with the line."""
     given = {COMPLETION: f"{shell}_complete", "TRN_LINE": "trn jobs ", "COMP_WORDS": "trn jobs ", "COMP_CWORD": "2"}
     ended = run_program(AWS_PROFILE="nobody", AWS_CONFIG_FILE=str(tmp_path / "none"), **given)

@@ -64,7 +64,7 @@ CASES = [
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize(("folder", "line", "message"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
-def test_a_mistake_is_told_within_the_width(
+def test_a_mistake_is_reported_within_the_width(
     folder: str, line: str, message: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = FOLDERS[folder]

@@ -47,7 +47,7 @@ def test_a_job_that_is_not_over_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> N
     assert running_job_sentence(from_settings(**GOOD), "TrnClusterStack") == expected
 
 
-def test_nothing_is_said_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_nothing_is_reported_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
     assert running_job_sentence(from_settings(**GOOD), "TrnClusterStack") is None
     s3.submit(JOB, b"", over=None)
@@ -66,7 +66,7 @@ def test_a_stack_without_records_or_nodes_has_no_job(
 
 
 @pytest.mark.usefixtures("jobs")
-def test_what_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleets, "bucket", "trn-gone")
     sentence = running_job_sentence(from_settings(**GOOD), "TrnClusterStack")
     assert sentence is not None

@@ -109,7 +109,7 @@ ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
 
 
 @pytest.mark.parametrize(("command", "state", "asleep"), [("sleep", None, True), ("wake", ASLEEP, False)])
-def test_it_orders_what_it_says_and_ends_when_that_is_done(
+def test_it_changes_what_it_says_and_ends_when_that_is_done(
     monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, asleep: bool
 ) -> None:
     account = FakeSleepAccount(state=state) if state else FakeSleepAccount()

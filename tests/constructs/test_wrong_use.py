@@ -49,7 +49,7 @@ def test_a_target_group_that_takes_no_instances_is_refused_by_its_own_method_in_
         addresses.add_target(as_the_cdk_has_it)
 
 
-def test_a_target_group_is_attached_once_and_what_is_not_known_of_an_imported_one_is_said() -> None:
+def test_a_target_group_is_attached_once_and_what_is_not_known_of_an_imported_one_is_a_warning() -> None:
     arn = f"arn:aws:elasticloadbalancing:{REGION}:111122223333:targetgroup/nodes/0123456789abcdef"
     stack = Stack.of(a_fleet())
     group = elbv2.NetworkTargetGroup.from_target_group_attributes(stack, "Imported", target_group_arn=arn)
@@ -60,7 +60,7 @@ def test_a_target_group_is_attached_once_and_what_is_not_known_of_an_imported_on
     assert any("it must be of the target type instance and in the nodes' VPC" in one for one in warnings)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     message = refused(lambda: fleet(nodes=0, generation=0, cluster_name="Web"))
     assert len(message.splitlines()) == 3
 

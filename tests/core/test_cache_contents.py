@@ -39,7 +39,7 @@ def test_an_entry_of_pytorch_xla_itself_is_finished_with_its_mark_and_its_result
     assert entry.is_dead(NOON + timedelta(hours=3)) == (state != FINISHED)
 
 
-def test_what_is_no_entry_is_told_apart() -> None:
+def test_what_is_no_entry_is_distinguished() -> None:
     found = contents_of([packed("neuronx-cc-2.21", 1), CachedObject(key="notes.txt", size=3, modified=NOON)])
     assert [each.key for each in found.others] == ["notes.txt"]
     assert [use.release for use in releases(found.entries)] == ["neuronx-cc-2.21"]

@@ -117,7 +117,7 @@ def test_the_reason_and_the_way_on_are_named(
     assert way_on in sentence
 
 
-def test_nothing_is_said_of_a_cluster_that_has_nodes_or_is_to_have_none() -> None:
+def test_nothing_is_reported_of_a_cluster_that_has_nodes_or_is_to_have_none() -> None:
     assert absence(clusters(stack(has_nodes=True), node(1))["trn"], FakeAccount(), NOW) is None
     assert absence(clusters(stack(engine="hyperpod"))["trn"], FakeAccount(), NOW) is None
 

@@ -33,7 +33,7 @@ def test_a_deployment_without_a_failure_has_none() -> None:
     assert deployment_failure([event("CREATE_COMPLETE"), event("CREATE_COMPLETE", of_stack=True)]) is None
 
 
-def test_what_a_gate_said_is_reported_without_what_cloudformation_wraps_it_in() -> None:
+def test_the_message_of_a_gate_is_reported_without_what_cloudformation_wraps_it_in() -> None:
     (reason,) = failed_with(GATE).reasons
     assert reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing 7)."
 

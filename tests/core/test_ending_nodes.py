@@ -125,7 +125,7 @@ def test_of_fewer_nodes_those_that_are_too_many_end() -> None:
     assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
 
 
-def test_a_launch_template_that_nodes_do_not_take_on_is_told() -> None:
+def test_a_launch_template_that_nodes_do_not_take_on_is_reported() -> None:
     changes = [ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify"), version(LatestVersion=None)]
     assert ending_nodes(changes, running=2) == EndingNodes(count=0, template_changes=True)
     assert not ending_nodes([], running=2).template_changes

@@ -53,7 +53,7 @@ def test_the_host_compiles_for_as_many_processes_as_the_job_has(request_: JobReq
     assert place(compiled) == place(job)
 
 
-def test_its_job_is_told_apart_and_bounded(request_: JobRequest) -> None:
+def test_its_job_is_distinguished_and_bounded(request_: JobRequest) -> None:
     compiled = ahead(replace(request_, name="a" * 40))
     assert len(compiled.id) <= 63
     assert is_precompilation(compiled)
@@ -195,7 +195,7 @@ def host(credentials_of_nobody: None) -> Any:  # noqa: ARG001
         yield AwsPrecompileHost("us-west-2", GROUP, "records")
 
 
-def test_a_host_is_launched_once_its_end_is_fixed_and_goes_when_told(host: AwsPrecompileHost) -> None:
+def test_a_host_is_launched_once_its_end_is_fixed_and_ends_on_request(host: AwsPrecompileHost) -> None:
     assert host.state() == HostState(wanted=False)
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
     host.start(until)

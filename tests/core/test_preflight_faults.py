@@ -278,7 +278,7 @@ def test_an_error_of_any_other_kind_is_unknown_with_the_message_of_aws(plans: Ma
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
 
 
-def test_credentials_that_have_expired_are_told_once_with_what_to_do(plans: Mapping[str, Plan]) -> None:
+def test_credentials_that_have_expired_are_reported_once_with_what_to_do(plans: Mapping[str, Plan]) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error("ExpiredToken", "it is expired")))
     assert nothing_passes(findings)
     assert (no_access(findings) or "").startswith("the credentials have expired: sign in with `aws sso login`")

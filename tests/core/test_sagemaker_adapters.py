@@ -253,7 +253,7 @@ def test_what_may_not_be_read_is_uploaded() -> None:
     assert aws.upload("s3://trn-bucket/source", {"a": b"x"}) == 1
 
 
-def test_the_order_to_stop_names_the_job() -> None:
+def test_the_request_to_stop_names_the_job() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_response("stop_training_job", {}, {"TrainingJobName": JOB.name})
     aws.stop(JOB.name)

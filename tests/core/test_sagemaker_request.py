@@ -142,7 +142,7 @@ def test_the_script_learns_where_its_checkpoints_go() -> None:
     assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
 
 
-def test_without_checkpoints_there_is_no_word_of_them() -> None:
+def test_without_checkpoints_none_are_mentioned() -> None:
     made = request(checkpoint_url=None)
     assert "CheckpointConfig" not in made
     assert "TRN_CHECKPOINT_DIR" not in made["Environment"]

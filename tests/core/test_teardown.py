@@ -102,7 +102,7 @@ def changes_of_a_whole_teardown() -> int:
 
 
 @given(st.lists(st.integers(1, changes_of_a_whole_teardown()), max_size=4))
-def test_killed_at_any_orders_and_begun_again_it_ends_at_nothing_left(fatal: list[int]) -> None:
+def test_killed_at_any_changes_and_begun_again_it_ends_at_nothing_left(fatal: list[int]) -> None:
     account = FakeTeardown(failing=1)
     for number in fatal:
         account.changes, account.fatal = [], number
@@ -115,7 +115,7 @@ def test_killed_at_any_orders_and_begun_again_it_ends_at_nothing_left(fatal: lis
     assert is_gone(account)
 
 
-def test_taking_down_what_is_gone_orders_nothing() -> None:
+def test_taking_down_what_is_gone_changes_nothing() -> None:
     account = FakeTeardown()
     run(account)
     account.changes.clear()
@@ -244,7 +244,7 @@ def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "could not tell"
 
 
-def test_a_refused_order_is_reported_and_something_is_left() -> None:
+def test_a_refused_change_is_reported_and_something_is_left() -> None:
     outcomes = run(FakeTeardown(refused=frozenset({"delete_leftover"})))
     assert verdict(outcomes) == "left"
     assert of(outcomes, "snapshots").message == "snap-1: refused: delete_leftover snap-1"

@@ -191,7 +191,7 @@ def test_emptying_a_group_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
     aws.empty_group("gone", for_good=False)
 
 
-def test_an_order_that_is_not_allowed_names_the_permission() -> None:
+def test_a_change_that_is_denied_names_the_permission() -> None:
     aws, stub = stubbed("autoscaling")
     stub.add_client_error("update_auto_scaling_group", "AccessDenied")
     with pytest.raises(RequestRefusedError, match="the permission autoscaling:UpdateAutoScalingGroup is missing"):
@@ -287,7 +287,7 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
     assert stored_roster() == Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
 
 
-def test_an_order_with_credentials_that_have_expired_says_to_sign_in_again() -> None:
+def test_a_change_with_credentials_that_have_expired_says_to_sign_in_again() -> None:
     aws, stub = stubbed("cloudformation")
     stub.add_client_error("delete_stack", "ExpiredToken", "The security token included in the request is expired")
     with pytest.raises(RequestRefusedError, match="is expired; sign in again"):

@@ -66,7 +66,7 @@ def test_a_resource_that_failed_is_shown_with_its_reason(cdk: Path) -> None:
     assert "CREATE_FAILED Cluster/Vpc (ClusterVpc1) the reason" in deploy(cdk)
 
 
-def test_a_failing_command_ends_the_demo_with_all_it_said(cdk: Path) -> None:
+def test_a_failing_command_ends_the_demo_with_its_output(cdk: Path) -> None:
     say(cdk, "some words", "more words")
     (cdk / "code").write_text("3")
     with pytest.raises(CommandFailedError, match="some words\nmore words\ncdk ended with exit code 3"):

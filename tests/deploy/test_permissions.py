@@ -106,7 +106,7 @@ READER_COMMANDS: Mapping[str, tuple[str, ...]] = {
 NOT_RUN = {"estimate": "asks AWS's own price list, and no embedded AWS"}
 
 
-def test_every_entry_of_who_looks_is_run() -> None:
+def test_every_entry_of_the_reader_policy_is_run() -> None:
     assert commands("look").keys() - READER_COMMANDS.keys() == NOT_RUN.keys()
 
 

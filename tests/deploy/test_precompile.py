@@ -79,7 +79,7 @@ def test_without_the_command_that_started_it_the_host_ends_after_a_job_that_fail
     assert [one["status"] for one in listed if one["job"]["id"].startswith("precompile-graphs-")][:1] == ["failed"]
 
 
-def test_auto_scaling_is_told_to_end_the_host_before_it_is_launched(account: Account, tmp_path: Path) -> None:
+def test_auto_scaling_is_to_end_the_host_before_it_is_launched(account: Account, tmp_path: Path) -> None:
     precompile(account, tmp_path, "true", "--time-limit-minutes", "60")
     client = account.aws.client("autoscaling")
     (action,) = client.describe_scheduled_actions(AutoScalingGroupName=GROUP)["ScheduledUpdateGroupActions"]

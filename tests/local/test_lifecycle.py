@@ -55,9 +55,18 @@ def test_the_port_of_an_embedded_aws_of_another_folder_is_not_taken_over(folder:
         lifecycle.start(tmp_path, Settings(port=port))
 
 
-def test_a_stopped_server_is_gone(tmp_path: Path) -> None:
+def test_what_a_start_leaves_is_the_owners_alone_and_a_stopped_server_is_gone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
     pid = lifecycle.start(tmp_path, Settings()).health.pid
-    stopped = lifecycle.stop(tmp_path)
+    try:
+        assert {path.name: oct(path.stat().st_mode & 0o777) for path in (tmp_path, *tmp_path.iterdir())} == {
+            tmp_path.name: "0o700",
+            "server.json": "0o600",
+            "server.log": "0o600",
+            "lock": "0o600",
+        }
+    finally:
+        stopped = lifecycle.stop(tmp_path)
     assert stopped is not None
     assert stopped.pid == pid
     assert lifecycle.status(tmp_path) is None
@@ -92,20 +101,6 @@ def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path, mon
     monkeypatch.setattr("sys.executable", str(python))
     with pytest.raises(LocalError, match=r"\(exit code 3\)\.\nno such module"):
         lifecycle.start(tmp_path, Settings())
-
-
-def test_only_its_owner_can_read_the_state_and_the_log(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    lifecycle.start(tmp_path, Settings())
-    try:
-        assert {path.name: oct(path.stat().st_mode & 0o777) for path in (tmp_path, *tmp_path.iterdir())} == {
-            tmp_path.name: "0o700",
-            "server.json": "0o600",
-            "server.log": "0o600",
-            "lock": "0o600",
-        }
-    finally:
-        lifecycle.stop(tmp_path)
 
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:

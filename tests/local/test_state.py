@@ -112,7 +112,7 @@ def one_of_each() -> Template:
     )
 
 
-def look(aws: EmbeddedAws, stack: str, bucket: str) -> dict[str, Any]:
+def describe_all(aws: EmbeddedAws, stack: str, bucket: str) -> dict[str, Any]:
     """What the services answer, but for what belongs to the answer itself."""
     cloudformation = aws.client("cloudformation")
     answers = {
@@ -144,11 +144,11 @@ def test_a_loaded_state_is_what_was_saved_and_goes_on(pair: tuple[EmbeddedAws, E
     changed["Resources"]["Parameter"] = parameter("2")
     stacks.change_set(stack, changed, Capabilities=["CAPABILITY_IAM"])
     local_state.save(file, tmp_path, old.connection)
-    before = look(old, stack, bucket)
+    before = describe_all(old, stack, bucket)
 
     left = Stacks(new).deploy(template({"P": parameter()}))
     local_state.read(file, tmp_path).load(new.connection)
-    assert json.dumps(look(new, stack, bucket), default=str) == json.dumps(before, default=str).replace(
+    assert json.dumps(describe_all(new, stack, bucket), default=str) == json.dumps(before, default=str).replace(
         old.endpoint, new.endpoint
     )
     assert new.client("s3").get_object(Bucket=bucket, Key="k")["Body"].read() == b"content"

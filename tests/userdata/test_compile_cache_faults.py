@@ -68,7 +68,7 @@ def filled(new_node: NewNode, bucket: Any) -> int:
 @pytest.mark.parametrize(
     ("fault", "after"), [("refused", 0), ("cut", 0), ("still", 0), ("cut", 1), ("refused", 5), ("still", 5)]
 )
-def test_a_fill_that_breaks_off_leaves_whole_entries_and_says_once_why(
+def test_a_fill_that_breaks_off_leaves_whole_entries_and_reports_once_why(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int
 ) -> None:
     """after: so many requests that S3 answers; the first one lists."""
@@ -101,7 +101,7 @@ def test_a_fill_that_breaks_off_leaves_whole_entries_and_says_once_why(
         ("still", 5, True),
     ],
 )
-def test_what_cannot_be_stored_is_told_once_and_stored_when_the_bucket_answers_again(
+def test_what_cannot_be_stored_is_reported_once_and_stored_when_the_bucket_answers_again(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, urgent: bool
 ) -> None:
     node = new_node(urgent=urgent)
@@ -145,7 +145,7 @@ def test_what_was_not_stored_at_the_end_of_a_job_is_stored_by_the_next_one(
 
 
 @pytest.mark.usefixtures("filled")
-def test_another_reason_is_told_as_well(new_node: NewNode, faulty: FaultyS3) -> None:
+def test_another_reason_is_reported_as_well(new_node: NewNode, faulty: FaultyS3) -> None:
     node = new_node()
     node.begin()
     node.compile("other")

@@ -75,7 +75,7 @@ def test_a_job_whose_host_did_not_come_or_has_gone_has_failed_and_no_other_host_
 
 
 @pytest.mark.usefixtures("host")
-def test_what_the_host_said_last_is_the_reason() -> None:
+def test_the_last_message_of_the_host_is_the_reason() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("precompile/i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
     assert close(ended())
