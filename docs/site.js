@@ -8,4 +8,8 @@ document.addEventListener("DOMContentLoaded", () => {
       });
     }
   }
+  // An option keeps together: a browser breaks a line after each of its hyphens.
+  for (const code of document.querySelectorAll("article :not(pre) > code")) {
+    if (/^-\S{1,24}$/.test(code.textContent)) code.style.whiteSpace = "nowrap";
+  }
 });
