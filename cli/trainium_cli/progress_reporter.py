@@ -1,67 +1,72 @@
-"""What a person sees while a command takes minutes: a spinner on a terminal, a few plain lines elsewhere."""
+"""What a person sees while a command takes minutes: one living line on a terminal, a few plain ones elsewhere."""
 
 import sys
 import time
+from threading import Condition, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from rich.status import Status
+from trainium_cli.living_line import LivingLine, lasted
 
-_SECONDS_A_LINE = 30
-"""How long a step may go on without a new line where a line cannot be overwritten."""
+SECONDS_A_LINE = 30
+"""How long a step may go on without a line where a line cannot be overwritten, whether anything happens or not."""
 
-_QUIET_SECONDS = 2
+QUIET_SECONDS = 2
 """How long a step may take before a line is printed of it besides its end."""
 
 
 class ProgressReporter:
-    """Shows how far a command is, on standard error. A new step is shown at once, and so is its end."""
+    """Shows how far a command is, and for how long a step goes on already, on standard error."""
 
     def __init__(self) -> None:
-        self._status = _spinner() if sys.stderr.isatty() else None
-        self._step, self._step_begun, self._next_line_at = "", 0.0, 0.0
+        self._living = LivingLine() if sys.stderr.isatty() else None
+        self._step, self._message, self._begun, self._next_line_at = "", "", 0.0, 0.0
+        self._changed, self._over = Condition(), False
+        self._repeater = Thread(target=self._repeat, daemon=True)
 
     def __enter__(self) -> "ProgressReporter":
-        if self._status:
-            self._status.start()
+        if self._living:
+            self._living.start()
+        else:
+            self._repeater.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._status:
-            self._status.stop()
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        if self._living:
+            self._living.stop()
+        else:
+            self._repeater.join()
 
     def report(self, step: str, message: str, *, ended: bool = False) -> None:
-        """What a step is at, or how it ended."""
+        """What a step is at, or how it ended, which is shown at once."""
         now = time.monotonic()
-        if step != self._step:
-            self._step, self._step_begun, self._next_line_at = step, now, now + _QUIET_SECONDS
-        if ended:
-            self._line(f"  {step}: {message}")
-        elif self._status:
-            self._status.update(_plain(f"{step}: {message} ({round(now - self._step_begun)} s)"))
-        elif now >= self._next_line_at:
-            self._line(f"  {step}: {message}")
-            self._next_line_at = now + _SECONDS_A_LINE
+        with self._changed:
+            if step != self._step:
+                self._step, self._begun, self._next_line_at = step, now, now + QUIET_SECONDS
+            self._message = "" if ended else message
+            if ended:
+                self._print(f"  {step}: {message}")
+            elif self._living:
+                self._living.show(f"{step}: {message}", since=self._begun)
+            self._changed.notify()
 
-    def _line(self, text: str) -> None:
-        if self._status:
-            self._status.console.print(text)
+    def _repeat(self) -> None:
+        """Print where the step is, again and again, where no line lives."""
+        with self._changed:
+            while not self._over:
+                if self._message and time.monotonic() >= self._next_line_at:
+                    self._print(f"  {self._step}: {self._message} ({lasted(self._begun)})")
+                    self._next_line_at = time.monotonic() + SECONDS_A_LINE
+                self._changed.wait(self._next_line_at - time.monotonic() if self._message else None)
+
+    def _print(self, text: str) -> None:
+        if self._living:
+            self._living.print(text)
         else:
             click.echo(text, err=True)
-
-
-def _spinner() -> "Status":
-    from rich.console import Console  # late: it takes long to import, and off a terminal nobody needs it
-
-    return Console(stderr=True, highlight=False, markup=False, emoji=False).status("")
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -2,16 +2,42 @@
 
 import io
 import time
+from threading import Event
 
 import pytest
 
+from trainium_cli import living_line, progress_reporter
 from trainium_cli import waiting as module
+from trainium_cli.living_line import LivingLine
+from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class ToldTwice(io.StringIO):
+    """A pipe, and the moment at which a second line is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice = Event()
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.getvalue().count("\n") > 1:
+            self.twice.set()
+        return written
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, delay: float, takes: float) -> str:
@@ -25,6 +51,40 @@ def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, delay: float,
 
 def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Asking AWS ..." in shown(monkeypatch, Terminal(), delay=0.01, takes=0.4)
+
+
+def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(living_line.time, "monotonic", clock)
+    line = LivingLine("Asking AWS ...")
+    clock.now += 7
+    assert str(line.__rich__()) == "Asking AWS ... (7 s)"
+    line.show("resources: 60 of 63 done", since=clock.now - 200)
+    assert str(line.__rich__()) == "resources: 60 of 63 done (3 min 20 s)"
+
+
+def test_off_a_terminal_a_step_in_which_nothing_happens_is_told_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = ToldTwice()
+    monkeypatch.setattr("sys.stderr", told)
+    monkeypatch.setattr(progress_reporter, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(progress_reporter, "SECONDS_A_LINE", 0.01)
+    with ProgressReporter() as reporter:
+        reporter.report("resources", "60 of 63 done")
+        assert told.twice.wait(30)
+        reporter.report("resources", "all done", ended=True)
+    first, second, *_, last = told.getvalue().splitlines()
+    assert (first, second, last) == (2 * ("  resources: 60 of 63 done (0 s)",) + ("  resources: all done",))
+
+
+def test_a_step_that_ends_at_once_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stderr)
+    with ProgressReporter() as reporter:
+        reporter.report("nodes", "0 of 2 proven")
+        reporter.report("nodes", "2 of 2 proven", ended=True)
+    assert stderr.getvalue() == "  nodes: 2 of 2 proven\n"
 
 
 def test_a_short_wait_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
