@@ -15,7 +15,7 @@ from trainium_cli.cache_report import entries_and_size, entry_as_json, releases_
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end
 from trainium_cli.progress_reporter import ProgressReporter
-from trainium_cli.terminal import console, print_json
+from trainium_cli.terminal import console, print_json, say
 from trainium_core.compile_cache.aws_cache import RequestLimitError
 from trainium_core.compile_cache.contents import releases, to_clean
 from trainium_core.compile_cache.maintenance import clean
@@ -78,11 +78,11 @@ def clean_command(
     )
     if not as_json and chosen:
         console().print(releases_table(releases(chosen)))
-        click.echo(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} go.")
+        say(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} go.")
     elif not as_json:
-        click.echo(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
+        say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
     if chosen and not yes and not click.confirm("\nDelete this?"):
-        click.echo("Nothing was deleted.")
+        say("Nothing was deleted.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         with ProgressReporter() as reporter:
@@ -97,4 +97,4 @@ def clean_command(
         deleted = [entry_as_json(entry) for entry in chosen]
         print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
     elif chosen:
-        click.echo(f"Deleted {entries_and_size(chosen)}.")
+        say(f"Deleted {entries_and_size(chosen)}.")

@@ -18,7 +18,7 @@ from trainium_cli.job_cluster import end
 from trainium_cli.mistakes import mistake
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.quantities import size
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import print_json, say
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimitError
 from trainium_core.compile_cache.maintenance import copy, copying
 from trainium_core.compile_cache.place import RELEASE_PREFIX, is_release
@@ -77,9 +77,9 @@ def copy_command(
             if chosen.left_out
             else "",
         ]
-        click.echo("; ".join(part for part in parts if part))
+        say("; ".join(part for part in parts if part))
     if chosen.keys and not yes and not click.confirm("\nCopy this?"):
-        click.echo("Nothing was copied.")
+        say("Nothing was copied.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         with ProgressReporter() as reporter:
@@ -96,4 +96,4 @@ def copy_command(
         done = {name: value for name, value in asdict(chosen).items() if name != "keys"}
         print_json({"url": found.location.url, "target": location.url, **done, "requests": found.limit.sent})
     elif chosen.keys:
-        click.echo(f"Copied {chosen.entries:,} entries.")
+        say(f"Copied {chosen.entries:,} entries.")

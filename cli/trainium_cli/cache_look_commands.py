@@ -10,7 +10,7 @@ from trainium_cli.cache_report import entries_and_size, entries_table, entry_as_
 from trainium_cli.cluster_selection import stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import cluster_jobs, newest_states
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, pairs, print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.contents import releases
 from trainium_core.costs.estimate import dollars
@@ -87,9 +87,9 @@ def list_entries(options: CacheOptions, as_json: bool, of_releases: tuple[str, .
         print_json([entry_as_json(entry) for entry in entries])
     elif entries:
         console().print(entries_table(entries))
-        click.echo(entries_and_size(entries))
+        say(entries_and_size(entries))
     else:
-        click.echo(f"There is no{' such' if of_releases else ''} entry in {found.location.url}.")
+        say(f"There is no{' such' if of_releases else ''} entry in {found.location.url}.")
 
 
 def _month_usd(found: FoundCache, stored: int) -> Decimal | None:

@@ -10,7 +10,7 @@ from trainium_cli.cache_report import broken_table, entries_and_size, entry_as_j
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end
 from trainium_cli.progress_reporter import ProgressReporter
-from trainium_cli.terminal import console, print_json
+from trainium_cli.terminal import console, print_json, say
 from trainium_core.compile_cache.aws_cache import RequestLimitError
 from trainium_core.compile_cache.maintenance import Verification, repair, verify
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -50,7 +50,7 @@ def repair_command(options: CacheOptions, as_json: bool, yes: bool) -> None:
     if not as_json:
         _show(result)
     if result.broken and not yes and not click.confirm("\nDelete what is broken?"):
-        click.echo("Nothing was deleted.")
+        say("Nothing was deleted.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     deleted = 0
     try:
@@ -111,4 +111,4 @@ def _show(result: Verification) -> None:
         f"{result.in_work:,} in work" if result.in_work else "",
         f"{result.unknown:,} not looked at: --most-requests allows more" if result.unknown else "",
     ]
-    click.echo("; ".join(part for part in parts if part))
+    say("; ".join(part for part in parts if part))

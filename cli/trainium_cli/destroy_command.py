@@ -21,7 +21,7 @@ from trainium_cli.interruption import finishing, going_on
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.running_job import running_job_sentence
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
@@ -75,9 +75,9 @@ def destroy(
         show_inventory(found, scope, plan.region)
         for sentence in (running_job_sentence(plan, one) for one in stacks):
             if sentence:
-                click.echo(f"\nJob: {sentence}.")
+                say(f"\nJob: {sentence}.")
         if grace and any(one.what == "nodes" for one in found.going):
-            click.echo(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
+            say(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown or scope.shared):
         unread = not_located(plan)
         if unread:
@@ -85,7 +85,7 @@ def destroy(
         _nothing(found, scope, plan, as_json=as_json)
     # What is protected is not asked about: nothing of it goes.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
-        click.echo("Nothing was destroyed.")
+        say("Nothing was destroyed.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         with going_on(_INTERRUPTED):
@@ -116,7 +116,7 @@ def _nothing(found: Inventory, scope: Scope, plan: Plan, *, as_json: bool) -> No
     if as_json:
         print_json({"region": region, **inventory_as_json(found), "verdict": "gone", "steps": []})
     else:
-        click.echo(f"\nNothing of {scope.cluster} is in {region} to destroy.{others_sentence(plan)}")
+        say(f"\nNothing of {scope.cluster} is in {region} to destroy.{others_sentence(plan)}")
     raise click.exceptions.Exit(code)
 
 

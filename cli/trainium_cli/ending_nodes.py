@@ -7,6 +7,7 @@ import click
 
 from trainium_cli.cdk_program import CdkRun
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.terminal import say
 from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
 from trainium_core.stacks.change_sets import ResourceChange
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -55,7 +56,7 @@ def ask_about_ending_nodes(
     except RequestRefusedError as error:
         click.echo(f"Nothing was deployed: {error}", err=True)
         return ExitCode.NOT_READY
-    click.echo(f"{stack}: {_in_words(changes)}.")
+    say(f"{stack}: {_in_words(changes)}.")
     return _answer(ending, running, yes=yes, replace=replace)
 
 
@@ -73,9 +74,9 @@ def _in_words(changes: Sequence[ResourceChange]) -> str:
 
 def _answer(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> ExitCode | None:
     if ending.template_changes:
-        click.echo(_KEPT)
+        say(_KEPT)
     if not ending.count:
-        click.echo(f"None of the {running} running nodes ends by this deployment.")
+        say(f"None of the {running} running nodes ends by this deployment.")
         return None
     message = f"{ending.count} of {running} running nodes would end, with what is on their disks: "
     click.echo(f"{message}{'; '.join(ending.reasons)}.", err=True)

@@ -12,6 +12,7 @@ from trainium_cli.cluster_selection import settings_of_a_plan
 from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
+from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
@@ -73,7 +74,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ends": new})
-    click.echo(_proposal(plan, new, estimated, stacks))
+    say(_proposal(plan, new, estimated, stacks))
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
     if not yes and not click.confirm(f"\nWrite this to {cdk_json}, and deploy it?"):
@@ -81,7 +82,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     cdk_json.write_text(after, encoding="utf-8")
     if not stacks:
-        click.echo(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
+        say(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
         raise click.exceptions.Exit(ExitCode.OK)
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
     code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)

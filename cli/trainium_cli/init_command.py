@@ -13,6 +13,7 @@ from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import refuse
+from trainium_cli.terminal import say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
@@ -65,7 +66,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
         refuse(error, as_json=False)
     _say_the_price(plan)
     if somebody and not click.confirm(f"\nWrite this to {folder.resolve()}?", default=True):
-        click.echo("Nothing was written.")
+        say("Nothing was written.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         _write(folder, settings)
@@ -73,7 +74,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
         click.echo(f"{error.filename or folder}: {error.strerror}", err=True)
         raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
     inside = "" if folder == Path() else f"cd {folder}; "
-    click.echo(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
 
 
 def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
@@ -112,11 +113,9 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
 def _say_the_price(plan: Plan) -> None:
     estimated = estimate(plan, aws=None)
     end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "Nothing ends the nodes by itself."
-    click.echo(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
-    click.echo(
-        f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month"
-    )
-    click.echo(f"  end      {end}")
+    say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
+    say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
+    say(f"  end      {end}")
     warning = sales_warning(plan, estimated)
     if warning:
         click.echo(f"warning: {warning}", err=True)

@@ -11,7 +11,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, newest_states, read_cluster
 from trainium_cli.job_report import job_record, jobs_table, show_state, state_as_json
 from trainium_cli.job_submission import fetch_outputs
-from trainium_cli.terminal import console, print_json
+from trainium_cli.terminal import console, print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.jobs.precompile import is_precompilation
@@ -79,4 +79,4 @@ def _show_all(states: list[JobState], *, as_json: bool) -> None:
     elif states:
         console().print(jobs_table(states))
     else:
-        click.echo("No job has been started on this cluster: `trn run` starts one.")
+        say("No job has been started on this cluster: `trn run` starts one.")

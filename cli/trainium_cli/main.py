@@ -11,7 +11,7 @@ from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.interruption import end_at_once, handle_interrupts
 from trainium_cli.lazy_group import LazyCommand, LazyGroup
-from trainium_cli.terminal import WrappedErrors
+from trainium_cli.terminal import WrappedStream
 
 COMMANDS = {
     "init": LazyCommand(
@@ -184,7 +184,7 @@ def main() -> None:
         # A shell would show what is printed here in the middle of the line that somebody types.
         sys.stderr = io.StringIO()
     elif "TRN_DEBUG" not in os.environ:
-        sys.stderr = cast("TextIO", WrappedErrors(sys.stderr))
+        sys.stderr = cast("TextIO", WrappedStream(sys.stderr))
     try:
         trn(prog_name="trn")
     except SystemExit as ended:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.plan_options import plan_options, read_plan
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import print_json, say
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, place_of, policies, roles
 
 _MEANINGS = {
@@ -43,9 +43,9 @@ def permissions(
         print_json(documents)
         return
     for name, found in documents.items():
-        click.echo(f"{name}: {_MEANINGS[name]}")
+        say(f"{name}: {_MEANINGS[name]}")
         if name != CLOUDFORMATION:
-            click.echo("  trn " + ", trn ".join(commands(name)))
+            say("  trn " + ", trn ".join(commands(name)))
         for number, document in enumerate(found, 1):
             click.echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
             click.echo(json.dumps(document, indent=2))

@@ -7,7 +7,7 @@ from types import TracebackType
 
 import click
 
-from trainium_cli.living_line import LivingLine, lasted
+from trainium_cli.spinner import Spinner, lasted
 
 SECONDS_A_LINE = 30
 """How long a step may go on without a line where a line cannot be overwritten, whether anything happens or not."""
@@ -20,14 +20,14 @@ class ProgressReporter:
     """Shows how far a command is, and for how long a step goes on already, on standard error."""
 
     def __init__(self) -> None:
-        self._living = LivingLine() if sys.stderr.isatty() else None
+        self._spinner = Spinner() if sys.stderr.isatty() else None
         self._step, self._message, self._begun, self._next_line_at = "", "", 0.0, 0.0
         self._changed, self._over = Condition(), False
         self._repeater = Thread(target=self._repeat, daemon=True)
 
     def __enter__(self) -> "ProgressReporter":
-        if self._living:
-            self._living.start()
+        if self._spinner:
+            self._spinner.start()
         else:
             self._repeater.start()
         return self
@@ -38,8 +38,8 @@ class ProgressReporter:
         with self._changed:
             self._over = True
             self._changed.notify()
-        if self._living:
-            self._living.stop()
+        if self._spinner:
+            self._spinner.stop()
         else:
             self._repeater.join()
 
@@ -52,8 +52,8 @@ class ProgressReporter:
             self._message = "" if ended else message
             if ended:
                 self._print(f"  {step}: {message}")
-            elif self._living:
-                self._living.show(f"{step}: {message}", since=self._begun)
+            elif self._spinner:
+                self._spinner.show(f"{step}: {message}", since=self._begun)
             self._changed.notify()
 
     def _repeat(self) -> None:
@@ -66,7 +66,7 @@ class ProgressReporter:
                 self._changed.wait(self._next_line_at - time.monotonic() if self._message else None)
 
     def _print(self, text: str) -> None:
-        if self._living:
-            self._living.print(text)
+        if self._spinner:
+            self._spinner.print(text)
         else:
             click.echo(text, err=True)

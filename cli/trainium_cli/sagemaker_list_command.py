@@ -8,7 +8,7 @@ import click
 from trainium_cli.plan_options import plan_options
 from trainium_cli.sagemaker_job_options import could_not_tell, read_job_plan
 from trainium_cli.sagemaker_report import lasted
-from trainium_cli.terminal import console, print_json, table
+from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
 from trainium_core.engines.sagemaker.jobs.aws_training_jobs import AwsTrainingJobs
 from trainium_core.naming import training_job_prefix
@@ -39,7 +39,7 @@ def list_jobs(
         print_json([asdict(job) for job in jobs])
         return
     if not jobs:
-        click.echo(f"No such job in {plan.region}.")
+        say(f"No such job in {plan.region}.")
         return
     rows = [(job.name, job.status, f"{job.created:%Y-%m-%d %H:%MZ}", lasted(job.created, job.ended)) for job in jobs]
     console().print(table(["Job", "Status", "Created", "Lasted"], rows, right=["Lasted"]))

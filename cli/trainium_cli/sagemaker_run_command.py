@@ -15,7 +15,7 @@ from trainium_cli.sagemaker_following import exit_code, follow_to_the_end
 from trainium_cli.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
 from trainium_cli.sagemaker_report import job_rows, state_as_json, state_rows
 from trainium_cli.suppress_option import suppress_option
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, pairs, print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS, job_preflight
@@ -130,7 +130,7 @@ def train(
     if verdict(findings) != "ready":
         _end_unready(findings, as_json=as_json)
     if not yes and not click.confirm("\nStart it?"):
-        click.echo("Nothing was started.")
+        say("Nothing was started.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     _start(plan, job, package, request, as_json=as_json, detach=detach)
 
@@ -202,7 +202,7 @@ def _start(
         if as_json:
             print_json({"started": True, "job": asdict(job)})
         else:
-            click.echo(f"`trn sagemaker logs {job.name} --follow` follows it.")
+            say(f"`trn sagemaker logs {job.name} --follow` follows it.")
         return
     state = follow_to_the_end(JobFollower(job.name, control), control, quiet=as_json)
     if as_json:

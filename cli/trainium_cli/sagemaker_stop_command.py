@@ -9,7 +9,7 @@ from trainium_cli.plan_options import context_options
 from trainium_cli.sagemaker_describe_command import known_job
 from trainium_cli.sagemaker_job_options import read_job_plan
 from trainium_cli.sagemaker_report import state_rows
-from trainium_cli.terminal import console, pairs
+from trainium_cli.terminal import console, pairs, say
 from trainium_core.engines.sagemaker.jobs.aws_training_job_control import AwsTrainingJobControl
 from trainium_runtime.errors import RequestRefusedError
 
@@ -30,15 +30,15 @@ def stop(name: str, overrides: tuple[str, ...], cdk_json: Path | None, yes: bool
     control = AwsTrainingJobControl(plan.region)
     state = known_job(name, control, plan.region, as_json=False)
     if state.is_over:
-        click.echo(f"{name} is over: {state.status}.")
+        say(f"{name} is over: {state.status}.")
         return
     console().print(pairs(state_rows(state), label_width=11))
     if not yes and not click.confirm("Stop it?"):
-        click.echo("It was not stopped.")
+        say("It was not stopped.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         control.stop(name)
     except RequestRefusedError as error:
         click.echo(f"It was not stopped: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.NOT_READY) from error
-    click.echo(f"Asked SageMaker to stop {name}. `trn sagemaker describe {name}` shows when it has.")
+    say(f"Asked SageMaker to stop {name}. `trn sagemaker describe {name}` shows when it has.")

@@ -15,6 +15,7 @@ from trainium_cli.interruption import finishing, going_on
 from trainium_cli.plan_options import IRRELEVANT_LATER
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.running_job import running_job_sentence
+from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
@@ -66,7 +67,7 @@ def switch(
         assert state is not None
         has_host = asleep and _has_nodes(account, state.hosts)
         if has_host and not there and (by_group or state.asleep):
-            click.echo(_HOST_GOES)
+            say(_HOST_GOES)
             if not yes and not click.confirm("End it?"):
                 _end(ExitCode.NOT_READY, "Nothing was changed.")
             _end_host(account, state)
@@ -78,7 +79,7 @@ def switch(
             _refuse_after_the_end(plan, state)
         _announce_change(plan, stack, asleep=asleep, by_group=by_group)
         if has_host:
-            click.echo(_HOST_GOES)
+            say(_HOST_GOES)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
             _end(ExitCode.NOT_READY, "Nothing was changed.")
         if has_host:
@@ -154,20 +155,20 @@ def _announce_change(plan: Plan, stack: str, *, asleep: bool, by_group: bool) ->
     nodes = "its node ends" if plan.nodes == 1 else f"its {plan.nodes} nodes end"
     of_job = f"  job:    {job}\n" if job else ""
     if asleep and by_group:
-        click.echo(
+        say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks. "
             "Its app knows no sleep (SleepSwitch), so what else it has stays as it is, and is billed.\n"
             f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n{of_job}"
         )
     elif asleep:
-        click.echo(
+        say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks; "
             "so do its paid ways out of the network. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
             f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
         )
     else:
-        click.echo(
+        say(
             f"{plan.cluster_name} wakes up: {plan.nodes} x {plan.instance_type}, {plan.capacity}.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
         )
@@ -301,5 +302,8 @@ def _followed(account: SleepAccount, stack: str, before: str | None) -> Sequence
 
 
 def _end(code: ExitCode, message: str) -> NoReturn:
-    click.echo(message, err=code is not ExitCode.OK)
+    if code is ExitCode.OK:
+        say(message)
+    else:
+        click.echo(message, err=True)
     raise click.exceptions.Exit(code)

@@ -9,7 +9,7 @@ from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.job_following import follow_job
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import print_json, say
 from trainium_core.jobs.follow import JobFollower
 from trainium_runtime.errors import RequestRefusedError
 
@@ -46,4 +46,4 @@ def stop(
     if as_json:
         print_json({"job": state.job.id, "status": state.status})
     else:
-        click.echo(f"{state.job.id} is over: {state.status}.")
+        say(f"{state.job.id} is over: {state.status}.")

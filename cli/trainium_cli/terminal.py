@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import click
 
@@ -74,8 +74,8 @@ def _has_colours() -> bool:
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
-class WrappedErrors:
-    """Standard error whose lines are broken where the screen ends; all else is as the stream has it.
+class WrappedStream:
+    """Standard output or error whose lines are broken where the screen ends; all else is as the stream has it.
 
     In a pipe without $COLUMNS, which has no end, a sentence stays in one line.
     """
@@ -94,6 +94,11 @@ class WrappedErrors:
             if any(columns_of(line) > width for line in lines):
                 text = "\n".join("\n".join(wrapped(line, width)) for line in lines)
         return self._stream.write(text)
+
+
+def say(text: str) -> None:
+    """Say sentences on standard output, broken between words where the screen ends; in a pipe as `WrappedStream`."""
+    click.echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
 
 
 def _moves_cursor(text: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
 
-from trainium_cli.living_line import LivingLine
+from trainium_cli.spinner import Spinner
 
 DELAY_SECONDS = 1
 
@@ -19,7 +19,7 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    line = LivingLine(message)
+    line = Spinner(message)
     timer = Timer(DELAY_SECONDS, line.start)
     timer.daemon = True
     timer.start()

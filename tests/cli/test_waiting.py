@@ -6,9 +6,9 @@ from threading import Event
 
 import pytest
 
-from trainium_cli import living_line, progress_reporter
+from trainium_cli import spinner, progress_reporter
 from trainium_cli import waiting as module
-from trainium_cli.living_line import LivingLine
+from trainium_cli.spinner import Spinner
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.waiting import waiting
 
@@ -55,8 +55,8 @@ def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(living_line.time, "monotonic", clock)
-    line = LivingLine("Asking AWS ...")
+    monkeypatch.setattr(spinner.time, "monotonic", clock)
+    line = Spinner("Asking AWS ...")
     clock.now += 7
     assert str(line.__rich__()) == "Asking AWS ... (7 s)"
     line.show("resources: 60 of 63 done", since=clock.now - 200)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-class LivingLine:
+class Spinner:
     """On standard error, from `start` to `stop`. rich is imported only then: most commands end before."""
 
     def __init__(self, message: str = "") -> None:
