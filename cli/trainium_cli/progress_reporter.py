@@ -1,4 +1,4 @@
-"""What a person sees while a command takes minutes: one living line on a terminal, a few plain ones elsewhere."""
+"""What a person sees while a command takes minutes: a spinner on a terminal, a few plain lines elsewhere."""
 
 import sys
 import time
@@ -57,7 +57,7 @@ class ProgressReporter:
             self._changed.notify()
 
     def _repeat(self) -> None:
-        """Print where the step is, again and again, where no line lives."""
+        """Print where the step is, again and again, off a terminal."""
         with self._changed:
             while not self._over:
                 if self._message and time.monotonic() >= self._next_line_at:

@@ -13,6 +13,7 @@ from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, s
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finishing, going_on
 from trainium_cli.plan_options import IRRELEVANT_LATER
+from trainium_cli.plan_report import pilot_end_text
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.running_job import running_job_sentence
 from trainium_cli.terminal import say
@@ -77,7 +78,7 @@ def switch(
             _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
         if not asleep:
             _refuse_after_the_end(plan, state)
-        _announce_change(plan, stack, asleep=asleep, by_group=by_group)
+        _announce_change(plan, stack, state, asleep=asleep, by_group=by_group)
         if has_host:
             say(_HOST_GOES)
         if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
@@ -140,7 +141,7 @@ def _end_already(plan: Plan, *, asleep: bool, without_nodes: bool) -> NoReturn:
 
 
 def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
-    ends = read_pilot_end(plan.pilot.ends).instant(state.created) if plan.pilot.ends and state.created else None
+    ends = _end_of_the_pilot(plan, state)
     if ends and ends <= datetime.now(UTC):
         message = (
             f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
@@ -148,7 +149,11 @@ def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
         _end(ExitCode.NOT_READY, message)
 
 
-def _announce_change(plan: Plan, stack: str, *, asleep: bool, by_group: bool) -> None:
+def _end_of_the_pilot(plan: Plan, state: SleepState) -> datetime | None:
+    return read_pilot_end(plan.pilot.ends).instant(state.created) if plan.pilot.ends and state.created else None
+
+
+def _announce_change(plan: Plan, stack: str, state: SleepState, *, asleep: bool, by_group: bool) -> None:
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
         job = running_job_sentence(plan, stack) if asleep else None
@@ -168,9 +173,11 @@ def _announce_change(plan: Plan, stack: str, *, asleep: bool, by_group: bool) ->
             f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
         )
     else:
+        ends = _end_of_the_pilot(plan, state)
         say(
             f"{plan.cluster_name} wakes up: {plan.nodes} x {plan.instance_type}, {plan.capacity}.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
+            f"  end:    {utc_text(ends) if ends else pilot_end_text(plan)}\n"
         )
 
 

@@ -6,10 +6,10 @@ from threading import Event
 
 import pytest
 
-from trainium_cli import spinner, progress_reporter
+from trainium_cli import progress_reporter, spinner
 from trainium_cli import waiting as module
-from trainium_cli.spinner import Spinner
 from trainium_cli.progress_reporter import ProgressReporter
+from trainium_cli.spinner import Spinner
 from trainium_cli.waiting import waiting
 
 
