@@ -1,5 +1,6 @@
 """`trn doctor`: what this machine and the account lack before a first deployment."""
 
+import json
 import platform
 import re
 import shutil
@@ -20,8 +21,8 @@ from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
-from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.preflight.stack_checks import bootstrap_of
 from trainium_runtime.errors import UnavailableError
 
 _SECONDS = 10
@@ -75,7 +76,7 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
     yield _node()
     cdk = cdk_path(folder.absolute())
     if cdk:
-        yield Diagnosis(what="CDK CLI", outcome="pass", found=cdk)
+        yield _cdk_cli(cdk)
     else:
         yield Diagnosis(what="CDK CLI", outcome="fail", found="neither in node_modules nor on PATH", fix=_SETUP)
     for what, program in (("AWS CLI", "aws"), ("Session Manager", "session-manager-plugin")):
@@ -103,6 +104,21 @@ def _node() -> Diagnosis:
     return Diagnosis(what="Node", outcome="pass" if good else "warn", found=found, fix="" if good else fix)
 
 
+def _cdk_cli(place: str) -> Diagnosis:
+    """By the file of its package: asked for its version, it may ask the network first."""
+    package: str = facts()["nodejs"]["cdk_cli"]
+    tried = tuple(map(int, package.rpartition("@")[2].split(".")))
+    try:
+        described = json.loads((Path(place).resolve().parents[1] / "package.json").read_text(encoding="utf-8"))
+        version = str(described["version"])
+        is_older = tuple(map(int, version.split(".")[:3])) < tried
+    except (OSError, ValueError, LookupError, TypeError):
+        found, fix = f"{place}, whose version cannot be told", f"make sure that it is {package} or newer"
+        return Diagnosis(what="CDK CLI", outcome="warn", found=found, fix=fix)
+    fix = f"older than what was tried with this package: npm install --global {package}" if is_older else ""
+    return Diagnosis(what="CDK CLI", outcome="warn" if is_older else "pass", found=f"{version}, {place}", fix=fix)
+
+
 def _account(region: str) -> Iterator[Diagnosis]:
     account = AwsAccount(region)
     try:
@@ -114,10 +130,10 @@ def _account(region: str) -> Iterator[Diagnosis]:
     elsewhere = f", answered by {identity.endpoint} and not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")
     try:
-        deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
+        bootstrap = bootstrap_of(region, account)
     except UnavailableError as error:
         yield Diagnosis(what="bootstrap", outcome="unknown", found=str(error))
         return
-    found = f"{BOOTSTRAP_STACK_NAME} in {region} is in {deployed.status}" if deployed else f"none in {region}"
-    fix = "" if deployed else f"run: cdk bootstrap aws://{identity.account}/{region}"
-    yield Diagnosis(what="bootstrap", outcome="pass" if deployed else "fail", found=found, fix=fix)
+    yield Diagnosis(
+        what="bootstrap", outcome=bootstrap.outcome, found=f"{region}: {bootstrap.found}", fix=bootstrap.fix
+    )

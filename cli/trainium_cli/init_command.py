@@ -74,7 +74,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
         click.echo(f"{error.filename or folder}: {error.strerror}", err=True)
         raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
     inside = "" if folder == Path() else f"cd {folder}; "
-    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+    click.echo(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
 
 
 def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:

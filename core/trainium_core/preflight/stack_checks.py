@@ -30,6 +30,10 @@ _WAYS_OUT: Mapping[str, str] = {
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
+    return bootstrap_of(plan.region, account)
+
+
+def bootstrap_of(region: str, account: Account) -> CheckResult:
     """Asks for what `cdk deploy` asks for: the version that the bootstrap left, whatever its stack is called."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
@@ -43,7 +47,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
         identity = threads.submit(account.identity)
         others = threads.submit(_other_qualifiers, account) if version is None else None
         found = f"the bootstrap is of version {version}" if version else _missing_bootstrap(account)
-    fix = f"run: cdk bootstrap aws://{identity.result().account}/{plan.region}"
+    fix = f"run: cdk bootstrap aws://{identity.result().account}/{region}"
     if others is not None and others.result():
         found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
         fix += "; or, if cdk.json says @aws-cdk/core:bootstrapQualifier, give --suppress bootstrap"
