@@ -76,6 +76,7 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         "HTTPS_PROXY": elsewhere,
         "ALL_PROXY": elsewhere,
         "http_proxy": elsewhere,
+        "COLUMNS": "120",  # as in a pipe; GNU readline, which pytest imports, gives 80 to the workers of pytest-xdist
         # Only spares it to unpack the CDK once more.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(package_cache),
     }
