@@ -116,11 +116,13 @@ def _emptier(stack: Stack) -> HandlerFunction:
     if isinstance(existing, HandlerFunction):
         return existing
     made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
-    for one in made.node.find_all():
-        if isinstance(one, CfnResource):
-            path = f"{_EMPTIER_OF_LOGICAL_IDS}{one.node.path.removeprefix(made.node.path)}"
-            digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()[:8].upper()
-            one.override_logical_id("".join([*path.removesuffix("/Resource").split("/"), digest]))
+    parts = {"Log": made.log_group, "Role": made.role, "Policy": made.policy, "Function": made.function}
+    for name, part in parts.items():
+        resource = part if isinstance(part, CfnResource) else part.node.default_child
+        assert isinstance(resource, CfnResource)
+        path = f"{_EMPTIER_OF_LOGICAL_IDS}/{name}" + ("" if resource is part else "/Resource")
+        digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()[:8].upper()
+        resource.override_logical_id(f"{_EMPTIER_OF_LOGICAL_IDS}{name}{digest}")
     return made
 
 

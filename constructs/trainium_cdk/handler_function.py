@@ -6,6 +6,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -46,13 +47,16 @@ class HandlerFunction(Construct):
         environment: variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
+        self._stack = Stack.of(self)
         self.log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
         self.role = service_role(self, "Role", "lambda.amazonaws.com")
-        self._policy = iam.Policy(self, "Policy", roles=[self.role])
-        self.allow(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[self.log_group.log_group_arn])
-        code = _code(Stack.of(self))
+        logging = iam.PolicyStatement(
+            actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[self.log_group.log_group_arn]
+        )
+        self.policy = iam.Policy(self, "Policy", roles=[self.role], statements=[logging])
+        code = _code(self._stack)
         self.function = lambda_.CfnFunction(
             self,
             "Function",
@@ -91,19 +95,19 @@ class HandlerFunction(Construct):
         self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
         """Allow the function actions on resources, under conditions. Default: under none."""
-        self._policy.add_statements(
+        self.policy.add_statements(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
 
     def allow_describing_its_stack(self) -> None:
         """Allow the function to ask whether its stack is being rolled back."""
-        self.allow(actions=["cloudformation:DescribeStacks"], resources=[Stack.of(self).stack_id])
+        self.allow(actions=["cloudformation:DescribeStacks"], resources=[self._stack.stack_id])
 
     def allow_calling_itself(self) -> None:
         """Allow the function to invoke itself, so that it can wait longer than one invocation lasts."""
         # A policy of its own: the function depends on the first one, so that one cannot name the function.
-        again = iam.Policy(self, "CallItself", roles=[self.role])
-        again.add_statements(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
+        calling = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn])
+        iam.Policy(self, "CallItself", roles=[self.role], statements=[calling])
 
 
 class _Code(Asset):
@@ -116,9 +120,15 @@ class _Code(Asset):
         self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
 
 
+_CODES: WeakKeyDictionary[Stack, _Code] = WeakKeyDictionary()
+
+
 def _code(stack: Stack) -> _Code:
-    existing = stack.node.try_find_child(_CODE)
-    return existing if isinstance(existing, _Code) else _Code(stack)
+    """Made once for a stack: to look for it among the children costs as much as each other call to the CDK."""
+    if stack not in _CODES:
+        existing = stack.node.try_find_child(_CODE)
+        _CODES[stack] = existing if isinstance(existing, _Code) else _Code(stack)
+    return _CODES[stack]
 
 
 @cache

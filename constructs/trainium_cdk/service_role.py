@@ -1,6 +1,7 @@
 """A role for one AWS service."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from aws_cdk import aws_iam as iam
@@ -15,6 +16,12 @@ def service_role(
     conditions: what must hold besides, as IAM writes it. Default: nothing.
     """
     # The generated classes name some parameters otherwise than the interfaces they implement.
-    principal: iam.IPrincipal = iam.ServicePrincipal(service, conditions=conditions)  # pyright: ignore[reportAssignmentType]
-    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=principal)  # pyright: ignore[reportAssignmentType]
+    principal = _principal(service) if conditions is None else iam.ServicePrincipal(service, conditions=conditions)
+    as_the_cdk_has_it: iam.IPrincipal = principal  # pyright: ignore[reportAssignmentType]
+    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=as_the_cdk_has_it)  # pyright: ignore[reportAssignmentType]
     return role
+
+
+@cache
+def _principal(service: str) -> iam.ServicePrincipal:
+    return iam.ServicePrincipal(service)
