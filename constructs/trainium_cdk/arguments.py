@@ -13,6 +13,8 @@ from trainium_core.setting_schema.forms import UnreadableError
 
 def is_token(value: Any) -> bool:
     """Whether a value, of whatever type, is or holds a CDK token."""
+    if isinstance(value, str) and "${" not in value:
+        return False  # every token in a text begins so; to ask the CDK costs a call
     try:
         return Token.is_unresolved(list(cast(Sequence[Any], value)) if isinstance(value, tuple) else value)
     except AttributeError:  # jsii's, for what it has no type for

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from aws_cdk import CfnResource, CustomResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
@@ -81,8 +82,8 @@ class DisposableBucket(Construct):
     def _empty_at_delete(self) -> None:
         Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, "true")
         emptier = _emptier(Stack.of(self))
-        emptier.allow(actions=["s3:ListBucketVersions", "s3:GetBucketTagging"], resources=[self.bucket.bucket_arn])
-        every_object = self.bucket.arn_for_objects("*")
+        emptier.allow(actions=["s3:ListBucketVersions", "s3:GetBucketTagging"], resources=[arn_of(self.bucket)])
+        every_object = arn_of(self.bucket, "*")
         emptier.allow(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[every_object])
         justify_wildcard(emptier, every_object, "empties this bucket, whatever its objects are called")
         content = CustomResource(
@@ -126,12 +127,22 @@ def _emptier(stack: Stack) -> HandlerFunction:
     return made
 
 
+_ARNS: WeakKeyDictionary[s3.IBucket, str] = WeakKeyDictionary()
+
+
+def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
+    """The ARN of a bucket, which the CDK is asked for once, or of its objects. key: theirs, with wildcards."""
+    if bucket not in _ARNS:
+        _ARNS[bucket] = bucket.bucket_arn
+    return _ARNS[bucket] if key is None else f"{_ARNS[bucket]}/{key}"
+
+
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:
     """Grant S3 actions on the objects under one prefix of a bucket, and on no others.
 
     To a principal of another account by the policy of the bucket as well.
     """
-    return _grant(bucket, grantee, prefix=prefix, objects=bucket.arn_for_objects(f"{prefix}/*"), actions=actions)
+    return _grant(bucket, grantee, prefix=prefix, objects=arn_of(bucket, f"{prefix}/*"), actions=actions)
 
 
 def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
@@ -139,7 +150,7 @@ def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Seq
 
     actions: those on the objects of each prefix.
     """
-    objects = {prefix: bucket.arn_for_objects(f"{prefix}/*") for prefix in actions}
+    objects = {prefix: arn_of(bucket, f"{prefix}/*") for prefix in actions}
     justify_wildcards(role, dict.fromkeys(objects.values(), _UNKNOWN_NAMES), of=bucket)
     for prefix, allowed in actions.items():
         _grant(bucket, role, prefix=prefix, objects=objects[prefix], actions=allowed)
@@ -159,7 +170,7 @@ def _grant(
         grantee=grantee,
         actions=["s3:ListBucket"],
         resource=resource,
-        resource_arns=[bucket.bucket_arn],
+        resource_arns=[arn_of(bucket)],
         conditions={"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}},
     )
     return grant.combine(listing)

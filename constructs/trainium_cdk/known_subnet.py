@@ -37,8 +37,8 @@ def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSys
 
     Source: Amazon EFS User Guide, mounting with a DNS name.
     """
-    zone = _known(subnet, "availability_zone")
     for one in file_systems:
+        zone = _known(subnet, "availability_zone")
         other = _known(one.subnet, "availability_zone") if isinstance(one, ElasticFileSystem) else None
         if zone is not None and other is not None and zone != other:
             allowed = f"a mount target in {zone}, the zone of the nodes, which find it by its name there alone"

@@ -8,7 +8,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.arguments import check_object
-from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects
+from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, arn_of
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
@@ -91,15 +91,15 @@ class NodeRecords(Construct):
             },
         )
         keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
-        read = [self.roster_arn, *(self.bucket.arn_for_objects(key) for key in keys)]
+        read = [self.roster_arn, *(arn_of(self.bucket, key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
-        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[self.bucket.bucket_arn]))
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading every record and the roster. grantee: a role, a function."""
         resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
-        read = [self.bucket.bucket_arn, self.bucket.arn_for_objects(f"{self.prefix}/*"), self.roster_arn]
+        read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.roster_arn]
         with granting(self, grantee):
             return iam.Grant.add_to_principal_or_resource(
                 grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
@@ -108,13 +108,13 @@ class NodeRecords(Construct):
     @property
     def roster_arn(self) -> str:
         """The object that names the nodes that are proven."""
-        return self.bucket.arn_for_objects(ROSTER_KEY)
+        return arn_of(self.bucket, ROSTER_KEY)
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
     """Allow a function of this package to read every record and the roster."""
-    function.allow(actions=["s3:ListBucket"], resources=[records.bucket.bucket_arn])
-    objects = records.bucket.arn_for_objects(f"{records.prefix}/*")
+    function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
+    objects = arn_of(records.bucket, f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.roster_arn])
     justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
 
@@ -122,8 +122,8 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
     """Allow a function of this package to read whether nodes are in use, and whether a job is not over."""
     bucket = records.bucket
-    function.allow(actions=["s3:ListBucket"], resources=[bucket.bucket_arn])
-    written = [bucket.arn_for_objects(key) for key in (f"{USAGE_PREFIX}/*", f"{JOBS_PREFIX}/*/end.json")]
-    function.allow(actions=["s3:GetObject"], resources=[*written, bucket.arn_for_objects(CURRENT_JOB_KEY)])
+    function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
+    written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", f"{JOBS_PREFIX}/*/end.json")]
+    function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
     for objects in written:
         justify_wildcard(function, objects, "one object for each instance or job, whose ids are not known before")
