@@ -102,17 +102,18 @@ def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what
 
     what: the resource and its use, such as `a VPC`.
     """
-    region, own = value.env.region, Stack.of(construct).region
-    if region != own and not Token.is_unresolved(region) and not Token.is_unresolved(own):
-        shown = f"{cast(IConstruct, value).node.path} of {region}"
-        allowed = f"{what} of {own}, the region of the stack"
-        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that region")
+    _check_same(construct, parameter, value, Stack.of(construct).region, where="region", what=what)
 
 
 def check_same_account(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
     """Raise PropsError for a resource of another account than the construct's, where both are known."""
-    account, own = value.env.account, Stack.of(construct).account
-    if account != own and not Token.is_unresolved(account) and not Token.is_unresolved(own):
-        shown = f"{cast(IConstruct, value).node.path} of {account}"
-        allowed = f"{what} of {own}, the account of the stack"
-        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that account")
+    _check_same(construct, parameter, value, Stack.of(construct).account, where="account", what=what)
+
+
+def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, where: str, what: str) -> None:
+    """where: the attribute of a resource's environment that is compared, as the message calls it."""
+    other: str = getattr(value.env, where)
+    if other != own and not Token.is_unresolved(other) and not Token.is_unresolved(own):
+        shown = f"{cast(IConstruct, value).node.path} of {other}"
+        allowed = f"{what} of {own}, the {where} of the stack"
+        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that {where}")

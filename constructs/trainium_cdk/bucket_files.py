@@ -6,6 +6,7 @@ from aws_cdk import CustomResource
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.disposable_bucket import arn_of
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 
@@ -19,7 +20,7 @@ class BucketFiles(Construct):
         """files: text by name; may hold CDK tokens. All of them count against the size of the template."""
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Writer", handler="bucket_files", timeout_minutes=2)
-        objects = bucket.arn_for_objects(f"{prefix}/*")
+        objects = arn_of(bucket, f"{prefix}/*")
         function.allow(actions=["s3:PutObject", "s3:DeleteObject"], resources=[objects])
         justify_wildcard(function, objects, "the files of one prefix, whose names the template decides")
         content = CustomResource(

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from aws_cdk import CfnResource, CustomResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
@@ -111,11 +111,9 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
     return resource
 
 
+@cache
 def _emptier(stack: Stack) -> HandlerFunction:
     """The one function of a stack that empties its buckets, each of which it is allowed by name."""
-    existing = stack.node.try_find_child(_EMPTIER)
-    if isinstance(existing, HandlerFunction):
-        return existing
     made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
     parts = {"Log": made.log_group, "Role": made.role, "Policy": made.policy, "Function": made.function}
     for name, part in parts.items():
@@ -127,14 +125,15 @@ def _emptier(stack: Stack) -> HandlerFunction:
     return made
 
 
-_ARNS: WeakKeyDictionary[s3.IBucket, str] = WeakKeyDictionary()
-
-
 def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
-    """The ARN of a bucket, which the CDK is asked for once, or of its objects. key: theirs, with wildcards."""
-    if bucket not in _ARNS:
-        _ARNS[bucket] = bucket.bucket_arn
-    return _ARNS[bucket] if key is None else f"{_ARNS[bucket]}/{key}"
+    """The ARN of a bucket, or of its objects. key: theirs, with wildcards."""
+    return _bucket_arn(bucket) if key is None else f"{_bucket_arn(bucket)}/{key}"
+
+
+@cache
+def _bucket_arn(bucket: s3.IBucket) -> str:
+    """Asked for once: each question to the CDK costs a call to another process."""
+    return bucket.bucket_arn
 
 
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:

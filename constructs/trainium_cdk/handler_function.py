@@ -6,7 +6,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -120,15 +119,9 @@ class _Code(Asset):
         self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
 
 
-_CODES: WeakKeyDictionary[Stack, _Code] = WeakKeyDictionary()
-
-
+@cache
 def _code(stack: Stack) -> _Code:
-    """Made once for a stack: to look for it among the children costs as much as each other call to the CDK."""
-    if stack not in _CODES:
-        existing = stack.node.try_find_child(_CODE)
-        _CODES[stack] = existing if isinstance(existing, _Code) else _Code(stack)
-    return _CODES[stack]
+    return _Code(stack)
 
 
 @cache

@@ -15,6 +15,7 @@ from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.disposable_bucket import arn_of
 from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
@@ -147,8 +148,8 @@ class PrecompileHost(Construct):
             cdk_nag={"IAM5[Resource::*]": "this read-only action knows no resources (Service Authorization Reference)"},
         )
         allow_resizing(function, group_name=self.group.ref, cluster_name=plan.cluster_name)
-        reports, ends = bucket.arn_for_objects(f"{PRECOMPILE_PREFIX}/*"), bucket.arn_for_objects(_ENDS)
-        function.allow(actions=["s3:GetObject"], resources=[reports, bucket.arn_for_objects(PRECOMPILE_JOB_KEY)])
+        reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)
+        function.allow(actions=["s3:GetObject"], resources=[reports, arn_of(bucket, PRECOMPILE_JOB_KEY)])
         function.allow(actions=["s3:PutObject"], resources=[ends])
         for objects in (reports, ends):
             justify_wildcard(function, objects, "one object for each host or job, whose ids are not known before")

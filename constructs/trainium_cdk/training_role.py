@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.disposable_bucket import allow_objects
+from trainium_cdk.disposable_bucket import allow_objects, arn_of
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network_permissions import allow_interfaces
 from trainium_cdk.service_role import service_role
@@ -86,9 +86,9 @@ class TrainingRole(Construct):
         if prefix:
             allow_objects(bucket, self.role, {prefix: reading})
             return
-        everything = bucket.arn_for_objects("*")
+        everything = arn_of(bucket, "*")
         self._allow(["s3:GetObject"], [everything])
-        self._allow(["s3:ListBucket"], [bucket.bucket_arn])
+        self._allow(["s3:ListBucket"], [arn_of(bucket)])
         justify_wildcard(self.role, everything, "trn:sagemaker_data names the whole bucket")
 
     def _arn(
