@@ -50,7 +50,7 @@ def tool_environment() -> Mapping[str, str]:
 
 
 class CdkRun:
-    """One run of the CDK CLI. `said`: everything it printed, where that was not left to the terminal."""
+    """One run of the CDK CLI. `output_lines`: everything it printed, where that was not left to the terminal."""
 
     def __init__(self, program: str, arguments: Sequence[str], folder: Path) -> None:
         self._command, self._folder = [program, *arguments], folder

@@ -7,7 +7,7 @@ from types import TracebackType
 
 import click
 
-from trainium_cli.spinner import Spinner, lasted
+from trainium_cli.spinner import Spinner, elapsed
 
 SECONDS_A_LINE = 30
 """How long a step may go on without a line where a line cannot be overwritten, whether anything happens or not."""
@@ -61,7 +61,7 @@ class ProgressReporter:
         with self._changed:
             while not self._over:
                 if self._message and time.monotonic() >= self._next_line_at:
-                    self._print(f"  {self._step}: {self._message} ({lasted(self._begun)})")
+                    self._print(f"  {self._step}: {self._message} ({elapsed(self._begun)})")
                     self._next_line_at = time.monotonic() + SECONDS_A_LINE
                 self._changed.wait(self._next_line_at - time.monotonic() if self._message else None)
 

@@ -39,10 +39,10 @@ class Spinner:
         """What rich shows; it asks again several times a second."""
         from rich.text import Text
 
-        return Text(self._message and f"{self._message} ({lasted(self._since)})")
+        return Text(self._message and f"{self._message} ({elapsed(self._since)})")
 
 
-def lasted(since: float) -> str:
+def elapsed(since: float) -> str:
     """How long something goes on, by the monotonic clock."""
     seconds = round(time.monotonic() - since)
     return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min {seconds % 60} s"

@@ -104,5 +104,5 @@ def test_the_version_of_the_cdk_cli_is_held_against_the_one_that_was_tried(
     cdk.chmod(0o755)
     (tmp_path / "cdk").symlink_to(cdk)
     (tmp_path / "aws-cdk" / "package.json").write_text(package)
-    told = diagnosed(monkeypatch, tmp_path, FakeAccount())["CDK CLI"]
-    assert (told["outcome"], found in told["found"]) == (outcome, True)
+    row = diagnosed(monkeypatch, tmp_path, FakeAccount())["CDK CLI"]
+    assert (row["outcome"], found in row["found"]) == (outcome, True)

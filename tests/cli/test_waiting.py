@@ -26,17 +26,17 @@ class Clock:
         return self.now
 
 
-class ToldTwice(io.StringIO):
+class TwoLineStream(io.StringIO):
     """A pipe, and the moment at which a second line is in it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.twice = Event()
+        self.two_lines = Event()
 
     def write(self, text: str) -> int:
         written = super().write(text)
         if self.getvalue().count("\n") > 1:
-            self.twice.set()
+            self.two_lines.set()
         return written
 
 
@@ -66,15 +66,15 @@ def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: p
 def test_off_a_terminal_a_step_in_which_nothing_happens_is_told_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = ToldTwice()
-    monkeypatch.setattr("sys.stderr", told)
+    stderr = TwoLineStream()
+    monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setattr(progress_reporter, "QUIET_SECONDS", 0)
     monkeypatch.setattr(progress_reporter, "SECONDS_A_LINE", 0.01)
     with ProgressReporter() as reporter:
         reporter.report("resources", "60 of 63 done")
-        assert told.twice.wait(30)
+        assert stderr.two_lines.wait(30)
         reporter.report("resources", "all done", ended=True)
-    first, second, *_, last = told.getvalue().splitlines()
+    first, second, *_, last = stderr.getvalue().splitlines()
     assert (first, second, last) == (2 * ("  resources: 60 of 63 done (0 s)",) + ("  resources: all done",))
 
 

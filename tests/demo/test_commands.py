@@ -15,10 +15,10 @@ EVENT = "TrnClusterStack | {done:>2}/40 | 11:04:17 AM | {status:<23} | AWS::EC2:
 
 @pytest.fixture
 def cdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a `cdk` that prints the file `said` beside it and ends with the code in `code`."""
+    """A folder with a `cdk` that prints the file `output` beside it and ends with the code in `code`."""
     script = tmp_path / "cdk"
     script.write_text(
-        f'#!/bin/sh\necho "$@" > "{tmp_path}/asked"\ncat "{tmp_path}/said"\nexit $(cat "{tmp_path}/code")\n'
+        f'#!/bin/sh\necho "$@" > "{tmp_path}/arguments"\ncat "{tmp_path}/output"\nexit $(cat "{tmp_path}/code")\n'
     )
     script.chmod(0o755)
     (tmp_path / "code").write_text("0")
@@ -26,8 +26,8 @@ def cdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def say(cdk: Path, *lines: str) -> None:
-    (cdk / "said").write_text("\n".join(lines) + "\n")
+def prepare_output(cdk: Path, *lines: str) -> None:
+    (cdk / "output").write_text("\n".join(lines) + "\n")
 
 
 def deploy(cdk: Path) -> str:
@@ -39,35 +39,35 @@ def deploy(cdk: Path) -> str:
 
 
 def test_a_command_is_shown_as_it_is_typed(cdk: Path) -> None:
-    say(cdk, "")
+    prepare_output(cdk, "")
     assert "$ cdk deploy TrnClusterStack\n" in deploy(cdk)
 
 
 def test_options_that_only_spare_questions_are_passed_and_not_shown(cdk: Path) -> None:
-    say(cdk, "")
+    prepare_output(cdk, "")
     assert "--force" not in deploy(cdk)
-    assert "deploy TrnClusterStack --force" in (cdk / "asked").read_text()
+    assert "deploy TrnClusterStack --force" in (cdk / "arguments").read_text()
 
 
 def test_many_events_become_few_lines(cdk: Path) -> None:
-    say(cdk, *(EVENT.format(done=n, status="CREATE_COMPLETE", why="") for n in range(1, 41)))
+    prepare_output(cdk, *(EVENT.format(done=n, status="CREATE_COMPLETE", why="") for n in range(1, 41)))
     counted = [line for line in deploy(cdk).splitlines() if "of 40 done" in line]
     assert counted == [f"  {n} of 40 done, last: create AWS::EC2::VPC" for n in (12, 24, 36)]
 
 
 @pytest.mark.parametrize("outcome", ["✅  TrnClusterStack", "❌  TrnClusterStack failed", "✨  Synthesis time: 1s"])
 def test_an_outcome_is_shown(cdk: Path, outcome: str) -> None:
-    say(cdk, outcome)
+    prepare_output(cdk, outcome)
     assert outcome in deploy(cdk)
 
 
 def test_a_resource_that_failed_is_shown_with_its_reason(cdk: Path) -> None:
-    say(cdk, EVENT.format(done=1, status="CREATE_FAILED", why="the reason"))
+    prepare_output(cdk, EVENT.format(done=1, status="CREATE_FAILED", why="the reason"))
     assert "CREATE_FAILED Cluster/Vpc (ClusterVpc1) the reason" in deploy(cdk)
 
 
 def test_a_failing_command_ends_the_demo_with_its_output(cdk: Path) -> None:
-    say(cdk, "some words", "more words")
+    prepare_output(cdk, "some words", "more words")
     (cdk / "code").write_text("3")
     with pytest.raises(CommandFailedError, match="some words\nmore words\ncdk ended with exit code 3"):
         deploy(cdk)

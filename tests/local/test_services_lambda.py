@@ -271,7 +271,7 @@ def handler(event, context):
 
 def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
     """Of an invocation that goes on: its process, the one that watches it, the one that starts them."""
-    pids = folder / "told"
+    pids = folder / "ancestors"
     invoke(aws, name, {"tell": str(pids)}, kind="Event")
     assert wait_until(pids.exists)
     return [int(pid) for pid in pids.read_text().split()]

@@ -82,11 +82,11 @@ def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("ROOT", str(tmp_path))
     wall = tmp_path / "programs/wall"
     wall.parent.mkdir()
-    wall.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/said\n')
+    wall.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/wall-output\n')
     wall.chmod(0o755)
     monkeypatch.setenv("PATH", str(wall.parent), prepend=":")
     job_signals.notify("EC2 takes this spot instance back")
-    assert files.read("said") == "trn-node: EC2 takes this spot instance back\n"
+    assert files.read("wall-output") == "trn-node: EC2 takes this spot instance back\n"
 
 
 def test_a_node_without_the_program_for_that_reports_its_jobs_all_the_same(
