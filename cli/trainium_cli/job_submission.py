@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -13,7 +13,6 @@ from trainium_cli.job_cluster import cluster_jobs, end, no_stack
 from trainium_cli.job_files import download
 from trainium_cli.job_following import follow_job
 from trainium_cli.job_report import job_record, show_state, state_as_json, submission_rows
-from trainium_cli.job_resuming import resumed
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
@@ -21,7 +20,7 @@ from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.job import Job
-from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SourcePackage
@@ -92,7 +91,7 @@ def submit(
         with waiting(f"Asking AWS for the nodes of {stack} ..."):
             ready = ready_cluster(plan, stack, as_json=as_json)
             _check_nodes(job, ready, as_json=as_json)
-            job = resumed(job, ready.jobs, as_json=as_json)
+            job = _resumed(job, ready.jobs, as_json=as_json)
         show()
         for path in uploads.values():
             _say_what_is_left_out(path)
@@ -107,6 +106,40 @@ def submit(
     if not started:
         end(ExitCode.NOT_READY, "Nothing was started: somebody else started a job just now.", as_json=as_json)
     return ready.jobs
+
+
+def _resumed(job: Job, jobs: AwsJobs, *, as_json: bool) -> Job:
+    """The job with the id of the one whose checkpoint it goes on from: an earlier one, if what it resumes saved none.
+
+    Ends the command where there is no checkpoint, or one of another number of processes. Raises UnavailableError.
+    """
+    earlier = job.resume_from
+    if earlier is None:
+        return job
+    owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
+    if not checkpoints:
+        known = jobs.job_ids()
+        there = "has no whole checkpoint" if earlier in known else "is no job of this cluster"
+        where = f" in {job.checkpoints}" if job.checkpoints else ""
+        problem = JobProblem(
+            key="--resume",
+            got=earlier,
+            allowed=", ".join(sorted(known)) or "none: the cluster knows no job",
+            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
+        )
+        refuse(JobError([problem]), as_json=as_json)
+    saved_by, wanted = jobs.world_size(owner, checkpoints[-1], job.checkpoints), job.nodes * job.processes_per_node
+    if saved_by not in (None, wanted):
+        problem = JobProblem(
+            key="--resume",
+            got=f"{owner}, whose checkpoint {checkpoints[-1]} was saved by {saved_by} processes",
+            allowed=f"a checkpoint of {wanted} processes, as many as this job has",
+            fix="run it with as many, or convert the checkpoint",
+        )
+        refuse(JobError([problem]), as_json=as_json)
+    if owner != earlier:
+        click.echo(f"{earlier} saved no checkpoint: {job.id} goes on from {checkpoints[-1]} of {owner}.", err=True)
+    return replace(job, resume_from=owner)
 
 
 def _say_what_is_left_out(path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.core.fake_account import FakeAccount
-from trainium_cli import deploy_command, deploy_prompt, deployment
+from trainium_cli import deploy_command, deployment
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.stacks.events import StackEvent
@@ -124,7 +124,7 @@ def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...], called: str | None
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
-    monkeypatch.setattr(deploy_prompt, "AwsPrices", no_prices)
+    monkeypatch.setattr(deployment, "AwsPrices", no_prices)
     ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d", *options], prog_name="trn", input=typed)
     assert ended.exit_code == (ExitCode.OK if called else ExitCode.NOT_READY), ended.output
     assert (cdk.read_text() if cdk.exists() else "").startswith(called or "")

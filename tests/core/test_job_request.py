@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import plans
-from trainium_core.jobs.access import not_allowed
-from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.job import Job, new_job, not_allowed
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, job_settings, read_job_file
 from trainium_core.jobs.source_package import pack_source

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import GOOD, from_settings, the_problem
+from trainium_core.engines.ec2.rules import bash_syntax_error
 from trainium_core.plan import Plan
-from trainium_core.plan.bash_syntax import bash_syntax_error
 from trainium_core.problems import PlanError
 
 BROKEN = "if true; then\n  echo\n"

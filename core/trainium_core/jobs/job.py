@@ -2,18 +2,19 @@
 
 import json
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from trainium_core.catalog.neuron_software import frameworks
-from trainium_core.jobs.access import not_allowed
-from trainium_core.jobs.command import node_command
+from trainium_core.facts import facts
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request import LONGEST_NAME, JobRequest
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.problems import SETTING_PREFIX
 
 FORMAT, FORMAT_WITH_DATA = 1, 2
@@ -23,6 +24,7 @@ INPUTS = "inputs"
 """Folder of what is uploaded for a job, below the job's own."""
 
 _MINUTE = 60
+_DEPLOY = "and deploy, which lets the nodes' role read it"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
@@ -115,7 +117,7 @@ def new_job(
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
         stack=request.stack or (plan.framework.stack if plan.framework else None),
-        command=node_command(plan, request, script),
+        command=_node_command(plan, request, script),
         setup=request.setup,
         environment=dict(request.environment),
         secrets=dict(request.secrets),
@@ -130,6 +132,68 @@ def new_job(
         hang_seconds=_seconds(request.hang_minutes),
         time_limit_seconds=_seconds(request.time_limit_minutes),
     )
+
+
+def not_allowed(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
+    """What a job names outside the cluster's bucket, and the nodes would be refused, minutes later."""
+    for name, url in request.inputs.items():
+        if name not in request.uploads and not _is_below(url, access.inputs):
+            yield JobProblem(
+                key="inputs",
+                got=f"{name} = {url}",
+                allowed=_folders("trn:job_inputs", access.inputs),
+                fix=f"add its folder to trn:job_inputs {_DEPLOY}",
+            )
+    for name, arn in request.secrets.items():
+        if arn not in access.secrets:
+            yield JobProblem(
+                key="secrets",
+                got=f"{name} = {arn}",
+                allowed=f"what trn:job_secrets names: {', '.join(access.secrets) or 'nothing'}",
+                fix=f"add it to trn:job_secrets {_DEPLOY}",
+            )
+    kept = [access.checkpoints] if access.checkpoints else []
+    if request.checkpoints is not None and not _is_below(request.checkpoints, kept):
+        yield JobProblem(
+            key="checkpoints",
+            got=request.checkpoints,
+            allowed=_folders("trn:job_checkpoints", kept),
+            fix="set trn:job_checkpoints to it, and deploy, which lets the nodes' role write there",
+        )
+
+
+def _is_below(url: str, folders: Sequence[str]) -> bool:
+    return any(f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def _folders(key: str, folders: Sequence[str]) -> str:
+    return f"what is in {key}: {', '.join(folders) or 'nothing'}"
+
+
+def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
+    """What each node runs: torchrun with one process for each logical NeuronCore, or a command of the user's own.
+
+    One bash line, the same on every node: each sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
+
+    script: path of the script in the packed source; None for a request with a command of its own.
+
+    Ranks are static, by the roster (see trainium_core.nodes.torchrun). A dead rank ends the attempt on all nodes, so
+    torchrun itself starts nothing again. `--tee` makes it print each line with the rank that wrote it.
+    """
+    if request.command is not None:
+        return request.command
+    assert script is not None
+    options = {
+        "nnodes": "$TRN_NODES",
+        "nproc_per_node": str(plan.neuron_cores_per_node),
+        "node_rank": "$TRN_NODE_RANK",
+        "master_addr": "$HEAD_NODE",
+        "master_port": str(facts()["rendezvous"]["port"]),
+        "max_restarts": "0",
+        "tee": "3",
+    }
+    given = " ".join(f"--{name}={value}" for name, value in options.items())
+    return f"torchrun {given} {shlex.join([script, *request.arguments])}"
 
 
 def _name_of(script: str) -> str:

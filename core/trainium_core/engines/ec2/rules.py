@@ -1,14 +1,16 @@
 """What must hold between capacity, placement, image and nodes of a cluster of EC2 instances."""
 
 from collections.abc import Iterator
+from functools import cache
 
 from trainium_core.facts import facts
-from trainium_core.plan.bash_syntax import bash_syntax_error
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
+
+_BASH_SECONDS = 10
 
 RULES: list[Rule] = []
 rule = rule_of(RULES)
@@ -149,3 +151,24 @@ def setup_script_is_one_that_bash_can_read(plan: PlanValues) -> Iterator[Problem
     if syntax_error is not None:
         allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {syntax_error}"
         yield Problem(key="setup_script", got=plan.setup_script, allowed=allowed, fix=fix)
+
+
+@cache
+def bash_syntax_error(script: str) -> str | None:
+    """The first complaint of `bash -n`; None when it has none, and where there is no bash to be asked."""
+    import subprocess  # late: few plans have a script
+    from shutil import which
+
+    bash = which("bash")
+    if bash is None:
+        return None
+    try:
+        checked = subprocess.run(
+            [bash, "-n"], input=script.encode(), capture_output=True, env={}, check=False, timeout=_BASH_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = checked.stderr.decode(errors="replace").strip().splitlines()
+    if checked.returncode == 0:
+        return None
+    return lines[0].removeprefix(f"{bash}: ") if lines else f"exit code {checked.returncode}"
