@@ -1,6 +1,5 @@
 """The option --grace: how long before their end the nodes are notified."""
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from trainium_cli.mistakes import mistake
+from trainium_core.setting_schema.durations import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -24,9 +24,8 @@ def in_words(grace: timedelta) -> str:
 
 def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
     text = given.strip()
-    duration = re.fullmatch(r"([0-9]{1,5})([sm])", text)
-    grace = int(duration[1]) * _UNITS[duration[2]] if duration else timedelta()
-    if (duration is None and text != "0") or grace > _LONGEST:
+    grace = timedelta() if text == "0" else read_duration(text, _UNITS)
+    if grace is None or grace > _LONGEST:
         allowed = f"0 for none, or seconds or minutes such as 90s or 5m, at most {in_words(_LONGEST)}"
         raise mistake("--grace", given, allowed=allowed, fix=f"write --grace {in_words(DEFAULT_GRACE)}")
     return grace

@@ -18,3 +18,8 @@ def duration(seconds: float) -> str:
     if seconds < 2 * _MINUTE:
         return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
     return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
+
+
+def running_for(seconds: int) -> str:
+    """Seconds of what goes on while it is shown, such as 3 min 20 s: to the second, so that it is seen to move."""
+    return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"

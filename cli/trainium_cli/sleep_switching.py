@@ -235,14 +235,8 @@ def _await_nodes(plan: Plan, stack: str) -> NoReturn:
     try:
         with ProgressReporter() as reporter:
             while True:
-                try:
+                with polling.poll(lambda message: reporter.report("nodes", message)):
                     deployed = nodes.nodes(stack)
-                except UnavailableError as error:
-                    if polling.gives_up():
-                        raise
-                    reporter.report("nodes", f"no answer, asking again: {error}")
-                else:
-                    polling.answered()
                     report = nodes_report(deployed, replacements=replacements) if deployed else None
                     reporter.report("nodes", report.verdict.reason if report else "none yet")
                 if (report and report.final) or time.monotonic() > deadline:

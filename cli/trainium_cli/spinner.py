@@ -3,6 +3,8 @@
 import time
 from typing import TYPE_CHECKING
 
+from trainium_cli.quantities import running_for
+
 if TYPE_CHECKING:
     from rich.status import Status
     from rich.text import Text
@@ -44,5 +46,4 @@ class Spinner:
 
 def elapsed(since: float) -> str:
     """How long something goes on, by the monotonic clock."""
-    seconds = round(time.monotonic() - since)
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min {seconds % 60} s"
+    return running_for(round(time.monotonic() - since))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainium_cli.quantities import duration
 from trainium_core.clusters.status import ClusterStatus
 from trainium_core.nodes.report import report_as_json
 from trainium_runtime.pilot_end import utc_text
@@ -90,5 +91,5 @@ def _end(ends: datetime | None, now: datetime) -> str:
     if ends is None:
         return "none: nothing ends it by itself"
     moment = utc_text(ends.replace(second=0, microsecond=0))
-    hours = (ends - now).total_seconds() / 3600
-    return f"{moment}, in {hours:.0f} h" if hours > 0 else f"{moment}, which has passed"
+    left = (ends - now).total_seconds()
+    return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

@@ -1,6 +1,7 @@
 """Polling AWS until something has ended."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -32,13 +33,22 @@ class Polling:
         self._seconds = min(max(self._seconds * 1.5, self.shortest), self.longest)
         self.pause(self._seconds)
 
-    def answered(self) -> None:
-        self._in_a_row = 0
+    @contextmanager
+    def poll(self, on_unanswered: Callable[[str], None] | None = None) -> Generator[None]:
+        """Around one poll: one without an answer is told, and the next may have one.
 
-    def gives_up(self) -> bool:
-        """Count a poll without an answer, and say whether it was one too many."""
-        self._in_a_row += 1
-        return self._in_a_row >= self.unanswered
+        Raises UnavailableError when it was one too many in a row.
+        """
+        try:
+            yield
+        except UnavailableError as error:
+            self._in_a_row += 1
+            if self._in_a_row >= self.unanswered:
+                raise
+            if on_unanswered is not None:
+                on_unanswered(f"no answer, asking again: {error}")
+        else:
+            self._in_a_row = 0
 
 
 def polled(
@@ -50,14 +60,12 @@ def polled(
     """
     polling = Polling(pause, shortest=seconds, longest=seconds, unanswered=unanswered)
     while True:
-        try:
-            value = read()
-        except UnavailableError:
-            if polling.gives_up():
-                raise
+        answers: list[Value | None] = []
+        with polling.poll():
+            answers.append(read())
+        if not answers:
             polling.wait()
-            continue
-        if value is None:
-            raise UnavailableError(absent)
-        polling.answered()
-        yield value
+        for value in answers:
+            if value is None:
+                raise UnavailableError(absent)
+            yield value

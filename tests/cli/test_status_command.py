@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,17 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         "CREATE_COMPLETE",
     ):
         assert text in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [(timedelta(minutes=20, seconds=30), ", in 20 min"), (timedelta(hours=40, minutes=1), ", in 40.0 h")],
+)
+def test_an_end_that_is_near_is_told_to_the_minute(
+    left: timedelta, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    account = FakeAccount(stacks=[stack("trn-pilot", ends=datetime.now(UTC) + left)], nodes=[node(1, "trn-pilot")])
+    assert told in shown(monkeypatch, tmp_path, PROVEN, account=account).stdout
 
 
 def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

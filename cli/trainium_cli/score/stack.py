@@ -7,10 +7,11 @@ from typing import Any
 
 from trainium_cli.score.account import TEMPLATE_BUCKET, Account
 from trainium_cli.score.outcome import FailedError
+from trainium_core.polling import Polling
 from trainium_local.environment import HOST
 
 LARGEST_BODY = 51_200
-FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.01, 0.2
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
 
 
 class Stack:
@@ -45,12 +46,12 @@ class Stack:
         return [one for page in pages for one in page["StackResourceSummaries"]]
 
     def _wait_for(self, wanted: str) -> None:
-        deadline, pause = time.monotonic() + self._limit, FIRST_POLL_SECONDS
+        deadline = time.monotonic() + self._limit
+        polling = Polling(time.sleep, shortest=SHORTEST_PAUSE, longest=LONGEST_PAUSE)
         while (status := self._status()).endswith("_IN_PROGRESS"):
             if time.monotonic() > deadline:
                 raise FailedError(f"still {status} after {self._limit:.0f} s")
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_POLL_SECONDS)
+            polling.wait()
         if status != wanted:
             raise FailedError(f"{status}: {self._reasons()}")
 

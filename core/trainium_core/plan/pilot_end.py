@@ -1,10 +1,10 @@
 """When a pilot ends: a duration from its deployment, or a date-time that means the same instant to everybody."""
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.problems import Problem, nearest
+from trainium_core.setting_schema.durations import read_duration
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
@@ -33,8 +33,8 @@ class EndForm:
 
 def read_pilot_end(text: str) -> PilotEnd:
     """Raises UnreadableError when the text is neither, or is a local time that does not exist, or exists twice."""
-    if duration := re.fullmatch(r"([0-9]{1,5})\s*([hdw])", text):
-        after = int(duration[1]) * _UNITS[duration[2]]
+    after = read_duration(text, _UNITS)
+    if after is not None:
         if not timedelta() < after <= _LONGEST:
             raise UnreadableError(f"choose a duration of more than nothing and at most {_LONGEST.days}d")
         return PilotEnd(after=after)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from trainium_core.polling import Polling
 from trainium_core.stacks.events import StackEvent, StackEvents
-from trainium_runtime.errors import UnavailableError
 
 
 def follow(
@@ -19,13 +18,8 @@ def follow(
     polling = Polling(pause)
     while True:
         events: Sequence[StackEvent] = ()
-        try:
+        with polling.poll(on_progress):
             events = account.stack_events(stack, after=after)
-            polling.answered()
-        except UnavailableError as error:
-            if polling.gives_up():
-                raise
-            on_progress(f"no answer, asking again: {error}")
         if events:
             last = events[-1]
             if last.of_stack and not last.status.endswith("_IN_PROGRESS"):

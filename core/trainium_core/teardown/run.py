@@ -97,19 +97,17 @@ def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
     """Take one step until it is done, is stuck, or has had no answer several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
+        progress = Progress(state="waiting", message="no answer")
         try:
-            progress = step.advance()
+            with polling.poll(lambda message: on_progress(step.name, Progress(state="waiting", message=message))):
+                progress = step.advance()
+                on_progress(step.name, progress)
         except RequestRefusedError as error:
             on_progress(step.name, Progress(state="stuck", message=str(error)))
             return Outcome(step=step.name, state="stuck", message=str(error))
         except UnavailableError as error:
-            if polling.gives_up():
-                on_progress(step.name, Progress(state="stuck", message=str(error)))
-                return Outcome(step=step.name, state="unknown", message=str(error))
-            progress = Progress(state="waiting", message=f"no answer, asking again: {error}")
-        else:
-            polling.answered()
-        on_progress(step.name, progress)
+            on_progress(step.name, Progress(state="stuck", message=str(error)))
+            return Outcome(step=step.name, state="unknown", message=str(error))
         if progress.state == "done" or progress.state == "stuck":
             return Outcome(step=step.name, state=progress.state, message=progress.message)
         if progress.state == "waiting":
