@@ -50,7 +50,7 @@ def audit_command(
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
-        click.echo(str(error), err=True)
+        click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]

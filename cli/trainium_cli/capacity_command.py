@@ -19,7 +19,7 @@ from trainium_core.capacity.region_options import CapacityRequest
 from trainium_core.capacity.search import search_capacity
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
-from trainium_runtime.errors import NoAccessError
+from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES = {
     "something": ExitCode.OK,
@@ -82,7 +82,7 @@ def capacity(
     with waiting(f"Asking AWS in {len(chosen)} regions ..."):
         try:
             found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
-        except NoAccessError as error:
+        except UnavailableError as error:
             if as_json:
                 print_json({"error": str(error)})
             click.echo(f"Could not tell: {error}", err=True)

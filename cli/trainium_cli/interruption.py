@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 from types import FrameType
 
@@ -20,9 +20,10 @@ _NOTHING = "Interrupted."
 
 
 class _Ending:
-    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long."""
+    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long. is_told: it was said."""
 
     timer: Timer | None = None
+    is_told = False
 
 
 _ending = _Ending()
@@ -57,23 +58,26 @@ def go_on() -> None:
     """The command goes on after Ctrl-C, such as with a question; the next one is a first one."""
     if _ending.timer is not None:
         _ending.timer.cancel()
-        _ending.timer = None
+        _ending.timer, _ending.is_told = None, False
 
 
-def interrupted_message() -> str:
-    return _messages[-1] if _messages else _NOTHING
+def tell_interrupted() -> None:
+    """Say what goes on without the command."""
+    _ending.is_told = True
+    click.echo(f"\n{_messages[-1] if _messages else _NOTHING}", err=True)
 
 
 def end_at_once(code: int) -> None:
     """End the process without waiting for threads whose questions are under way."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError, RuntimeError):  # a pipe that nobody reads; a signal that came in the middle of a line
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 
 def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
     if _ending.timer is not None:
-        end_at_once(ExitCode.INTERRUPTED)
+        _give_up()
     _ending.timer = Timer(_GRACE_SECONDS, _give_up)
     _ending.timer.daemon = True
     _ending.timer.start()
@@ -81,7 +85,9 @@ def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _give_up() -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(_SHOW_CURSOR)
-    click.echo(f"\n{interrupted_message()}", err=True)
+    with suppress(OSError, RuntimeError):
+        if sys.stderr.isatty():
+            sys.stderr.write(_SHOW_CURSOR)
+        if not _ending.is_told:
+            tell_interrupted()
     end_at_once(ExitCode.INTERRUPTED)

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem, add_completion_class
 
 from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import interrupted_message
+from trainium_cli.interruption import tell_interrupted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,5 +108,5 @@ class LazyGroup(click.Group):
 
 
 def _end_interrupted(ctx: click.Context) -> NoReturn:
-    click.echo(f"\n{interrupted_message()}", err=True)
+    tell_interrupted()
     ctx.exit(ExitCode.INTERRUPTED)

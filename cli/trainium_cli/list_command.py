@@ -63,11 +63,13 @@ def list_clusters(
         click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     lists = _clusters_in(plan.prices if plan else no_prices(), regions, clients)
+    not_read = [reason for one in lists for reason in one.not_read]
     if as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
+    elif all(one.not_read and not one.clusters for one in lists):
+        click.echo(f"Could not tell: {'; '.join(dict.fromkeys(not_read))}", err=True)
     else:
         _show(lists, plan.cluster_name if plan else "", identity.account)
-    not_read = [reason for one in lists for reason in one.not_read]
     raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if not_read else ExitCode.OK)
 
 
@@ -103,10 +105,12 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
         for name, absence in (item for one in lists for item in one.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
         out.print("\nDollars: the nodes alone, by list price; a Capacity Block is paid before.")
-    for one in lists:
-        for reason in one.not_read:
-            out.print(f"Could not be read in {one.region}: {reason}", style="magenta")
+    not_read = [(one.region, reason) for one in lists for reason in one.not_read]
+    for reason in dict.fromkeys(reason for _, reason in not_read):
+        regions = ", ".join(region for region, why in not_read if why == reason)
+        out.print(f"Could not be read in {regions}: {reason}", style="magenta")
     for reason in dict.fromkeys(reason for one in lists for reason in one.prices_unavailable):
         out.print(f"AWS's prices are unavailable: {reason}")
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
-    out.print(f"{number} of account {account} in {where}", style="bold")
+    known = " that could be read" if not_read else ""
+    out.print(f"{number} of account {account} in {where}{known}", style="bold")

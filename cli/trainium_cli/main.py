@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from typing import TextIO, cast
 
@@ -177,7 +178,9 @@ def trn() -> None:
 
 def main() -> None:
     """Run the command. What nobody foresaw ends in a sentence, and never reads as "not ready"."""
-    if sys.argv[1:2] != ["local"]:  # which ends what it has started
+    if sys.argv[1:2] == ["local"]:  # which ends what it has started
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    else:
         handle_interrupts()
     is_completing = COMPLETION in os.environ
     if is_completing and "TRN_DEBUG" not in os.environ:

@@ -122,8 +122,11 @@ def _in_regions(
         found = preflight_in_regions(
             plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed, more=more
         )
+    reasons = [no_access(findings) for findings in found.values()]
     if as_json:
         print_json({"regions": {region: findings_as_json(findings) for region, findings in found.items()}})
+    elif all(reasons):
+        click.echo(f"Could not tell: {reasons[0]}", err=True)
     else:
         show_regions(plan, found)
     outcomes = {verdict(findings) for findings in found.values()}

@@ -17,7 +17,7 @@ from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.errors import REMEDIES, RequestRefusedError, UnavailableError
 from trainium_runtime.quota import QuotaRequest, QuotaState
 from trainium_runtime.quota_check import SERVICE, evaluate_quota, plain, quota_state
 
@@ -53,6 +53,8 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> 
     requests = state.requests if state else ()
     if as_json:
         print_json({**asdict(result), "requests": [asdict(request) for request in requests]})
+    elif _is_unanswered(result):
+        _show_unanswered(result)
     else:
         _show_result(result)
         if state:
@@ -73,7 +75,9 @@ def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, ye
         raise click.UsageError("--json asks no questions: give --yes as well")
     plan = read_plan(cdk_json, overrides, as_json=as_json)
     state, result = _state_and_result(plan)
-    if not as_json:
+    if not as_json and _is_unanswered(result):
+        _show_unanswered(result)
+    elif not as_json:
         _show_result(replace(result, fix=""))
     if state is None or state.has_room_whatever_counts:
         message = "Nothing was asked for." if result.outcome == "unknown" else "Nothing to ask for."
@@ -112,7 +116,7 @@ def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     try:
         state = replace(quota_state(need, account), requests=tuple(account.quota_requests(SERVICE, need.code)))
     except UnavailableError as error:
-        return None, CheckResult(outcome="unknown", found=str(error))
+        return None, CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
     return state, evaluate_quota(state)
 
 
@@ -127,6 +131,14 @@ def _read_again(state: QuotaState) -> QuotaState:
 def _show_result(result: CheckResult) -> None:
     rows = [("found", result.found), ("needed", result.needed), ("outcome", result.outcome), ("to do", result.fix)]
     console().print(pairs([(label, value) for label, value in rows if value], label_width=8))
+
+
+def _is_unanswered(result: CheckResult) -> bool:
+    return result.outcome == "unknown" and result.fix in REMEDIES
+
+
+def _show_unanswered(result: CheckResult) -> None:
+    click.echo(f"Could not tell: {result.found}: {result.fix}", err=True)
 
 
 def _show_request(state: QuotaState) -> None:

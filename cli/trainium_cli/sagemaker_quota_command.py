@@ -40,9 +40,12 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
 
     with ThreadPoolExecutor() as threads:
         found = dict(zip(wanted, threads.map(read, wanted), strict=True))
+    unanswered = [quota for quota in found.values() if isinstance(quota, UnavailableError)]
     names = {usage: sagemaker_quota_name(plan.instance_type, usage) for usage in wanted}
     if as_json:
         print_json({usage: {"name": names[usage], **_as_json(quota)} for usage, quota in found.items()})
+    elif len(unanswered) == len(found) and unanswered[0].remedy:
+        click.echo(f"Could not tell: {unanswered[0]}", err=True)
     else:
         rows = [[names[usage], *_as_row(quota)] for usage, quota in found.items()]
         console().print(
@@ -60,7 +63,7 @@ def _as_row(quota: Quota | UnavailableError | None) -> list[str]:
         case None:
             return ["unknown", "", "SageMaker lists no such quota here"]
         case UnavailableError():
-            return ["unknown", "", str(quota)]
+            return ["unknown", "", quota.reason]
 
 
 def _as_json(quota: Quota | UnavailableError | None) -> dict[str, object]:

@@ -45,7 +45,7 @@ def cost(
     except UnavailableError as error:
         if as_json:
             print_json({"error": str(error)})
-        click.echo(str(error), err=True)
+        click.echo(f"Could not tell: {error}", err=True)
         raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
     if as_json:
         print_json(spending_as_json(found))

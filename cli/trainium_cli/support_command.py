@@ -136,7 +136,9 @@ def _show(gathered: SupportFiles, file: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), "files": list(gathered.files), "unavailable": gathered.unavailable})
         return
-    rows = [(name, f"{len(text.encode()):,}", "") for name, text in sorted(gathered.files.items())]
-    rows += [(name, "", f"not available: {why}") for name, why in gathered.unavailable.items()]
-    console().print(table(("File", "Bytes", ""), rows, right=("Bytes",), wrapping=("",)))
+    rows = [(name, f"{len(text.encode()):,}") for name, text in sorted(gathered.files.items())]
+    console().print(table(("File", "Bytes"), rows, right=("Bytes",)))
+    for why in dict.fromkeys(gathered.unavailable.values()):
+        names = ", ".join(name for name, reason in gathered.unavailable.items() if reason == why)
+        console().print(f"Not available: {names}: {why}")
     console().print(f"\n{file}: look through it before you send it; nothing was sent anywhere.")

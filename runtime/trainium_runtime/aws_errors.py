@@ -18,7 +18,14 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from trainium_runtime.errors import NotSignedInError, OfflineError, RequestRefusedError, UnavailableError
+from trainium_runtime.errors import (
+    SIGN_IN_OR_ENABLE,
+    DeniedError,
+    NotSignedInError,
+    OfflineError,
+    RequestRefusedError,
+    UnavailableError,
+)
 
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
 """403: of a HEAD request, whose response has no body."""
@@ -52,15 +59,9 @@ def read_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[N
     """Turn errors of boto3 into UnavailableError; one with a text of `absent` ends the block silently."""
     try:
         yield
-    except WITHOUT_CREDENTIALS as error:
-        raise NotSignedInError(str(error)) from error
-    except UNREACHED as error:
-        raise OfflineError(_first_line(error)) from error
     except _FAILURES as error:
-        if error_code(error) in _EXPIRED:
-            raise NotSignedInError("the credentials have expired") from error
         if not _matches(error, absent):
-            raise UnavailableError(_message(error, permission, denied="not allowed to read")) from error
+            raise _unavailable(error, permission, denied="not allowed to read") from error
     except LookupError as error:
         raise UnavailableError(f"the answer to {permission} lacks {error}") from error
 
@@ -72,7 +73,7 @@ def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[
         yield
     except _FAILURES as error:
         if not _matches(error, absent):
-            raise RequestRefusedError(_message(error, permission, denied="not allowed")) from error
+            raise RequestRefusedError(str(_unavailable(error, permission, denied="not allowed"))) from error
     except UnavailableError as error:
         raise RequestRefusedError(str(error)) from error
 
@@ -94,18 +95,22 @@ def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:
     )
 
 
-def _message(error: Exception, permission: str, *, denied: str) -> str:
+def _unavailable(error: Exception, permission: str, *, denied: str) -> UnavailableError:
     """What an error means to the user who is signed in."""
+    if isinstance(error, WITHOUT_CREDENTIALS):
+        return NotSignedInError(str(error))
+    if isinstance(error, UNREACHED):
+        return OfflineError(_first_line(error))
     if isinstance(error, ResponseParserError):  # such as a proxy's page in place of an answer
-        return f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}"
+        return UnavailableError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}")
     if not isinstance(error, ClientError):
-        return str(error)
-    code, details = error_code(error), error.response["Error"]
-    if code in DENIED:
-        return f"{denied}: the permission {permission} is missing"
-    text = f"AWS answered {code}: {details.get('Message', '')}"
+        return UnavailableError(str(error))
+    code, message = error_code(error), error.response["Error"].get("Message", "")
     if code in _EXPIRED:
-        return f"{text}; sign in again"
+        return NotSignedInError("the credentials have expired")
+    if code in DENIED:
+        return DeniedError(f"{denied}: the permission {permission} is missing")
     if code in _REJECTED:
-        return f"{text}; either the credentials are not valid, or the account has not enabled this region"
-    return text
+        hint = "either the credentials are not valid, or the account has not enabled this region"
+        return UnavailableError(f"AWS answered {code}: {message.rstrip('.')}; {hint}", remedy=SIGN_IN_OR_ENABLE)
+    return UnavailableError(f"AWS answered {code}: {message}")

@@ -3,20 +3,29 @@
 SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
 
 REACH_AWS = "look at the network, the proxy (HTTPS_PROXY) and the name of the region"
-REMEDIES = (SIGN_IN, REACH_AWS)
+SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
+BE_ALLOWED = "sign in as somebody who has it (AWS_PROFILE), or have it added: `trn permissions` prints the policies"
+REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
 """What helps where no question is answered."""
 
 
 class UnavailableError(Exception):
-    """A read that failed; the message says why, and names the permission if one is missing."""
+    """A read that failed. reason: why, with the permission if one is missing. remedy: what helps, if known."""
+
+    def __init__(self, reason: str, *, remedy: str = "") -> None:
+        super().__init__(f"{reason}: {remedy}" if remedy else reason)
+        self.reason, self.remedy = reason, remedy
+
+
+class DeniedError(UnavailableError):
+    """Whoever is signed in lacks a permission, which others may have for all else."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, remedy=BE_ALLOWED)
 
 
 class NoAccessError(UnavailableError):
-    """A question that got no answer for a reason by which every other fails alike. remedy: what helps."""
-
-    def __init__(self, reason: str, *, remedy: str) -> None:
-        super().__init__(f"{reason}: {remedy}")
-        self.reason, self.remedy = reason, remedy
+    """A question that got no answer for a reason by which every other fails alike."""
 
 
 class NotSignedInError(NoAccessError):

@@ -22,7 +22,7 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     except UnavailableError as error:
         # That there is no room is certain whether more is asked for or not.
         result = evaluate_quota(state)
-        return replace(result, found=f"{result.found}; whether an increase is requested already: {error}")
+        return replace(result, found=f"{result.found}; whether an increase is requested already: {error.reason}")
     return evaluate_quota(replace(state, requests=requests))
 
 

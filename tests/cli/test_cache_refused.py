@@ -12,6 +12,7 @@ from tests.cli.running import run
 from tests.cli.test_cache_command import BUCKET, NAMED, Stored
 from trainium_cli import cache_look_commands
 from trainium_cli.exit_codes import ExitCode
+from trainium_runtime.errors import BE_ALLOWED
 
 OTHER = "other-cache"
 FIND, LIST, READ = "s3:HeadBucket", "s3:ListBucket", "s3:GetObject"
@@ -65,13 +66,15 @@ def test_without_the_right_to_list_a_bucket_each_command_says_so_in_a_sentence(
     assert ended.exit_code == ExitCode.COULD_NOT_TELL
     assert not ended.stdout
     sentence = f"not allowed to read: the permission s3:ListBucket on the bucket {BUCKET} is missing"
-    assert ended.stderr == f"Could not tell: {sentence}\n"
+    assert ended.stderr == f"Could not tell: {sentence}: {BE_ALLOWED}\n"
 
 
 DELETED = f"Not everything was deleted: not allowed: the permission s3:DeleteObject on the bucket {BUCKET} is missing"
-UNREAD = f"Could not tell: not allowed to read: the permission s3:GetObject on the bucket {BUCKET} is missing"
+UNREAD = (
+    f"Could not tell: not allowed to read: the permission s3:GetObject on the bucket {BUCKET} is missing: {BE_ALLOWED}"
+)
 COPIED = "Not everything was copied: not allowed: the permission "
-COPIED += f"s3:GetObject on the bucket {BUCKET} or s3:PutObject on the bucket {OTHER} is missing"
+COPIED += f"s3:GetObject on the bucket {BUCKET} or s3:PutObject on the bucket {OTHER} is missing: {BE_ALLOWED}"
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,18 @@ def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -
                 process.send_signal(signal.SIGINT)
                 _, shown = process.communicate(timeout=60)
     assert (process.returncode, shown.strip()) == (ExitCode.INTERRUPTED, "Interrupted.")
+
+
+def test_a_second_ctrl_c_before_the_sentence_ends_the_command_with_it() -> None:
+    program = """
+import os, signal
+from trainium_cli.interruption import going_on, handle_interrupts
+handle_interrupts()
+with going_on("Interrupted: the nodes run on, and are billed."):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes run on, and are billed.\n")

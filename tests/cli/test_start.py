@@ -1,6 +1,9 @@
 """Where `trn` begins: the libraries that it looks for are those that its extra brings; and where it ends."""
 
 import gc
+import signal
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -20,6 +23,7 @@ def test_no_garbage_is_looked_for_when_the_command_has_ended(monkeypatch: pytest
         raise SystemExit(0)
 
     monkeypatch.setattr("trainium_cli.main.main", end)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     before = gc.get_threshold()
     try:
         with pytest.raises(SystemExit):
@@ -28,3 +32,10 @@ def test_no_garbage_is_looked_for_when_the_command_has_ended(monkeypatch: pytest
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+def test_ctrl_c_while_python_imports_the_command_ends_it_with_a_sentence() -> None:
+    interrupted = "start.find_spec = lambda _: os.kill(os.getpid(), signal.SIGINT)"
+    program = f"import os, signal; from trainium_cli import start; {interrupted}; start.main()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, "\nInterrupted.\n")

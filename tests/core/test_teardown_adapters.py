@@ -290,5 +290,5 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
 def test_a_change_with_credentials_that_have_expired_says_to_sign_in_again() -> None:
     aws, stub = stubbed("cloudformation")
     stub.add_client_error("delete_stack", "ExpiredToken", "The security token included in the request is expired")
-    with pytest.raises(RequestRefusedError, match="is expired; sign in again"):
+    with pytest.raises(RequestRefusedError, match="the credentials have expired: sign in with `aws sso login`"):
         aws.delete_stack("stack")

@@ -96,7 +96,7 @@ def _answers(
     questions[_STACKS] = partial(
         account.stack_records, (*dict.fromkeys([*stack_names, *CONSTRUCT_IDS.values()]), BOOTSTRAP_STACK_NAME)
     )
-    reported, not_read = dict[str, Any](), list[NotRead]()
+    reported, not_read, unanswered = dict[str, Any](), list[NotRead](), list[UnavailableError]()
     with ThreadPoolExecutor(THREADS) as threads:
         futures: dict[Future[Any], str] = {threads.submit(run_listing): what for what, run_listing in questions.items()}
         try:
@@ -104,12 +104,16 @@ def _answers(
                 try:
                     reported[futures[future]] = future.result()
                 except UnavailableError as error:
-                    not_read.append(NotRead(what=futures[future], reason=str(error)))
+                    not_read.append(NotRead(what=futures[future], reason=error.reason))
+                    unanswered.append(error)
                 if on_progress is not None:
                     on_progress(done, len(questions))
         except KeyboardInterrupt:
             threads.shutdown(wait=False, cancel_futures=True)
             raise
+    if not reported:
+        first, more = unanswered[0], len(unanswered) - 1
+        raise UnavailableError(f"{first.reason}, and {more} more questions have no answer either", remedy=first.remedy)
     return _Answers(
         listers=listers,
         answered=[*(lister for lister in listers if lister.kind in reported), *left_out],

@@ -38,7 +38,7 @@ class Found:
 def search_capacity(request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
     """Ask every region at once, all questions in it at once. A region without an answer has options that say so.
 
-    Raises NoAccessError where no region could be asked.
+    Raises UnavailableError where no region could be asked, or nobody there may ask.
     """
 
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
@@ -46,9 +46,9 @@ def search_capacity(request: CapacityRequest, regions: Collection[str], seller_i
 
     with ThreadPoolExecutor(max(1, len(regions))) as threads:
         answered = list(threads.map(query, regions))
-    without = [answers.zones for answers, _ in answered if isinstance(answers.zones, NoAccessError)]
-    if without and len(without) == len(answered):
-        raise without[0]
+    unanswered = [error for answers, _ in answered if (error := _no_answer(answers))]
+    if unanswered and len(unanswered) == len(answered):
+        raise unanswered[0]
     options = [option for answers, _ in answered for option in capacity_options(request, answers)]
     return Found(
         options=ranked(options, start_by=request.start_by),
@@ -99,6 +99,15 @@ def _blocks(request: CapacityRequest, seller: Seller) -> Sequence[BlockOffering]
 
 
 _NO_PRICES = Quotes(prices={})
+
+
+def _no_answer(answers: RegionAnswers) -> UnavailableError | None:
+    """What a person can do something about, if it kept a region from any answer; None where there is one."""
+    if not isinstance(answers.zones, UnavailableError) or isinstance(answers.zones, NoAccessError):
+        return answers.zones if isinstance(answers.zones, NoAccessError) else None
+    found = (answers.reservations, answers.blocks, answers.scores)
+    nothing = all(not one or isinstance(one, UnavailableError) for one in found)
+    return answers.zones if answers.zones.remedy and nothing else None
 
 
 def _answer(question: Callable[[], Answered]) -> Answered | UnavailableError:

@@ -55,7 +55,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
         except NoAccessError:
             raise
         except UnavailableError as error:
-            unanswered.append(CheckResult(outcome="unknown", found=str(error)))
+            unanswered.append(CheckResult(outcome="unknown", found=error.reason, fix=error.remedy))
     if judged:
         of_all = worst_of(judged)
         judged = [replace(of_all, found=f"used by others: {of_all.found}")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from trainium_core.engines.projections import Check, checks
 from trainium_core.engines.registry import ENGINES
@@ -17,7 +18,7 @@ from trainium_core.preflight.limits_check import check_limits
 from trainium_core.preflight.network_check import check_network
 from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.errors import REMEDIES, SIGN_IN, NoAccessError, UnavailableError
+from trainium_runtime.errors import BE_ALLOWED, REMEDIES, SIGN_IN, UnavailableError
 
 _ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in checks(engine)}
 
@@ -42,6 +43,9 @@ NO_MORE: Mapping[str, Check] = {}
 
 _WITHOUT_AN_ACCOUNT = ("cost",)
 """Checks that have a finding, by what this package knows, also where nothing could be asked."""
+
+_WITHOUT_PERMISSION = frozenset({"identity"})
+"""Checks that AWS answers whoever is signed in."""
 
 _SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 
@@ -83,19 +87,20 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
         return None
     try:
         return check(plan, account)
-    except NoAccessError as error:
-        return CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
     except UnavailableError as error:
-        return CheckResult(outcome="unknown", found=str(error))
+        return CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
 
 
 def no_access(findings: Sequence[Finding]) -> str | None:
     """Why nothing could be asked at all, and what helps; None where something was answered."""
     answered = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
-    remedied = [finding for finding in answered if finding.fix in REMEDIES]
-    if remedied and all(finding.outcome == "unknown" for finding in answered):
-        return f"{remedied[0].found}: {remedied[0].fix}"
-    return None
+    unknown = [finding for finding in answered if finding.outcome == "unknown"]
+    remedied = [finding for finding in unknown if finding.fix in REMEDIES]
+    if not remedied or {finding.check for finding in answered if finding not in unknown} - _WITHOUT_PERMISSION:
+        return None
+    first, more = remedied[0], len(unknown) - 1
+    others = f", and {more} more checks have no answer either" if first.fix == BE_ALLOWED and more else ""
+    return f"{first.found}{others}: {first.fix}"
 
 
 def _not_run(check: str) -> CheckResult:
@@ -104,11 +109,14 @@ def _not_run(check: str) -> CheckResult:
 
 def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
     without_access: str | None = None
+    said = False
     for name, given in results.items():
         result = given
         if result is not None and result.fix == SIGN_IN:  # the same for all: shown once
             result = result if without_access is None else _not_run(without_access)
             without_access = without_access or name
+        elif result is not None and result.fix == BE_ALLOWED:
+            result, said = replace(result, fix="" if said else BE_ALLOWED), True
         if result is not None:
             yield Finding(
                 check=name,

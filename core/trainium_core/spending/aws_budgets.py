@@ -17,6 +17,6 @@ class AwsBudgets(AwsService):
                 return True
         except UnavailableError as error:
             if error_code(error.__cause__) in DENIED:
-                raise BudgetsDeniedError(str(error)) from error
+                raise BudgetsDeniedError(error.reason) from error
             raise
         return False

@@ -76,4 +76,4 @@ def _check_account(need: Any) -> Any:
     try:
         return check_need(need, AwsQuotas(need.region))
     except UnavailableError as error:
-        return CheckResult(outcome="unknown", found=str(error))
+        return CheckResult(outcome="unknown", found=error.reason)

@@ -68,4 +68,4 @@ def _run_check(check: JobCheck, plan: Plan, job: TrainingJob, account: SageMaker
     try:
         return check(plan, job, account)
     except UnavailableError as error:
-        return CheckResult(outcome="unknown", found=str(error))
+        return CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
