@@ -68,7 +68,7 @@ def repair_command(options: CacheOptions, as_json: bool, yes: bool) -> None:
         print_json({**_as_json(found, result), "deleted": deleted})
     elif result.broken:
         kept = len(result.broken) - deleted
-        click.echo(f"Deleted {deleted:,}." + (f" {kept:,} changed meanwhile, and stayed." if kept else ""))
+        say(f"Deleted {deleted:,}." + (f" {kept:,} changed meanwhile, and stayed." if kept else ""))
     raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if result.unknown else ExitCode.OK)
 
 

@@ -38,9 +38,12 @@ def cp(source: str, destination: str, overrides: tuple[str, ...], cdk_json: Path
     One of the two is on this machine, the other is WHERE:PATH:
 
     \b
-        trn cp train-20261122-190501:outputs results    # of a job: outputs, checkpoints, attempts/1/logs
-        trn cp tokens.bin all:/opt/data/                # to every node, or to one: 3:/opt/data/
-        trn cp 0:/var/log/syslog .                      # from a node, by its rank or instance id
+        trn cp train-20261122-190501:outputs results
+        trn cp tokens.bin all:/opt/data/
+        trn cp 0:/var/log/syslog .
+
+    WHERE is a job, with outputs, checkpoints or attempts/1/logs as PATH; a node, by its rank or instance id; or all
+    nodes.
 
     Through S3, so that it works without any way into the cluster. What a job left is there while the cluster sleeps,
     too. A copy to or from nodes is a small job: it runs as the image's own user, and not beside another job. A PATH

@@ -12,7 +12,7 @@ from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
 from trainium_cli.suppress_option import suppress_option
-from trainium_cli.terminal import say
+from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
@@ -89,6 +89,8 @@ def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
     if command[:2] != ["cdk", "bootstrap"]:
         return False
     say(f"All is ready but for the CDK's own stack: {bootstrap.found}.")
-    if not click.confirm(f"Run `{' '.join(command)}` now? It makes a bucket and roles, and costs next to nothing."):
+    if not click.confirm(
+        question(f"Run `{' '.join(command)}` now? It makes a bucket and roles, and costs next to nothing.")
+    ):
         return False
     return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0

@@ -21,9 +21,10 @@ def explain(text: tuple[str, ...], as_json: bool) -> None:
 
     Exit code 0: the error is known. 1: it is not.
     """
-    if not text and sys.stdin.isatty():
+    pasted = " ".join(text) if text or sys.stdin.isatty() else sys.stdin.read()
+    if not pasted.strip():
         raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
-    found = known_error(" ".join(text) or sys.stdin.read())
+    found = known_error(pasted)
     if as_json:
         print_json(asdict(found) if found else None)
     elif found:
@@ -31,6 +32,6 @@ def explain(text: tuple[str, ...], as_json: bool) -> None:
         rows = [("error", found.name), ("cause", found.cause), ("fix", found.fix), ("source", source)]
         console().print(pairs(rows, label_width=6))
     else:
-        known = ", ".join(one.name for one in known_errors())
-        click.echo(f"Not known; known are: {known}.\n`trn support` writes an archive for whoever helps.", err=True)
+        known = "\n".join(f"  {one.name}" for one in known_errors())
+        click.echo(f"Not known. Known are:\n{known}\n`trn support` writes an archive for whoever helps.", err=True)
     raise click.exceptions.Exit(ExitCode.OK if found else ExitCode.NOT_READY)

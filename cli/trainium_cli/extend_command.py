@@ -12,7 +12,7 @@ from trainium_cli.cluster_selection import settings_of_a_plan
 from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, read_plan
-from trainium_cli.terminal import say
+from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
@@ -77,7 +77,7 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     say(_proposal(plan, new, estimated, stacks))
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
-    if not yes and not click.confirm(f"\nWrite this to {cdk_json}, and deploy it?"):
+    if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}, and deploy it?")):
         click.echo("Nothing was changed.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     cdk_json.write_text(after, encoding="utf-8")

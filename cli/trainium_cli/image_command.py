@@ -9,7 +9,7 @@ import click
 from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import changed_file_option, plan_options, read_plan
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.images.content import neuron_release
@@ -70,15 +70,15 @@ def pin(cdk_json: Path, yes: bool) -> None:
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ami": current, "ami_parameter": parameter})
     if after == before:
-        click.echo(f"Pinned already: {parameter} is {current} in {plan.region}.")
+        say(f"Pinned already: {parameter} is {current} in {plan.region}.")
         return
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
-    if not yes and not click.confirm(f"\nWrite this to {cdk_json}?"):
+    if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}?")):
         click.echo("Nothing was written.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     cdk_json.write_text(after, encoding="utf-8")
-    click.echo(f"Pinned: {current} in {plan.region}.")
+    say(f"Pinned: {current} in {plan.region}.")
 
 
 def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:

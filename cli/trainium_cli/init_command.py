@@ -13,7 +13,7 @@ from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import refuse
-from trainium_cli.terminal import say
+from trainium_cli.terminal import question, say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
@@ -65,7 +65,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
     except PlanError as error:
         refuse(error, as_json=False)
     _say_the_price(plan)
-    if somebody and not click.confirm(f"\nWrite this to {folder.resolve()}?", default=True):
+    if somebody and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
         say("Nothing was written.")
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
@@ -74,7 +74,7 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
         click.echo(f"{error.filename or folder}: {error.strerror}", err=True)
         raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
     inside = "" if folder == Path() else f"cd {folder}; "
-    click.echo(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
 
 
 def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
@@ -97,9 +97,9 @@ def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
     return _settings(answers)
 
 
-def _prompt(answers: dict[str, str], key: str, question: str, proposed: str | None) -> None:
+def _prompt(answers: dict[str, str], key: str, text: str, proposed: str | None) -> None:
     if key not in answers:
-        answers[key] = str(click.prompt(question, default=proposed, show_default=proposed is not None)).strip()
+        answers[key] = str(click.prompt(question(text), default=proposed, show_default=proposed is not None)).strip()
 
 
 def _of(given: Mapping[str, str | None]) -> dict[str, str]:

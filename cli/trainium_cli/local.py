@@ -14,7 +14,7 @@ from trainium_cli.command_group import CommandGroup
 from trainium_cli.local_report import health_table
 from trainium_cli.local_score_command import score
 from trainium_cli.mistakes import mistake
-from trainium_cli.terminal import console
+from trainium_cli.terminal import console, say
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def status(as_json: bool) -> None:
         console().print(health_table(health))
         console().print(PROVES)
     else:
-        click.echo("The embedded AWS does not run. Start it with: trn local start")
+        say("The embedded AWS does not run. Start it with: trn local start")
     if health is None:
         raise SystemExit(NOT_RUNNING)
 
@@ -199,7 +199,7 @@ def stop() -> None:
         stopped = lifecycle.stop(lifecycle.home(os.environ))
     except lifecycle.LocalError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(
+    say(
         f"The embedded AWS at {stopped.endpoint} is stopped; everything in it is gone."
         if stopped
         else "The embedded AWS does not run; nothing to stop."
@@ -218,7 +218,7 @@ def save(file: Path) -> None:
         local_state.save(file, folder, _running())
     except lifecycle.LocalError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"Saved to {file}, which only you can load.")
+    say(f"Saved to {file}, which only you can load.")
 
 
 @local.command()
@@ -226,7 +226,7 @@ def save(file: Path) -> None:
 def load(file: Path) -> None:
     """Put what FILE holds in place of all that the embedded AWS holds now."""
     _load(_read(file), _running())
-    click.echo(f"Loaded {file}; what was there before is gone.")
+    say(f"Loaded {file}; what was there before is gone.")
 
 
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})

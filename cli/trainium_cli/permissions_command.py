@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from trainium_cli.plan_options import plan_options, read_plan
-from trainium_cli.terminal import print_json, say
+from trainium_cli.terminal import console, print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, place_of, policies, roles
 
 _MEANINGS = {
@@ -43,9 +43,9 @@ def permissions(
         print_json(documents)
         return
     for name, found in documents.items():
-        say(f"{name}: {_MEANINGS[name]}")
+        console().print(f"{name}: {_MEANINGS[name]}")
         if name != CLOUDFORMATION:
-            say("  trn " + ", trn ".join(commands(name)))
+            console().print("  trn " + ", trn ".join(commands(name)))
         for number, document in enumerate(found, 1):
             click.echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
             click.echo(json.dumps(document, indent=2))

@@ -101,6 +101,11 @@ def say(text: str) -> None:
     click.echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
 
 
+def question(text: str) -> str:
+    """A question for `click.confirm`, broken between words with room for the answers that click shows behind it."""
+    return "\n".join(wrapped(text, screen_width() - len(" [y/N]: ")))
+
+
 def _moves_cursor(text: str) -> bool:
     return "\x1b" in text or "\r" in text
 

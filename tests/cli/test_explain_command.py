@@ -1,5 +1,7 @@
 """`trn explain`: errors as they are pasted, each with cause, fix and source."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.cli.running import run
@@ -45,3 +47,10 @@ def test_what_is_not_known_is_reported_as_unknown() -> None:
     ended = run("explain", "the cat is on the keyboard")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Not known" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("",), (" ", "")])
+def test_without_an_error_it_asks_for_one(arguments: Sequence[str]) -> None:
+    ended = run("explain", *arguments)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "paste the error" in ended.stderr

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -65,6 +65,22 @@ def test_every_command_has_help(name: str) -> None:
     assert shown.exit_code == 0
     assert command(name).help
     assert shown.output.startswith(f"Usage: trn {name}")
+
+
+def shown_help(one: click.Command, parent: click.Context) -> Iterator[str]:
+    """The help of a command, and of those below it."""
+    context = click.Context(one, parent, one.name)
+    yield one.get_help(context)
+    if isinstance(one, click.Group):
+        for below in filter(None, (one.get_command(context, name) for name in one.list_commands(context))):
+            yield from shown_help(below, context)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_of_a_help_is_over_the_width(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = "\n".join(shown_help(command(name), click.Context(trn, info_name="trn")))
+    assert [line for line in shown.splitlines() if len(line) > 60] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

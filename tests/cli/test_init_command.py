@@ -24,7 +24,7 @@ def test_the_price_and_the_next_command_are_shown(tmp_path: Path) -> None:
     shown = run("init", str(tmp_path), *OPTIONS).stdout
     assert "running  $43." in shown
     assert "The nodes end after 8h." in shown
-    assert "trn doctor, trn plan, trn deploy" in shown
+    assert "trn doctor, trn plan, trn deploy" in " ".join(shown.split())
 
 
 def test_the_app_is_python_and_the_job_is_one_of_trn_run(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def test_one_role_is_shown_alone_for_an_account() -> None:
 def test_the_commands_of_the_role_are_shown() -> None:
     ended = run("permissions", "operate", *GOOD)
     assert ended.exit_code == 0, ended.output
-    assert "trn sleep, wake, trn destroy" in ended.stdout
+    text, _, _ = ended.stdout.partition("{")
+    assert "trn sleep, wake, trn destroy" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 120
     assert '"Version": "2012-10-17"' in ended.stdout
 
 
