@@ -18,7 +18,8 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
-from trainium_core.plan.values import CAPACITY
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.plan.values import CAPACITY, CapacityKind
 from trainium_core.problems import SETTING_PREFIX, PlanError
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
@@ -27,7 +28,7 @@ _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", 
 _TYPE, _REGION, _ENDS = "trn1.32xlarge", "us-west-2", "8h"
 """What is proposed."""
 
-_NEEDS_A_RESERVATION = ("capacity-block", "reservation")
+_NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
 
 
 @click.command()
@@ -89,8 +90,8 @@ def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
     regions = tuple(catalog[answers["instance_type"]].zones)
     _prompt(answers, "region", f"Region ({', '.join(regions)})", _REGION if _REGION in regions else regions[0])
-    _prompt(answers, "nodes", "Nodes", "1")
-    _prompt(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", "on-demand")
+    _prompt(answers, "nodes", "Nodes", str(SETTINGS["nodes"].default))
+    _prompt(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", SETTINGS["capacity"].default)
     if answers["capacity"] in _NEEDS_A_RESERVATION:
         _prompt(answers, "reservation_id", "Id of the Capacity Block or reservation, cr-...", None)
     _prompt(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)

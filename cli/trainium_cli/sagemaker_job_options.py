@@ -103,7 +103,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--input-mode",
         type=click.Choice(["File", "FastFile"]),
-        default="File",
+        default=TrainingJob.input_mode,
         show_default=True,
         help="Whether data is copied before the start, or read from S3 when it is needed.",
     ),
@@ -116,7 +116,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--warm-pool-minutes",
         type=int,
-        default=0,
+        default=TrainingJob.warm_pool_minutes,
         show_default=True,
         help="Keep the instances, and pay for them, for a next job.",
     ),

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from trainium_core.plan.values import CapacityKind
+
 
 @dataclass(frozen=True)
 class Capacity:
@@ -16,7 +18,7 @@ class Capacity:
         interruptible, ordinary = Capacity.spot(), Capacity.on_demand()
     """
 
-    kind: str
+    kind: CapacityKind
     reservation_id: str | None
 
     @staticmethod

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from aws_cdk import Annotations, Duration, Size, Stack
 from aws_cdk import aws_autoscaling as autoscaling
@@ -45,6 +45,10 @@ from trainium_cdk.setup_script import SetupScript
 from trainium_cdk.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.engines.ec2.warnings import cluster_warnings
+from trainium_core.plan.settings.network import CardInterfaceType
+from trainium_core.plan.settings.node import NeuronSoftware, Verification
+from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
+from trainium_core.plan.values import PlanValues
 
 if TYPE_CHECKING:
     from trainium_cdk.pilot import Pilot
@@ -105,19 +109,19 @@ class NeuronFleet(PlannedFleet):
         *,
         instance_type: ec2.InstanceType,
         vpc: ec2.IVpc,
-        nodes: int = 1,
+        nodes: int = PlanValues.nodes,
         cluster_name: str | None = None,
         capacity: Capacity | None = None,
         vpc_subnets: ec2.SubnetSelection | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         dns_servers: Sequence[str] = (),
         placement_group: ec2.IPlacementGroup | None = None,
-        secondary_interface_type: Literal["efa", "efa-only"] | None = None,
+        secondary_interface_type: CardInterfaceType | None = None,
         role: Role | None = None,
         cache: ICompileCache | None = None,
         file_systems: Sequence[NodeFileSystem] = (),
         machine_image: ec2.IMachineImage | None = None,
-        neuron_software: Literal["image", "install"] | None = None,
+        neuron_software: NeuronSoftware | None = None,
         root_device_name: str | None = None,
         root_volume_size: Size | None = None,
         root_volume_throughput: int | None = None,
@@ -130,16 +134,16 @@ class NeuronFleet(PlannedFleet):
         internode_ssh: bool | None = None,
         timeout: Duration | None = None,
         replacements: int | None = None,
-        verification: Literal["enforce", "observe"] | None = None,
+        verification: Verification | None = None,
         suppress_checks: Sequence[str] = (),
         generation: int | None = None,
         quota_gate: bool | None = None,
         ends: Duration | datetime | None = None,
-        ends_action: Literal["sleep", "destroy"] | None = None,
+        ends_action: EndsAction | None = None,
         warning: Duration | None = None,
         notify_email: str | None = None,
         budget_usd: int | None = None,
-        budget_action: Literal["notify", "stop"] | None = None,
+        budget_action: BudgetAction | None = None,
         sleep: SleepSwitch | None = None,
         catalog: Catalog | None = None,
     ) -> None:

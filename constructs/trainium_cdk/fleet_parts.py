@@ -11,6 +11,7 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.compile_cache import ICompileCache
 from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.plan.settings.network import Egress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class FleetParts:
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     cache: ICompileCache
-    egress: Literal["vpc-endpoints", "nat-gateway", "none", "existing"]
+    egress: Egress | Literal["existing"]
     file_systems: Sequence[NodeFileSystem] = ()
     sleep: SleepSwitch | None = None
     security_groups: Sequence[ec2.ISecurityGroup] = ()

@@ -14,6 +14,7 @@ from trainium_cdk.props_error import errors_of_parameters, parameter_of, refuse
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
+from trainium_core.plan.values import PlanValues
 
 KNOWN_LATER = "00000000000000000"
 """In the place of an id that only CloudFormation may know, in a plan whose ids are not used."""
@@ -23,7 +24,7 @@ def node_settings(
     construct: Construct,
     *,
     instance_type: ec2.InstanceType,
-    nodes: int = 1,
+    nodes: int = PlanValues.nodes,
     cluster_name: str | None = None,
     capacity: Capacity | None = None,
     catalog: Catalog | None = None,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jsii
 from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Size, Stack, TagManager, TagType
@@ -24,6 +24,7 @@ from trainium_core.catalog.catalog import Catalog
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
+from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_runtime.naming import CLUSTER_TAG
 
 Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
@@ -167,7 +168,7 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
         cluster_name: str | None = None,
         capacity: Capacity | None = None,
         placement_group: ec2.IPlacementGroup | None = None,
-        secondary_interface_type: Literal["efa", "efa-only"] | None = None,
+        secondary_interface_type: CardInterfaceType | None = None,
         machine_image: ec2.IMachineImage | None = None,
         root_device_name: str | None = None,
         root_volume_size: Size | None = None,

@@ -15,7 +15,7 @@ from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan.rules.network import overlaps_docker
-from trainium_core.plan.settings.network import Egress
+from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress, Network
 from trainium_core.plan.settings_by_key import SETTINGS
 
 _PUBLIC_SUBNET_PREFIX = 28
@@ -37,8 +37,8 @@ class ClusterNetwork(Construct):
         construct_id: str,
         *,
         zone_id: str,
-        cidr: str = "10.42.0.0/16",
-        egress: Egress = "vpc-endpoints",
+        cidr: str = Network.vpc_cidr,
+        egress: Egress = DEFAULT_EGRESS,
         sleep: SleepSwitch | None = None,
     ) -> None:
         """

@@ -12,6 +12,7 @@ from trainium_core.problems import PlanError, Problem
 _PARAMETERS = {
     "ami": "machine_image",
     "availability_zone_id": "vpc_subnets",
+    "cache_expiration_days": "expiration",
     "efs": "file_systems",
     "fsx_lustre": "file_systems",
     "node_generation": "generation",

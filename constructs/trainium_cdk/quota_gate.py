@@ -10,6 +10,7 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.plan import Plan
+from trainium_core.plan.values import PlanValues
 from trainium_core.quotas.ec2 import quota_need
 
 _ASKING_MINUTES = 2
@@ -71,7 +72,7 @@ class QuotaGate(PlannedQuotaGate):
         construct_id: str,
         *,
         instance_type: ec2.InstanceType,
-        nodes: int = 1,
+        nodes: int = PlanValues.nodes,
         capacity: Capacity | None = None,
         cluster_name: str | None = None,
         catalog: Catalog | None = None,

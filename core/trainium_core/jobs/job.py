@@ -56,7 +56,7 @@ class Job:
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     checkpoints: str | None = None
     waking_seconds: float | None = None
-    checkpoint_seconds: int = 30
+    checkpoint_seconds: int = JobRequest.checkpoint_seconds
     compile_cache: bool = True
     resume_from: str | None = None
     retries: int = 0

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
-from trainium_core.catalog.catalog import Catalog, InstanceType, builtin_catalog
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.file import ZONE_ID
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
 from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, stack_names
 from trainium_core.facts import facts
@@ -20,7 +21,8 @@ from trainium_core.prices.price import PriceTable, no_prices
 from trainium_core.setting_schema.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
 from trainium_core.setting_schema.setting import HEX_ID, resource_id, section, setting
 
-CAPACITY = ("on-demand", "spot", "capacity-block", "reservation")
+CapacityKind = Literal["on-demand", "spot", "capacity-block", "reservation"]
+CAPACITY: tuple[CapacityKind, ...] = get_args(CapacityKind)
 STACKS = tuple(ENGINES)
 
 _IMAGE = facts()["image"]
@@ -52,7 +54,7 @@ class PlanValues:
         meaning="AWS region to deploy to",
     )
     nodes: int = setting("nodes", WholeNumber(1), default=1, meaning="number of instances")
-    capacity: str = setting(
+    capacity: CapacityKind = setting(
         "capacity",
         Choice(CAPACITY),
         default="on-demand",

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import Any, Literal, TypeVar, dataclass_transform, get_args, overload
 
 from trainium_core.setting_schema.forms import Form, Pattern, as_written
 
-AT_DESTROY = ("destroy", "retain")
+AtDestroy = Literal["destroy", "retain"]
+AT_DESTROY: tuple[AtDestroy, ...] = get_args(AtDestroy)
 
 HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
 """What follows the prefix of an id of EC2, FSx or EFS."""

@@ -1,10 +1,13 @@
 """HyperPodStack: what schedules jobs on the cluster, and how its nodes are bought and checked."""
 
+from typing import Literal, get_args
+
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Switch
 from trainium_core.setting_schema.setting import regional_arn, resource_id, section, setting
 
-ORCHESTRATORS = ("slurm", "eks")
+Orchestrator = Literal["slurm", "eks"]
+ORCHESTRATORS: tuple[Orchestrator, ...] = get_args(Orchestrator)
 
 _CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types"])
 
@@ -13,7 +16,7 @@ _CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types
 class HyperPodSettings:
     """`eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an id."""
 
-    orchestrator: str = setting(
+    orchestrator: Orchestrator = setting(
         "hyperpod_orchestrator",
         Choice(ORCHESTRATORS),
         default="slurm",

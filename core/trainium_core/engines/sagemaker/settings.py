@@ -1,7 +1,15 @@
 """SageMakerTrainingStack: the network, image, data and files of training jobs, and what stops them."""
 
 from trainium_core.setting_schema.forms import Choice, Pattern, Switch, WholeNumber
-from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, email_address, regional_arn, section, setting
+from trainium_core.setting_schema.setting import (
+    AT_DESTROY,
+    BUCKET_NAME,
+    AtDestroy,
+    email_address,
+    regional_arn,
+    section,
+    setting,
+)
 
 _IMAGE = r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/[a-z0-9._/-]+(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})"
 
@@ -59,7 +67,7 @@ class SageMakerSettings:
         meaning="key of your own for source, checkpoints, output and a new compile cache; its policy must let the "
         "account use it",
     )
-    output_at_destroy: str = setting(
+    output_at_destroy: AtDestroy = setting(
         "sagemaker_output_at_destroy",
         Choice(AT_DESTROY),
         default="destroy",

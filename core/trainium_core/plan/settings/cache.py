@@ -2,7 +2,7 @@
 
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
-from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, section, setting
+from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, AtDestroy, section, setting
 
 
 @section
@@ -16,7 +16,7 @@ class Cache:
         left_out="a new bucket",
         meaning="bucket of your own for the compile cache, such as one that an earlier cluster left",
     )
-    at_destroy: str | None = setting(
+    at_destroy: AtDestroy | None = setting(
         "cache_at_destroy",
         Choice(AT_DESTROY),
         default=None,

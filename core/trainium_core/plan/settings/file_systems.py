@@ -4,7 +4,7 @@ from typing import Any
 
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, SizeOrId
-from trainium_core.setting_schema.setting import AT_DESTROY, HEX_ID, resource_id, section, setting
+from trainium_core.setting_schema.setting import AT_DESTROY, HEX_ID, AtDestroy, resource_id, section, setting
 
 NEW_EFS = "new"
 
@@ -54,7 +54,7 @@ class FileSystems:
         left_out="that of a new mount target",
         meaning="group of a mount target of your own EFS file system; rules for the nodes are added, and go again",
     )
-    at_destroy: str = setting(
+    at_destroy: AtDestroy = setting(
         "file_systems_at_destroy",
         Choice(AT_DESTROY),
         default="destroy",

@@ -8,9 +8,10 @@ from trainium_core.setting_schema.setting import resource_id, section, setting
 
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
 EGRESS: tuple[Egress, ...] = get_args(Egress)
-CARD_INTERFACE_TYPES = ("efa", "efa-only")
+CardInterfaceType = Literal["efa", "efa-only"]
+CARD_INTERFACE_TYPES: tuple[CardInterfaceType, ...] = get_args(CardInterfaceType)
 
-_CLUSTER_EGRESS: Egress = "vpc-endpoints"
+DEFAULT_EGRESS: Egress = "vpc-endpoints"
 
 
 @section
@@ -48,7 +49,7 @@ class Network:
         "egress",
         Choice(EGRESS),
         default=None,
-        left_out=f"{_CLUSTER_EGRESS} (sessions and S3 only, no internet)",
+        left_out=f"{DEFAULT_EGRESS} (sessions and S3 only, no internet)",
         meaning="how nodes in the new VPC reach the outside; none leaves S3 only, without sessions",
     )
     dns_servers: tuple[str, ...] = setting(
@@ -58,7 +59,7 @@ class Network:
         left_out="Amazon's own, which no security group filters",
         meaning="resolvers of your own VPC, by its DHCP options; nodes may reach them on port 53",
     )
-    secondary_interface_type: str = setting(
+    secondary_interface_type: CardInterfaceType = setting(
         "secondary_interface_type",
         Choice(CARD_INTERFACE_TYPES),
         default="efa",
@@ -76,4 +77,4 @@ class Network:
     @property
     def effective_egress(self) -> Egress | Literal["existing"]:
         """The cluster's way out of a new VPC; `existing` in a VPC of your own."""
-        return "existing" if self.vpc_id else self.egress or _CLUSTER_EGRESS
+        return "existing" if self.vpc_id else self.egress or DEFAULT_EGRESS

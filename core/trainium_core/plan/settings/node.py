@@ -1,12 +1,16 @@
 """What is done on a node, how long it may take, and what happens to a node that fails."""
 
+from typing import Literal, get_args
+
 from trainium_core.facts import facts
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.setting_schema.forms import Choice, Names, Switch, WholeNumber
 from trainium_core.setting_schema.setting import section, setting
 
-NEURON_SOFTWARE = ("image", "install")
-VERIFICATION = ("enforce", "observe")
+NeuronSoftware = Literal["image", "install"]
+NEURON_SOFTWARE: tuple[NeuronSoftware, ...] = get_args(NeuronSoftware)
+Verification = Literal["enforce", "observe"]
+VERIFICATION: tuple[Verification, ...] = get_args(Verification)
 
 
 @section
@@ -19,7 +23,7 @@ class Node:
         default=50,
         meaning="minutes the deployment waits for every node to prove itself, replacements included",
     )
-    neuron_software: str = setting(
+    neuron_software: NeuronSoftware = setting(
         "neuron_software",
         Choice(NEURON_SOFTWARE),
         default="image",
@@ -34,7 +38,7 @@ class Node:
         left_out="none",
         meaning="checks of a node that are made and shown, but do not fail it",
     )
-    verification: str = setting(
+    verification: Verification = setting(
         "verification",
         Choice(VERIFICATION),
         default="enforce",

@@ -1,12 +1,16 @@
 """A pilot's end: when it is, what happens then, who is notified, and what it may cost."""
 
+from typing import Literal, get_args
+
 from trainium_core.facts import facts
 from trainium_core.plan.pilot_end import EndForm
 from trainium_core.setting_schema.forms import Choice, WholeNumber
 from trainium_core.setting_schema.setting import email_address, section, setting
 
-ENDS_ACTIONS = ("sleep", "destroy")
-BUDGET_ACTIONS = ("notify", "stop")
+EndsAction = Literal["sleep", "destroy"]
+ENDS_ACTIONS: tuple[EndsAction, ...] = get_args(EndsAction)
+BudgetAction = Literal["notify", "stop"]
+BUDGET_ACTIONS: tuple[BudgetAction, ...] = get_args(BudgetAction)
 _IDLE = facts()["pilot"]
 
 
@@ -21,7 +25,7 @@ class Pilot:
         left_out="none: the nodes run, and are billed, until somebody stops them",
         meaning="when the pilot ends: a date and time, or a duration from the first deployment",
     )
-    ends_action: str | None = setting(
+    ends_action: EndsAction | None = setting(
         "ends_action",
         Choice(ENDS_ACTIONS),
         default=None,
@@ -48,7 +52,7 @@ class Pilot:
         default=None,
         meaning="US dollars that the cluster may cost in a calendar year, by AWS Budgets, which lags by up to a day",
     )
-    budget_action: str = setting(
+    budget_action: BudgetAction = setting(
         "budget_action",
         Choice(BUDGET_ACTIONS),
         default="notify",
@@ -65,7 +69,7 @@ class Pilot:
         "`trn wake` brings them back",
     )
 
-    def action_at_end(self, *, can_sleep: bool) -> str:
+    def action_at_end(self, *, can_sleep: bool) -> EndsAction:
         """`sleep` or `destroy`, of a stack that can sleep or not."""
         return self.ends_action or ("sleep" if can_sleep else "destroy")
 

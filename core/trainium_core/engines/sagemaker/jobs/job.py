@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
+from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 
@@ -38,7 +39,7 @@ class TrainingJob:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     input_mode: str = "File"
-    max_hours: float = 24
+    max_hours: float = SageMakerSettings.budget_hours
     max_wait_hours: float | None = None
     warm_pool_minutes: int = 0
     spot: bool | None = None
