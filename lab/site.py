@@ -22,7 +22,8 @@ from trainium_core.plan import Plan
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.recovery import Recovery
-from trainium_userdata import NodeLocations, node_script, node_user_data
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import node_script, node_user_data
 
 BUCKET = "trnlab-records"
 LUSTRE = {"lustre_dns": f"fs-0123456789abcdef0.fsx.{REGION}.amazonaws.com", "lustre_mount_name": "abcdefgh"}

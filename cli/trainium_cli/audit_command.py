@@ -13,8 +13,9 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
-from trainium_core.audit import Audit, Verdict, audit
 from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.audit.outcome import Audit, Verdict
+from trainium_core.audit.runner import audit
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
 

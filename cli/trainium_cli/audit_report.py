@@ -6,7 +6,7 @@ from typing import Any
 
 from trainium_cli.layout import Table
 from trainium_cli.terminal import table
-from trainium_core.audit import Audit, Audited, Group
+from trainium_core.audit.outcome import Audit, Audited, Group
 from trainium_core.costs.estimate import Total, dollars
 
 HEADINGS: Mapping[Group, str] = {

@@ -25,9 +25,10 @@ from trainium_cli.terminal import print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.teardown import Outcome, Scope, find_scope, take_down, verdict
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.inventory import Inventory, inventory
+from trainium_core.teardown.run import Outcome, take_down, verdict
+from trainium_core.teardown.scope import Scope, find_scope
 from trainium_core.teardown.step import Progress
 from trainium_runtime.errors import UnavailableError
 

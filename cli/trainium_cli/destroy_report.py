@@ -6,10 +6,10 @@ from typing import Any
 
 from trainium_cli.terminal import console, table
 from trainium_core.costs.estimate import dollars
-from trainium_core.teardown import Outcome, Scope, verdict
 from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.inventory import Inventory, RetainedResource
-from trainium_core.teardown.run import others_sentence
+from trainium_core.teardown.run import Outcome, others_sentence, verdict
+from trainium_core.teardown.scope import Scope
 
 _KIND_NAMES = {
     "AWS::S3::Bucket": "S3 bucket",

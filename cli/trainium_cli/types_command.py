@@ -9,7 +9,9 @@ from trainium_cli.completion_values import complete_region
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.catalog.catalog import Catalog, CatalogError, InstanceType, load_catalog
+from trainium_core.catalog.catalog import Catalog, load_catalog
+from trainium_core.catalog.file import CatalogError
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.nearest_region import nearest_region
 
 

@@ -16,7 +16,7 @@ from trainium_cdk.props_error import refuse
 from trainium_cdk.subnet_selection import check_subnet
 from trainium_core.facts import facts
 from trainium_core.plan.settings.file_systems import NEW_EFS
-from trainium_userdata import NodeLocations
+from trainium_userdata.locations import NodeLocations
 
 
 class _Efs(NodeFileSystem):

@@ -12,7 +12,7 @@ from trainium_cdk.arguments import check_list, check_same_region, check_setting,
 from trainium_cdk.props_error import refuse
 from trainium_cdk.same_vpc import refuse_another_vpc
 from trainium_cdk.security_group import vpc_id_of
-from trainium_userdata import NodeLocations
+from trainium_userdata.locations import NodeLocations
 
 
 class NodeFileSystem(Construct):

@@ -39,7 +39,8 @@ from trainium_cdk.target_group import check_target_group
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
-from trainium_userdata import NodeLocations, node_script, node_user_data
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import node_script, node_user_data
 
 if TYPE_CHECKING:
     from aws_cdk import aws_cloudwatch as cloudwatch

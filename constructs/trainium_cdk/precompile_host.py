@@ -26,7 +26,8 @@ from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, precompi
 from trainium_core.plan import Plan
 from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED
 from trainium_runtime.naming import CLUSTER_TAG, JOBS_PREFIX
-from trainium_userdata import NodeLocations, node_script, node_user_data
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import node_script, node_user_data
 
 _ENDS = f"{JOBS_PREFIX}/*/end.json"
 

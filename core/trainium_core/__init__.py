@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 from trainium_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from trainium_core.catalog.catalog import Catalog, CatalogError, InstanceType, builtin_catalog, load_catalog
+    from trainium_core.catalog.catalog import Catalog, builtin_catalog, load_catalog
+    from trainium_core.catalog.file import CatalogError
+    from trainium_core.catalog.instance_type import InstanceType
     from trainium_core.plan import Plan
     from trainium_core.problems import PlanError, Problem
 
@@ -21,7 +23,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(["Catalog", "CatalogError", "InstanceType", "builtin_catalog", "load_catalog"], "catalog.catalog"),
+    **dict.fromkeys(["Catalog", "builtin_catalog", "load_catalog"], "catalog.catalog"),
+    "CatalogError": "catalog.file",
+    "InstanceType": "catalog.instance_type",
     "Plan": "plan",
     "PlanError": "problems",
     "Problem": "problems",

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.catalog.catalog import InstanceType, builtin_catalog
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_local import clock
 from trainium_local.kept import kept

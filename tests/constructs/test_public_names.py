@@ -1,5 +1,6 @@
 """docs/reference/constructs.md lists what `trainium_cdk` and `trainium_core` export; every parameter is described."""
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -10,11 +11,31 @@ import pytest
 import trainium_cdk
 import trainium_core
 from tests.constructs.synth import ROOT
+from tests.layout.repository import PACKAGE_OF, python_files
+from trainium_cdk.props_error import parameter_of
+from trainium_core.plan.settings_by_key import SETTINGS
 
 EXPORTED: dict[str, Any] = {
     name: getattr(package, name) for package in (trainium_cdk, trainium_core) for name in package.__all__
 }
+MADE_OF_MORE_THAN_A_SETTING = {"capacity", "cluster_name", "machine_image"}
+"""Their defaults are told as objects of the CDK, or in words."""
 GIVEN_BY_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
+
+
+def test_what_a_package_exports_is_what_it_can_load_and_tells_type_checkers() -> None:
+    for package in (trainium_cdk, trainium_core):
+        checked = ast.parse(inspect.getsource(package))
+        imported = [node for node in ast.walk(checked) if isinstance(node, ast.ImportFrom)]
+        names = {alias.name for node in imported for alias in node.names} - {"TYPE_CHECKING", "Any", "lazy_names"}
+        assert len(names) > 5
+        assert names == set(package.__all__) == set(vars(package)["_MODULES"])
+
+
+def test_no_other_module_of_the_wheel_promises_names() -> None:
+    of_wheel = [file for file in python_files() if file.parts[0] in PACKAGE_OF]
+    promising = {str(file) for file in of_wheel if re.search("^__all__", (ROOT / file).read_text(), re.MULTILINE)}
+    assert promising == {"constructs/trainium_cdk/__init__.py", "core/trainium_core/__init__.py"}
 
 
 def test_the_page_lists_every_exported_name_with_the_first_sentence_of_its_docstring() -> None:
@@ -48,6 +69,25 @@ def test_what_refuses_parameters_says_so(name: str) -> None:
     construct: Any = getattr(trainium_cdk, name)
     refuses = re.search(r"\b(refuse|check_\w+|plan_of)\(", inspect.getsource(construct))
     assert not refuses or "Raises " in f"{construct.__doc__}\n{construct.__init__.__doc__}"
+
+
+def test_a_default_that_a_docstring_tells_is_that_of_the_setting() -> None:
+    """A docstring is not generated, so it is held against the setting that the parameter becomes."""
+    told = {f"{name}.{parameter}": one for name in trainium_cdk.__all__ for parameter, one in told_defaults(name)}
+    of_several = {"ClusterNetwork.cidr", "NeuronFleet.timeout", "QuotaGate.nodes", "SageMakerTraining.budget"}
+    assert of_several <= set(told)
+    assert {where: one for where, one in told.items() if not re.match(rf"{re.escape(one[1])}(?![\w-])", one[0])} == {}
+
+
+def told_defaults(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """By parameter: what its docstring says after `Default:`, and the default of its setting, where that is a value."""
+    construct: Any = getattr(trainium_cdk, name)
+    text = f"{construct.__doc__}\n{construct.__init__.__doc__}"
+    settings = {parameter_of(key): setting.default for key, setting in SETTINGS.items()}
+    for parameter in inspect.signature(construct.__init__).parameters:
+        told = re.search(rf"(?:^|\s){parameter}: [^:]*?Default:\s+([^\n]*)", text)
+        if told and parameter not in MADE_OF_MORE_THAN_A_SETTING and isinstance(settings.get(parameter), str | int):
+            yield parameter, (told[1], str(settings[parameter]))
 
 
 def public_attributes(name: str) -> Iterator[tuple[str, Any]]:

@@ -7,9 +7,10 @@ import pytest
 
 from tests.core.fake_audit import CLUSTER, NOW, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
 from tests.core.plans import from_settings
-from trainium_core.audit import Audit, audit
+from trainium_core.audit.outcome import Audit
 from trainium_core.audit.ownership import STACK_ID_TAG
 from trainium_core.audit.resource import Charge, ChargedItem, arn_key, arn_name, arn_type
+from trainium_core.audit.runner import audit
 from trainium_core.naming import STACK_NAME
 
 

@@ -26,8 +26,9 @@ from tests.core.fake_teardown import (
 from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.description import MadeResource
-from trainium_core.teardown import Outcome, find_scope, take_down, verdict
 from trainium_core.teardown.account import Leftover, Workload
+from trainium_core.teardown.run import Outcome, take_down, verdict
+from trainium_core.teardown.scope import find_scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
@@ -59,8 +60,7 @@ def test_nothing_is_left_but_what_is_retained_and_what_is_not_ours() -> None:
 
 
 def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_before_the_rest() -> None:
-    account = FakeTeardown()
-    run(account)
+    run(account := FakeTeardown())
     kinds = list(dict.fromkeys(change.partition(" ")[0] for change in account.changes if "eni-1" not in change))
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
 

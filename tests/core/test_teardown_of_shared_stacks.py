@@ -3,7 +3,8 @@
 from tests.core.fake_teardown import GROUP, OWN_CLUSTER, FakeClock, FakeTeardown, cluster_stack
 from tests.core.test_teardown import of, run
 from trainium_core.stacks.description import MadeResource
-from trainium_core.teardown import find_scope, take_down, verdict
+from trainium_core.teardown.run import take_down, verdict
+from trainium_core.teardown.scope import find_scope
 from trainium_core.teardown.step import Progress
 
 WITH_A_WEBSITE = cluster_stack(

@@ -13,8 +13,9 @@ from tests.core.plans import from_settings
 from tests.deploy.account import Account
 from tests.deploy.leftovers import ALWAYS_ENDED, PLANTS, plant_all
 from tests.local.conftest import EmbeddedAws
-from trainium_core.audit import Audit, Audited, audit
 from trainium_core.audit.aws_account import LISTINGS, AwsAuditedAccount
+from trainium_core.audit.outcome import Audit, Audited
+from trainium_core.audit.runner import audit
 from trainium_core.naming import STACK_NAME
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings

@@ -18,7 +18,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
-from trainium_userdata import node_script, node_user_data
+from trainium_userdata.script import node_script, node_user_data
 
 PROGRAMS = (
     *(

@@ -4,7 +4,7 @@ from typing import Any
 
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.plan import Plan
-from trainium_userdata import NodeLocations
+from trainium_userdata.locations import NodeLocations
 
 LOCATIONS = NodeLocations(
     region="us-west-2",

@@ -14,8 +14,7 @@ import pytest
 from tests.userdata.parts import script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for
 from tests.verdicts import Verdicts
-from trainium_userdata import node_script, node_user_data
-from trainium_userdata.script import boot_script
+from trainium_userdata.script import boot_script, node_script, node_user_data
 
 SETUP_SCRIPT = "#!/bin/bash\nset -e\ncat <<EOF\n$HOME ${#x[@]} 'unbalanced\nEOF\nEND\n"
 INSTALL = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}

@@ -13,9 +13,9 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_local_plugin.stand_in_nodes import report_url
 from trainium_runtime.node_record import REPORT_URL_VARIABLE
-from trainium_userdata import NodeLocations, node_script, node_user_data
 from trainium_userdata.document import BOUNDARY
-from trainium_userdata.script import TEMPLATES
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import TEMPLATES, node_script, node_user_data
 
 TOKENS = NodeLocations(
     region="${Token[AWS.Region.7]}",

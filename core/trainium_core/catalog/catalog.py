@@ -9,8 +9,6 @@ from trainium_core.catalog.file import CatalogError, CatalogFile, Fact, parse_ca
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import DATA
 
-__all__ = ["Catalog", "CatalogError", "Fact", "InstanceType", "builtin_catalog", "load_catalog"]
-
 
 class Catalog(Mapping[str, InstanceType]):
     """Instance types by name. `facts` gives the source of a single value, `sources` what and of when a source is."""

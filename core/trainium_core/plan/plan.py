@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainium_core.catalog.catalog import CatalogError, load_catalog
+from trainium_core.catalog.catalog import load_catalog
+from trainium_core.catalog.file import CatalogError
 from trainium_core.plan.rules import broken_rules
 from trainium_core.plan.settings_by_key import GROUPS, SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues

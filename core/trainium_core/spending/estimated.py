@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.audit import Audit, Audited
 from trainium_core.audit.monthly_price import hours_per_month
+from trainium_core.audit.outcome import Audit, Audited
 from trainium_core.costs.estimate import CostLine
 from trainium_core.facts import facts
 from trainium_core.prices.products import products

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from trainium_core.audit import Audit, NotRead, audit
-from trainium_core.audit.runner import Progress
+from trainium_core.audit.outcome import Audit, NotRead
+from trainium_core.audit.runner import Progress, audit
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate, precompile_host_line
 from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan

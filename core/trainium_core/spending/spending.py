@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from trainium_core.audit import Audit
+from trainium_core.audit.outcome import Audit
 from trainium_core.costs.estimate import Total
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_core.stacks.aws_template import AwsStackTemplates, TemplateResources, cluster_of
+from trainium_core.stacks.aws_template import AwsStackTemplates, cluster_of
+from trainium_core.stacks.cluster_resources import TemplateResources
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.tags import tag_values

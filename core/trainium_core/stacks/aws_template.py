@@ -9,8 +9,6 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
-__all__ = ["AwsStackTemplates", "TemplateResources", "cluster_of"]
-
 
 class AwsStackTemplates(AwsService):
     def template_resources(self, stack_id: str, status: str) -> TemplateResources:

@@ -6,8 +6,6 @@ The facts are in rules.toml, the messages AWS's where they are known; each modul
 from trainium_local.rules import policies, references, relations, state_machines
 from trainium_local.rules.rule import Place, Properties
 
-__all__ = ["Place", "refuse"]
-
 
 def refuse(resource_type: str, properties: Properties, place: Place) -> None:
     """Raise Refused, in the service's words, if the service would not create or change the resource like this."""
