@@ -73,7 +73,8 @@ def test_the_repositorys_own_stacks_are_not_there(wheel_environment: WheelEnviro
 
 def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
     line = (
-        "from trainium_core import Plan; from trainium_userdata import NodeLocations, node_user_data; "
+        "from trainium_core import Plan; from trainium_userdata.locations import NodeLocations; "
+        "from trainium_userdata.script import node_user_data; "
         "places = NodeLocations(region='us-west-2', cache_url='s3://c/x', report_url='s3://r/x', "
         "node_script_url='s3://a/x'); "
         "print(node_user_data(Plan(instance_type='trn1.32xlarge', region='us-west-2'), places))"
