@@ -1,108 +1,75 @@
-"""An estimate as rows and footnotes for people, and as JSON for programs."""
+"""What a cluster costs, as tables for people and as JSON for programs."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from decimal import Decimal
+from collections.abc import Iterable
 from typing import Any
 
-from trainium_core.costs.estimate import CostLine, Estimate, Total, dollars, sales_warning
-from trainium_core.costs.stacks import stack_cost_notes
-from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.prices.price import Origin, Price
+from trainium_cli.layout import Table
+from trainium_cli.terminal import table
+from trainium_core.costs.estimate import Total, dollars
+from trainium_core.spending.spending import Line, Spending
 
-Footnotes = Mapping[tuple[Origin, str, str], int]
-"""The number of each source, by where it is from, its date and its name."""
+LAG = "Cost Explorer lags by up to a day: the last hours are not in it."
 
 
-def sources_of(estimated: Estimate) -> Footnotes:
-    """The sources of all prices, numbered in the order of the lines."""
-    named = dict.fromkeys(_source(line.price) for line in estimated.lines if line.price is not None)
-    return {source: number for number, source in enumerate(named, start=1)}
+def lines_table(lines: Iterable[Line], amount: str) -> Table:
+    rows = [(line.what, "unknown" if line.usd is None else dollars(line.usd), line.how) for line in lines]
+    return table(["What", amount, "How this was got"], rows, right=[amount], wrapping=["What", "How this was got"])
 
 
-def _source(price: Price) -> tuple[Origin, str, str]:
-    return (price.origin, price.date, price.source)
+def billed_table(spending: Spending) -> Table:
+    services = sorted((spending.billed or {}).items(), key=lambda item: -item[1])
+    return table(["Service", "Billed"], [(service, dollars(usd)) for service, usd in services], right=["Billed"])
 
 
-def row(line: CostLine, hours: Decimal, sources: Footnotes) -> tuple[str, ...]:
-    """What is billed, its unit price and source, and what it comes to running, asleep and for the pilot."""
-    note = "" if line.price is None else f"[{sources[_source(line.price)]}]"
-    if line.billed == "by use":
-        return (line.what, _unit_price(line), note, "by use", "by use", "by use")
-    asleep = "prepaid" if line.billed == "prepaid" else _amount(line.asleep_month)
-    return (line.what, _unit_price(line), note, _amount(line.running_hour), asleep, _amount(line.pilot(hours)))
-
-
-def _unit_price(line: CostLine) -> str:
-    if line.unit_usd is None:
-        return f"unknown /{line.unit}"
-    digits = max(2, -int(line.unit_usd.normalize().as_tuple().exponent))
-    return f"{line.unit_usd:,.{digits}f} /{line.unit}"
-
-
-def _amount(usd: Decimal | None) -> str:
-    if usd is None:
-        return "unknown"
-    return "-" if usd == 0 else dollars(usd)
-
-
-def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
-    """What one must know to read the table of this plan."""
-    notes = [
-        "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
-        "What is billed by use comes on top, by amounts that are yours. "
-        f"A month is {facts()['billing']['hours_per_month']} hours. "
-        "Lambda, logs and requests to S3 come to next to nothing and are left out."
+def summary(spending: Spending) -> list[tuple[str, str]]:
+    """The numbers one asks for, each with what it is."""
+    if spending.billed_total is None:
+        billed = f"unknown: {spending.not_billed}"
+    else:
+        billed = f"{dollars(spending.billed_total)}, by Cost Explorer. {LAG}"
+    rows = [
+        ("Billed until now", billed),
+        ("Estimated until now", f"{spending.estimated_total} (estimated)"),
+        ("Per hour now", f"{spending.hourly}"),
     ]
-    if plan.capacity == "spot":
-        notes.append("Spot prices move by the hour: this is what one was, and no budget.")
-    if plan.capacity == "capacity-block":
-        notes.append("A Capacity Block is paid when it is bought, for all of its time, whether nodes run or not.")
-    if plan.capacity == "reservation":
-        notes.append("A reservation is billed at the on-demand rate until you cancel it, whether nodes run or not.")
-    if plan.network.vpc_id is not None:
-        notes.append(f"Endpoints and gateways of {plan.network.vpc_id} are not part of the plan, nor of this estimate.")
-    notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
-    if estimated.unknown:
-        missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
-        notes.append(f"Not known in {plan.region}: {missing}. Give your own in a CSV file: -c trn:prices=prices.csv")
-    return notes
+    forecast = spending.forecast
+    if forecast is None:
+        return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack stands")]
+    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are as now"
+    return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", message)]
 
 
-def estimate_as_json(plan: Plan, estimated: Estimate) -> dict[str, Any]:
-    """Every line and total; null where a price is not known, and where the amount is not."""
+def spending_as_json(spending: Spending) -> dict[str, Any]:
+    """Null where an amount is not known."""
+    forecast = spending.forecast
     return {
-        "hours": int(estimated.hours),
+        "cluster": spending.audit.cluster,
+        "region": spending.audit.region,
+        "account": spending.audit.identity.account,
+        "time": spending.audit.time,
+        "since": spending.since,
         "currency": "USD",
-        "totals": {
-            "running_hour": _total_as_json(estimated.running_hour),
-            "asleep_month": _total_as_json(estimated.asleep_month),
-            "pilot": _total_as_json(estimated.pilot),
-        },
-        "lines": [_line_as_json(line, estimated.hours) for line in estimated.lines],
-        "aws_not_heard": list(estimated.unavailable),
-        "warning": sales_warning(plan, estimated),
+        "billed": None
+        if spending.billed is None
+        else {service: float(usd) for service, usd in spending.billed.items()},
+        "billed_total": None if spending.billed_total is None else float(spending.billed_total),
+        "billed_lag": LAG,
+        "why_not_billed": spending.not_billed or None,
+        "estimated": [_line(line) for line in spending.estimated],
+        "estimated_total": _total(spending.estimated_total),
+        "per_hour": [_line(line) for line in spending.now],
+        "per_hour_total": _total(spending.hourly),
+        "forecast": None
+        if forecast is None
+        else {"ends": forecast.ends, "hours_left": float(forecast.hours), "total": _total(forecast.total)},
+        "not_read": [{"what": one.what, "reason": one.reason} for one in spending.audit.not_read],
+        "prices_not_heard": list(spending.audit.prices_unavailable),
     }
 
 
-def _total_as_json(total: Total) -> dict[str, Any]:
-    return {"usd_at_least": float(total.usd), "unknown_prices": total.unknown}
+def _line(line: Line) -> dict[str, Any]:
+    return {"what": line.what, "usd": None if line.usd is None else float(line.usd), "how": line.how}
 
 
-def _line_as_json(line: CostLine, hours: Decimal) -> dict[str, Any]:
-    amounts = {"running_hour": line.running_hour, "asleep_month": line.asleep_month, "pilot": line.pilot(hours)}
-    price = None if line.price is None else {**asdict(line.price), "usd": _number(line.price.usd)}
-    return {
-        "what": line.what,
-        "product": line.item.product,
-        "quantity": line.quantity if isinstance(line.quantity, int) else float(line.quantity),
-        "unit": line.unit,
-        "billed": line.billed,
-        "price": price,
-        **{name: None if line.billed == "by use" else _number(usd) for name, usd in amounts.items()},
-    }
-
-
-def _number(usd: Decimal | None) -> float | None:
-    return None if usd is None else float(usd)
+def _total(total: Total) -> dict[str, Any]:
+    return {"at_least": float(total.usd), "unknown_amounts": total.unknown}

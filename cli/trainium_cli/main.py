@@ -65,7 +65,7 @@ COMMANDS = {
         summary="Show what could run when, where, for how much.",
     ),
     "estimate": LazyCommand(
-        module="trainium_cli.cost_command",
+        module="trainium_cli.estimate_command",
         attribute="estimate",
         summary="Show what the plan costs running, asleep and for a pilot.",
     ),
@@ -131,7 +131,7 @@ COMMANDS = {
         summary="Destroy the cluster, and what is left of it outside its stacks.",
     ),
     "cost": LazyCommand(
-        module="trainium_cli.spending_command",
+        module="trainium_cli.cost_command",
         attribute="cost",
         summary="Show what the cluster has cost, costs now, and will have cost.",
     ),
@@ -156,7 +156,9 @@ COMMANDS = {
         summary="Run the plan's training as SageMaker jobs.",
     ),
     "local": LazyCommand(
-        module="trainium_cli.local", attribute="local", summary="Run an AWS on this machine, and commands against it."
+        module="trainium_cli.local_command",
+        attribute="local",
+        summary="Run an AWS on this machine, and commands against it.",
     ),
 }
 

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -107,6 +108,33 @@ class HandlerFunction(Construct):
         # A policy of its own: the function depends on the first one, so that one cannot name the function.
         calling = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn])
         iam.Policy(self, "CallItself", roles=[self.role], statements=[calling])
+
+
+def call_on_event(
+    scope: Construct,
+    name: str,
+    function_arn: str,
+    *,
+    target_id: str,
+    source: str,
+    detail_types: Sequence[str],
+    detail: Mapping[str, Any],
+) -> None:
+    """Have a function called for events. name: of the rule, in the scope. target_id: the function's, in the rule."""
+    rule = events.CfnRule(
+        scope,
+        name,
+        event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
+        targets=[events.CfnRule.TargetProperty(id=target_id, arn=function_arn)],
+    )
+    lambda_.CfnPermission(
+        scope,
+        f"{name}MayCall",
+        action="lambda:InvokeFunction",
+        function_name=function_arn,
+        principal="events.amazonaws.com",
+        source_arn=rule.attr_arn,
+    )
 
 
 class _Code(Asset):

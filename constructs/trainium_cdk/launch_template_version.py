@@ -8,7 +8,7 @@ from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_core.plan import Plan
-from trainium_core.plan.node_settings import image_setting, replacing_settings
+from trainium_core.plan.replacing_settings import image_setting, replacing_settings
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Stack
-from aws_cdk import aws_events as events
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from trainium_cdk.arguments import check_number, check_same_region, check_setting, check_text, check_type
 from trainium_cdk.group_arn import group_arn
-from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.handler_function import HandlerFunction, call_on_event
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_records import NodeRecords, allow_reading_records
 from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
@@ -113,21 +111,7 @@ class NodeKeeper(Construct):
             )
 
     def _on(self, name: str, *, source: str, detail_types: Sequence[str], detail: Mapping[str, Any]) -> None:
-        """Call the function for events."""
-        rule = events.CfnRule(
-            self,
-            name,
-            event_pattern={"source": [source], "detail-type": list(detail_types), "detail": dict(detail)},
-            targets=[events.CfnRule.TargetProperty(id="Keeper", arn=self.arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            f"{name}MayCall",
-            action="lambda:InvokeFunction",
-            function_name=self.arn,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
+        call_on_event(self, name, self.arn, target_id="Keeper", source=source, detail_types=detail_types, detail=detail)
 
 
 def allow_on_nodes(

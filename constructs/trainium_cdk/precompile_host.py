@@ -8,16 +8,14 @@ from tempfile import TemporaryDirectory
 from aws_cdk import CfnTag, Fn, Lazy, Stack, TagManager, TagType
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.disposable_bucket import arn_of
 from trainium_cdk.group_arn import allow_resizing
-from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.handler_function import HandlerFunction, call_on_event
 from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
 from trainium_cdk.node_records import NodeRecords
@@ -154,42 +152,21 @@ class PrecompileHost(Construct):
         function.allow(actions=["s3:PutObject"], resources=[ends])
         for objects in (reports, ends):
             justify_wildcard(function, objects, "one object for each host or job, whose ids are not known before")
-        self._call(
-            function,
+        call_on_event(
+            self,
             "Reports",
+            function.arn,
+            target_id="End",
             source="aws.s3",
             detail_types=["Object Created"],
             detail={"bucket": {"name": [bucket.bucket_name]}, "object": {"key": [{"prefix": f"{PRECOMPILE_PREFIX}/"}]}},
         )
-        self._call(
-            function,
+        call_on_event(
+            self,
             "Departures",
+            function.arn,
+            target_id="End",
             source="aws.autoscaling",
             detail_types=[NOT_LAUNCHED, ENDED],
             detail={"AutoScalingGroupName": [self.group.ref]},
-        )
-
-    def _call(
-        self,
-        function: HandlerFunction,
-        name: str,
-        *,
-        source: str,
-        detail_types: list[str],
-        detail: Mapping[str, object],
-    ) -> None:
-        """Have a function called for events."""
-        rule = events.CfnRule(
-            self,
-            name,
-            event_pattern={"source": [source], "detail-type": detail_types, "detail": dict(detail)},
-            targets=[events.CfnRule.TargetProperty(id="End", arn=function.arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            f"{name}MayCall",
-            action="lambda:InvokeFunction",
-            function_name=function.arn,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
         )

@@ -167,9 +167,8 @@ def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple
 
 def test_without_the_extra_the_way_to_install_it_is_reported(tmp_path: Path) -> None:
     without_moto = "u.find_spec = lambda name, *a: None if name == 'moto' else find(name, *a)"
-    code = (
-        f"import importlib.util as u; find = u.find_spec; {without_moto}; from trainium_cli.local import local; local()"
-    )
+    imports = "import importlib.util as u; find = u.find_spec"
+    code = f"{imports}; {without_moto}; from trainium_cli.local_command import local; local()"
     command = [sys.executable, "-c", code, "status"]
     ran = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"TRN_LOCAL_HOME": str(tmp_path)}
