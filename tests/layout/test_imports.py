@@ -50,6 +50,25 @@ LIBRARIES: dict[str, set[str]] = {
 }
 """Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
 
+LATE = {
+    "app.py": "aws_cdk, which starts Node: a mistake in the plan is shown without",
+    "runtime/trainium_runtime": "boto3 and what imports it: apps and nodes import names and records, and have no boto3",
+    "userdata/trainium_userdata/node/trn_node/__main__.py": "a call runs one part of the program, and imports no other",
+    "constructs/trainium_cdk/fleet_interface.py": "aws_cdk.aws_cloudwatch, for apps that ask for a metric",
+    "constructs/trainium_cdk/planned_fleet.py": "the modules of the CDK that an end or a budget needs",
+    "cli/trainium_cli": "help, a usage error and Tab are answered before a command's libraries could be imported",
+    "local/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
+    "local_plugin/trainium_local_plugin/__init__.py": "moto, which the plug-in's own names need not wait for",
+    "local_plugin/trainium_local_plugin/stand_in_job_node.py": "the node program, once its folder is on the path",
+    "core/trainium_core/problems.py": "difflib, for mistakes alone",
+    "core/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
+    "core/trainium_core/engines/ec2/rules.py": "subprocess, for a plan with a setup script",
+    "core/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
+    "core/trainium_core/engines/sagemaker/jobs/run.py": "boto3, where an app gives no client and no other checks",
+    "core/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
+}
+"""Where a function may import, and what for; all other modules import at their top."""
+
 CORE = Path("core/trainium_core")
 LISTINGS = CORE / "audit" / "listings"
 AWS_CALLS = {"trainium_runtime.aws_errors", "trainium_runtime.aws_quotas", "trainium_runtime.aws_service"}
@@ -93,6 +112,24 @@ FLOOR_FILES = [file for file in python_files() if file.parts[0] in BELOW]
 @pytest.mark.parametrize("file", FLOOR_FILES, ids=str)
 def test_a_module_imports_only_what_its_floor_may_know(file: Path) -> None:
     assert forbidden(file, (ROOT / file).read_text()) == set()
+
+
+def imports_late(source: str) -> bool:
+    """Whether a function imports something."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    return any(isinstance(node, ast.Import | ast.ImportFrom) for function in functions for node in ast.walk(function))
+
+
+def test_a_function_imports_nothing_without_a_reason() -> None:
+    of_product = [file for file in FLOOR_FILES if file.parts[0] in PACKAGE_OF or file.parts[0] in ("stacks", "app.py")]
+    late = [file for file in of_product if imports_late((ROOT / file).read_text())]
+    assert [str(file) for file in late if not any(file.is_relative_to(place) for place in LATE)] == []
+    assert [place for place in LATE if not any(file.is_relative_to(place) for file in late)] == []
+
+
+def test_a_late_import_is_found() -> None:
+    assert imports_late("class A:\n    def f(self):\n        if self:\n            import json")
+    assert not imports_late("if True:\n    import json\ndef f(): ...")
 
 
 def test_core_calls_aws_in_modules_that_say_so() -> None:

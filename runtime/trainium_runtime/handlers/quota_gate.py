@@ -8,6 +8,11 @@ import threading
 import time
 from typing import Any
 
+from trainium_runtime.check_result import CheckResult
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.quota_check import check_need
+from trainium_runtime.quota_need import QuotaNeed
+
 from .custom_resource import respond
 from .rollback import is_rolling_back
 
@@ -45,8 +50,6 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
 
 def failure(event: dict[str, Any]) -> str | None:
     """The failure of check_need, if any. An unknown result is checked again for a minute."""
-    from trainium_runtime.quota_need import QuotaNeed
-
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
         print("the update needs no more than the cluster has already")
@@ -67,11 +70,8 @@ def failure(event: dict[str, Any]) -> str | None:
         time.sleep(_PAUSE_S)
 
 
-def _check_account(need: Any) -> Any:
+def _check_account(need: QuotaNeed) -> CheckResult:
     from trainium_runtime.aws_quotas import AwsQuotas
-    from trainium_runtime.check_result import CheckResult
-    from trainium_runtime.errors import UnavailableError
-    from trainium_runtime.quota_check import check_need
 
     try:
         return check_need(need, AwsQuotas(need.region))

@@ -47,7 +47,7 @@ def run_training_job(
     aws: TrainingJobControl | None = None,
     on_progress: Callable[[JobState | LogLine], None] = lambda _: None,
 ) -> JobState:
-    """Start a job and wait for its end; `tell` is given each log line and each change of its state.
+    """Start a job and wait for its end; `on_progress` is given each log line and each change of its state.
 
     aws: default the account whose credentials boto3 finds, in the plan's region.
     Raises JobError, RequestRefusedError, JobUnknownError, and UnavailableError when AWS answers no more while it runs.
