@@ -163,4 +163,4 @@ def test_what_is_denied_is_reported_with_the_permission_that_is_missing(
         stub.activate()
     with pytest.raises(UnavailableError) as raised:
         account.nodes(STACK)
-    assert str(raised.value) == f"not allowed to read: the permission {permission} is missing"
+    assert raised.value.reason == f"not allowed to read: the permission {permission} is missing"
