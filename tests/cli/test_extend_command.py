@@ -102,3 +102,35 @@ def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, t
 def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
+
+
+def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, folder: Path, plan: Plan, stacks: FakeStacks) -> Result:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(extend_command, "AwsAccount", lambda _: stacks)
+    monkeypatch.setattr(extend_command, "read_cluster_plan", lambda *_, **__: plan)
+    monkeypatch.setattr(extend_command, "stack_of_cluster", lambda *_: "Training")
+    return CliRunner().invoke(trn, ["extend", "8h", "--cluster", plan.cluster_name, "--yes"], prog_name="trn")
+
+
+@pytest.mark.parametrize("context", [None, {}, {f"trn:{name}": value for name, value in PLAN.items()}])
+def test_of_a_cluster_of_another_app_it_shows_the_end_and_what_to_change_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, context: Mapping[str, str] | None
+) -> None:
+    if context is not None:
+        (tmp_path / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
+    created = datetime(2098, 1, 1, 4, 41, 38, 266889, tzinfo=UTC)
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training", ends="20h", nodes=2)
+    account = FakeStacks(stacks={"Training": deployed_stack(created=created)})
+    ended = extend_elsewhere(monkeypatch, tmp_path, plan, account)
+    assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
+    assert ended.stdout.startswith("Training ends at 2098-01-02T00:41Z. With 2 x trn1.32xlarge running, 8 hours more")
+    assert "ends=datetime(2098, 1, 2, 8, 42, tzinfo=UTC)" in ended.stdout
+    if context is not None:
+        assert json.loads((tmp_path / "cdk.json").read_text())["context"] == context
+
+
+def test_what_nothing_ends_is_not_extended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training")
+    ended = extend_elsewhere(monkeypatch, tmp_path, plan, FakeStacks(stacks={}))
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "training in us-east-1 has no end to be moved" in ended.stdout
