@@ -29,8 +29,9 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     show_kept(found.kept, region)
     for reason in found.unknown:
         screen.print(f"\nunknown: {reason}", style="magenta")
+    nodes_end = " Its nodes end." if any(one.what == "nodes" for one in found.going) else ""
     for stack in scope.shared:
-        screen.print(f"\nThe stack {stack.name} stays: {others_sentence(stack)}. Its nodes end.", style="yellow")
+        screen.print(f"\nThe stack {stack.name} stays: {others_sentence(stack)}.{nodes_end}", style="yellow")
         screen.print("With --whole-stacks it goes as a whole; or remove the cluster from its app, and deploy that.")
     for stack in scope.foreign:
         screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
@@ -53,7 +54,7 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
     but = " but what is retained" if kept else ""
     sentences = {
         "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
-        "left": f"Something of {cluster} is left in {region}, see above. Then run `trn destroy` again: it goes on.",
+        "left": f"Something of {cluster} is left in {region}: do what stands above, then run `trn destroy` again.",
         "could not tell": f"Not all of {cluster} in {region} could be looked at, see above. `trn destroy` goes on.",
     }
     screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")

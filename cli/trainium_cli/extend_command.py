@@ -19,7 +19,7 @@ from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
-from trainium_core.plan.pilot_end import extended_end, read_pilot_end
+from trainium_core.plan.pilot_end import extended_end, minute_text, read_pilot_end
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
@@ -139,8 +139,8 @@ def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
     now = datetime.now(UTC)
     stack_ends: list[str] = []
     for name, stack in stacks.items():
-        end = read_pilot_end(ends).instant(stack.created).replace(second=0, microsecond=0)
-        stack_ends.append(f"{name} {'ended' if end <= now else 'ends'} at {utc_text(end)}")
+        end = read_pilot_end(ends).instant(stack.created)
+        stack_ends.append(f"{name} {'ended' if end <= now else 'ends'} at {minute_text(end)}")
     return ", ".join(stack_ends)
 
 

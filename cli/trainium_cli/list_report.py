@@ -7,6 +7,7 @@ from typing import Any
 from trainium_cli.layout import Table, Text
 from trainium_cli.terminal import table
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList
+from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.pilot_end import utc_text
 
 _STYLE = {"running": "green", "asleep": "dim", "no nodes": "dim"}
@@ -70,5 +71,5 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
 def _end(cluster: Cluster, now: datetime) -> str:
     if cluster.ends is None:
         return "never by itself"
-    moment = utc_text(cluster.ends.replace(second=0, microsecond=0))
+    moment = minute_text(cluster.ends)
     return f"ended {moment}" if cluster.ends <= now else moment

@@ -22,7 +22,7 @@ from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
-from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.plan.pilot_end import minute_text, read_pilot_end
 from trainium_core.polling import Polling
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
@@ -37,7 +37,6 @@ from trainium_core.teardown.run import end
 from trainium_core.teardown.step import Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
-from trainium_runtime.pilot_end import utc_text
 
 _NOTICE = "sleep"
 _HOST_GOES = (
@@ -144,7 +143,7 @@ def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
     ends = _end_of_the_pilot(plan, state)
     if ends and ends <= datetime.now(UTC):
         message = (
-            f"The pilot ended at {utc_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
+            f"The pilot ended at {minute_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
         )
         _end(ExitCode.NOT_READY, message)
 
@@ -177,7 +176,7 @@ def _announce_change(plan: Plan, stack: str, state: SleepState, *, asleep: bool,
         say(
             f"{plan.cluster_name} wakes up: {plan.nodes} x {plan.instance_type}, {plan.capacity}.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
-            f"  end:    {utc_text(ends) if ends else pilot_end_text(plan)}\n"
+            f"  end:    {minute_text(ends) if ends else pilot_end_text(plan)}\n"
         )
 
 

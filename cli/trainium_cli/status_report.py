@@ -8,6 +8,7 @@ from typing import Any
 from trainium_cli.quantities import duration
 from trainium_core.clusters.status import ClusterStatus
 from trainium_core.nodes.report import report_as_json
+from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
 
@@ -83,13 +84,13 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
         return f"{'yes' if usage.state == 'in-use' else 'not known'}: {usage.why}"
     if idle_minutes is None:
         return f"no: {usage.why}; without trn:idle_minutes the nodes run on"
-    stop = (usage.idle_since + timedelta(minutes=idle_minutes)).replace(second=0, microsecond=0)
-    return f"no: {usage.why}; the nodes end at {utc_text(stop)} (trn:idle_minutes)"
+    stop = usage.idle_since + timedelta(minutes=idle_minutes)
+    return f"no: {usage.why}; the nodes end at {minute_text(stop)} (trn:idle_minutes)"
 
 
 def _end(ends: datetime | None, now: datetime) -> str:
     if ends is None:
         return "none: nothing ends it by itself"
-    moment = utc_text(ends.replace(second=0, microsecond=0))
+    moment = minute_text(ends)
     left = (ends - now).total_seconds()
     return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

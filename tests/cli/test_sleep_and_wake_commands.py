@@ -133,7 +133,7 @@ def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command
 
 
 def test_who_wakes_a_cluster_is_told_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2100, 1, 1, tzinfo=UTC)))
+    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2100, 1, 1, 0, 0, 44, 137650, tzinfo=UTC)))
     assert "  end:    none" in run(monkeypatch, "wake", account, typed="n\n").stdout
     with_end = run(monkeypatch, "wake", account, "-c", "trn:ends=8h", typed="n\n")
     assert "  end:    2100-01-01T08:00Z\n" in with_end.stdout

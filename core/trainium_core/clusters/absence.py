@@ -9,6 +9,7 @@ from trainium_core.capacity.offerings import Reservation
 from trainium_core.clusters.account import ClusterStack
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList
 from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.plan.pilot_end import minute_text
 from trainium_core.support.known_errors import known_error
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
@@ -68,7 +69,7 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
 def _of_the_end(cluster: Cluster, now: datetime) -> Absence | None:
     if cluster.ends is None or cluster.ends > now:
         return None
-    return Absence(why=f"the pilot ended at {utc_text(cluster.ends.replace(second=0, microsecond=0))}", way_on=_EXTEND)
+    return Absence(why=f"the pilot ended at {minute_text(cluster.ends)}", way_on=_EXTEND)
 
 
 def _of_the_clock(stopped: str | None) -> Absence | None:

@@ -52,6 +52,11 @@ def read_pilot_end(text: str) -> PilotEnd:
     return PilotEnd(at=_in_utc(local))
 
 
+def minute_text(instant: datetime) -> str:
+    """An instant as people read it, to the minute: `2026-12-01T17:00Z`."""
+    return utc_text(instant.replace(second=0, microsecond=0))
+
+
 def passed_end(text: str, *, now: datetime) -> Problem | None:
     """What is wrong with an end at an instant that has passed; a duration counts from a deployment.
 

@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
-from trainium_core.plan.pilot_end import LATER, read_pilot_end
+from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
 from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.pilot_end import utc_text
 
 _AFTER_THE_END = {"sleep": "no nodes would come", "destroy": "the stack would be deleted"}
 
@@ -31,8 +30,8 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckR
         engines = [ENGINES[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
         actions = {plan.pilot.action_at_end(can_sleep=engine.can_sleep) for engine in engines}
         what = " and ".join(_AFTER_THE_END[action] for action in sorted(actions, reverse=True))
-        return CheckResult(outcome="fail", found=f"the pilot ended at {utc_text(ends)}: {what}", fix=LATER)
-    found = f"the pilot ends at {utc_text(ends.replace(microsecond=0))}, {left / timedelta(hours=1):.1f} h from now"
+        return CheckResult(outcome="fail", found=f"the pilot ended at {minute_text(ends)}: {what}", fix=LATER)
+    found = f"the pilot ends at {minute_text(ends)}, {left / timedelta(hours=1):.1f} h from now"
     if left < timedelta(minutes=plan.node.timeout_minutes):
         needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
         return CheckResult(outcome="warn", found=found, needed=needed, fix=LATER)
