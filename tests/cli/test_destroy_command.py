@@ -11,9 +11,13 @@ from click.testing import CliRunner, Result
 from tests.cli.running import GOOD
 from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli import destroy_command
+from trainium_cli.destroy_report import show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
+from trainium_core.stacks.description import MadeResource, StackDescription
+from trainium_core.teardown import Scope
 from trainium_core.teardown import run as teardown_run
+from trainium_core.teardown.inventory import DeletedItem, Inventory
 
 
 @pytest.fixture(autouse=True)
@@ -181,3 +185,15 @@ def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
     assert f"--grace: got {given!r}" in ended.stderr
     assert "such as 90s or 5m, at most 60m" in ended.stderr
     assert account.changes == []
+
+
+@pytest.mark.parametrize(("going", "nodes_end"), [((DeletedItem(what="nodes", name="group"),), True), ((), False)])
+def test_of_a_stack_that_stays_nodes_are_said_to_end_where_there_are_some(
+    going: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = MadeResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
+    stack = StackDescription(name="Web", stack_id="id", status="CREATE_COMPLETE", cluster=None, resources=(others,))
+    show_inventory(Inventory(going=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
+    shown = capsys.readouterr().out
+    assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
+    assert ("Its nodes end." in shown) is nodes_end
