@@ -8,6 +8,7 @@ import click
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import going_on
 from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.preflight_command import EXIT_CODES
 from trainium_cli.preflight_report import show_findings
@@ -28,6 +29,7 @@ _BOOTSTRAP = "bootstrap"
 @click.option("--replace-nodes", is_flag=True, help="Deploy also if running nodes end by it.")
 @click.option("--show-iam", is_flag=True, help="Let the CDK CLI show what changes of IAM, and ask, before it deploys.")
 @click.option("-y", "--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
+@going_on("Interrupted: nothing was deployed.")
 def deploy(
     overrides: tuple[str, ...],
     cdk_json: Path | None,

@@ -21,12 +21,17 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
+from trainium_core.stacks.events import stack_status
 from trainium_runtime.errors import UnavailableError
 
-_INTERRUPTED = (
-    "Interrupted. What CloudFormation has begun it ends by itself, and what it makes is billed: `trn status` shows how "
-    "far it is, `trn deploy` then goes on from there, `trn destroy` removes it."
+_BILLED = (
+    "what it makes is billed: `trn status` shows how far it is, `trn deploy` then goes on from there, `trn destroy` "
+    "removes it."
 )
+_INTERRUPTED = f"Interrupted. What CloudFormation has begun it ends by itself, and {_BILLED}"
+
+_ONLY_PREPARED = "REVIEW_IN_PROGRESS"
+"""Of a new stack for which there is a change set that nobody has executed: nothing goes on."""
 
 
 def cdk_folder(cdk_json: Path | None) -> Path:
@@ -92,13 +97,14 @@ def deploy_stacks(
     try:
         with going_on(_INTERRUPTED):
             code = run.in_terminal() if asks_itself else run.in_few_lines()
+            if code != 0:
+                _explain_failures(account, stacks, before, run)
     except KeyboardInterrupt:
         click.echo(f"\n{_INTERRUPTED}", err=True)
         return ExitCode.INTERRUPTED
     if code == 0:
         click.echo("\n".join(["Deployed.", *run.outputs]))
         return ExitCode.OK
-    _explain_failures(account, stacks, before, run)
     return ExitCode.NOT_READY
 
 
@@ -145,14 +151,20 @@ def _explain_failures(
     explained = False
     for stack in stacks:
         try:
-            failure = deployment_failure(account.stack_events(stack, after=before[stack]))
+            events = account.stack_events(stack, after=before[stack])
         except UnavailableError as error:
             click.echo(f"\nWhy {stack} failed could not be asked: {error}", err=True)
             continue
+        failure, status = deployment_failure(events), stack_status(events)
+        if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
+            explained = True
+            click.echo(f"\nThe CDK CLI has ended; {stack} goes on by itself, in {status}, and {_BILLED}", err=True)
+        elif failure is None and status.endswith("_COMPLETE"):
+            click.echo(f"\n{stack} is in {status}.", err=True)
         if failure is not None:
             explained = True
             reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
             click.echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
             click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
     if not explained:
-        click.echo(f"\nThe CDK CLI ended without having deployed.\n{run.output_tail}".rstrip(), err=True)
+        click.echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)

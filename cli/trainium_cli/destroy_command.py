@@ -47,6 +47,7 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell"
     "--whole-stacks", is_flag=True, help="Delete also stacks that have other things than the cluster, with all of it."
 )
 @click.option("--yes", is_flag=True, help="Destroy without asking first, for scripts.")
+@going_on("Interrupted: nothing was destroyed.")
 def destroy(
     overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, grace: timedelta, whole_stacks: bool, yes: bool
 ) -> None:

@@ -12,6 +12,7 @@ import click
 from trainium_cli.cluster_selection import cluster_options, read_cluster_plan, settings_of_a_plan, stack_of_cluster
 from trainium_cli.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import going_on
 from trainium_cli.plan_options import changed_file_option, read_plan
 from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
@@ -46,6 +47,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timed
 @changed_file_option
 @cluster_options
 @click.option("--yes", is_flag=True, help="Extend and deploy without asking anything, for scripts.")
+@going_on("Interrupted: nothing was changed.")
 def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     """Let the pilot end later, and say the price.
 
@@ -79,7 +81,8 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
         say(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
         raise click.exceptions.Exit(ExitCode.OK)
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
-    code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
+    with going_on(f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."):
+        code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
     if code is not ExitCode.OK:
         now = _ends_now(plan.pilot.ends, stacks)
         click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)

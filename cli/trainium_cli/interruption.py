@@ -61,10 +61,10 @@ def go_on() -> None:
         _ending.timer, _ending.is_told = None, False
 
 
-def tell_interrupted() -> None:
-    """Say what goes on without the command."""
+def tell_interrupted(message: str = "") -> None:
+    """Say what goes on without the command. message: default that of the innermost `going_on`."""
     _ending.is_told = True
-    click.echo(f"\n{_messages[-1] if _messages else _NOTHING}", err=True)
+    click.echo(f"\n{message or (_messages[-1] if _messages else _NOTHING)}", err=True)
 
 
 def end_at_once(code: int) -> None:

@@ -3,17 +3,20 @@
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import go_on
+from trainium_cli.interruption import tell_interrupted
 from trainium_cli.job_report import seconds_of, state_line
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
 
 
-def follow_job(follower: JobFollower, *, quiet: bool, to_the_end: bool = True) -> JobState | None:
-    """Show lines and states until the job is over; None when it was left running, or S3 answers no more.
+def follow_job(
+    follower: JobFollower, *, quiet: bool, to_the_end: bool = True, when_interrupted: str = ""
+) -> JobState | None:
+    """Show lines and states until the job is over; None when S3 answers no more. Ctrl-C ends the command.
 
-    quiet: lines and states go to standard error, which leaves standard output to JSON.
+    quiet: lines and states go to standard error, which leaves standard output to JSON. when_interrupted: what is said
+    then; default that the job runs on.
     """
     last, seconds = None, 0.0
     try:
@@ -25,10 +28,9 @@ def follow_job(follower: JobFollower, *, quiet: bool, to_the_end: bool = True) -
                 # A node's clock says when it ended, in whole seconds; this machine's when it was seen to run.
                 seconds = max(seconds, seconds_of(event))
                 click.secho(state_line(event, seconds), err=True, dim=not event.is_over)
-    except KeyboardInterrupt:
-        go_on()
-        click.echo(f"\n{_runs_on(follower.job_id)}", err=True)
-        return None
+    except KeyboardInterrupt as interrupt:
+        tell_interrupted(when_interrupted or f"Interrupted: {_runs_on(follower.job_id)}")
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from interrupt
     except UnavailableError as error:
         click.echo(f"Could not tell how the job goes on: {error}\n{_runs_on(follower.job_id)}", err=True)
         return None
@@ -43,4 +45,5 @@ def job_exit_code(state: JobState | None) -> ExitCode:
 
 
 def _runs_on(job_id: str) -> str:
-    return f"{job_id} runs on. To come back: trn logs {job_id} --follow. To end it: trn stop {job_id}."
+    to_come_back = f"To come back: trn logs {job_id} --follow. To end it: trn stop {job_id}."
+    return f"{job_id} runs on, and its nodes are billed. {to_come_back}"

@@ -56,6 +56,8 @@ def logs(
             end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=True)
         print_json([vars(line) for line in lines])
         return
-    last = follow_job(follower, quiet=False, to_the_end=follow)
+    last = follow_job(
+        follower, quiet=False, to_the_end=follow, when_interrupted="Interrupted." if state.is_over else ""
+    )
     if follow or last is None:
         raise click.exceptions.Exit(job_exit_code(last))

@@ -206,3 +206,5 @@ def main() -> None:
             f"trn: {type(error).__name__}: {error}\nNot foreseen; TRN_DEBUG=1 shows where it happened.", err=True
         )
         sys.exit(ExitCode.COULD_NOT_TELL)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python's own end would show where in that it was

@@ -11,6 +11,7 @@ import click
 from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
 from trainium_cli.completion_values import complete_node
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import going_on
 from trainium_cli.nodes_report import checks_table, nodes_table
 from trainium_cli.plan_options import plan_options
 from trainium_cli.terminal import console, print_json
@@ -60,11 +61,17 @@ def nodes(
     stack = stack_of_cluster(plan, stack)
     account = AwsNodes(plan.region)
     try:
-        if watch and not as_json and sys.stdout.isatty():
-            report = _watch_on_screen(account, plan, stack)
+        if watch:
+            with going_on("Interrupted: the watching alone; the nodes go on, and are billed."):
+                if not as_json and sys.stdout.isatty():
+                    report = _watch_on_screen(account, plan, stack)
+                else:
+                    with waiting(f"Asking AWS for the nodes of {stack}"):
+                        report = _watch(account, plan, stack, verbose=not as_json)
+                    _show(report, instance_id, as_json=as_json, stack=stack)
         else:
             with waiting(f"Asking AWS for the nodes of {stack}"):
-                report = _watch(account, plan, stack, verbose=not as_json) if watch else _report(account, plan, stack)
+                report = _report(account, plan, stack)
             _show(report, instance_id, as_json=as_json, stack=stack)
     except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)

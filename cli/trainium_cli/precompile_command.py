@@ -57,7 +57,8 @@ def precompile(
     The host ends when that is over, whatever becomes of this command, and at its time limit at the latest. `trn logs`,
     `trn jobs` and `trn stop` take its job, too.
 
-    Exit code 0: compiled. 1: not all of it, or not started. 3: could not tell, or left running.
+    Exit code 0: compiled. 1: not all of it, or not started. 3: could not tell. 130: left running, by
+    Ctrl-C.
     """
     if as_json and not (yes or dry_run):
         raise click.UsageError("--json asks no questions: give --yes as well")

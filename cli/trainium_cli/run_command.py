@@ -1,6 +1,7 @@
 """`trn run`: pack a training script, start it on every node of the cluster, and follow it to its result."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.interruption import going_on
 from trainium_cli.job_cluster import cluster_jobs, job_cluster_options
 from trainium_cli.job_following import job_exit_code
 from trainium_cli.job_options import as_given, packed_source, read_request, work_options
@@ -90,7 +92,8 @@ def run(
     One job at a time. It goes on when this command ends: Ctrl-C leaves it running. A node that is lost is replaced, and
     the job goes on from its last checkpoint.
 
-    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: could not tell, or left running.
+    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: could not tell. 130: left running, by
+    Ctrl-C.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
@@ -142,10 +145,14 @@ def run(
         begun = time.monotonic()
         _switch(overrides, cdk_json, stack, asleep=False, yes=yes)
         job = replace(job, waking_seconds=round(time.monotonic() - begun, 1))
+    awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
-        state = submit_and_follow(plan, stack, job, package, uploads=request.uploads, detach=detach, as_json=as_json)
-        if outputs is not None and state is not None:
-            fetch_outputs(plan, stack, job.id, outputs)
+        with going_on(awake) if wake else nullcontext():
+            state = submit_and_follow(
+                plan, stack, job, package, uploads=request.uploads, detach=detach, as_json=as_json
+            )
+            if outputs is not None and state is not None:
+                fetch_outputs(plan, stack, job.id, outputs)
     finally:
         # Also when it was not started. A job that goes on has to keep its nodes.
         if wake:

@@ -16,7 +16,7 @@ Choice = Literal["stop", "leave", "follow"]
 
 
 def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, quiet: bool) -> JobState | None:
-    """Show lines and states until the job is over; None when it was left running, or AWS answers no more.
+    """Show lines and states until the job is over; None when AWS answers no more.
 
     quiet: lines and states go to standard error, which leaves standard output to JSON.
     """
@@ -28,7 +28,7 @@ def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, qui
             choice = _prompt(follower.name)
             if choice == "leave":
                 _say_that_it_runs(follower.name)
-                return None
+                raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
             if choice == "stop":
                 _stop(follower.name, control)
         except UnavailableError as error:

@@ -72,7 +72,8 @@ def run(
     The request is held against AWS's own model and the account is asked before anything is started. A check that has no
     answer starts nothing either, unless --suppress names it. Ctrl-C asks whether the job is to be stopped.
 
-    Exit code 0: the job completed. 1: it failed, was stopped, or was not started. 3: could not tell, or left running.
+    Exit code 0: the job completed. 1: it failed, was stopped, or was not started. 3: could not tell. 130: left
+    running, by Ctrl-C.
     """
     if as_json and not (yes or dry_run):
         raise click.UsageError("--json asks no questions: give --yes as well")
@@ -196,7 +197,8 @@ def _start(
         if as_json:
             print_json({"started": None, "reason": why})
         click.echo(f"{why}. See `trn sagemaker describe {job.name}` before you try again.", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        is_unknown = isinstance(error, JobUnknownError)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if is_unknown else ExitCode.INTERRUPTED) from error
     click.echo(f"Started {job.name}.", err=True)
     if detach:
         if as_json:
@@ -204,7 +206,12 @@ def _start(
         else:
             say(f"`trn sagemaker logs {job.name} --follow` follows it.")
         return
-    state = follow_to_the_end(JobFollower(job.name, control), control, quiet=as_json)
+    try:
+        state = follow_to_the_end(JobFollower(job.name, control), control, quiet=as_json)
+    except click.exceptions.Exit:  # left running
+        if as_json:
+            print_json({"started": True, "state": None})
+        raise
     if as_json:
         print_json({"started": True, "state": state_as_json(state) if state else None})
     elif state:

@@ -42,9 +42,16 @@ _NOTICE = "sleep"
 _HOST_GOES = (
     "The host of `trn precompile` is there, and ends as well: `trn precompile` can start it while a cluster sleeps.\n"
 )
+_TOLD = "Interrupted: nothing was changed, and the nodes run on, and are billed; they may still expect their end."
+_ENDING = (
+    "Interrupted: Auto Scaling ends the nodes by itself, and what else there is runs on, and is billed. `trn status` "
+    "shows how far it is."
+)
+_LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows them."
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
 
+@going_on("Interrupted: nothing was changed.")
 def switch(
     overrides: tuple[str, ...],
     cdk_json: Path | None,
@@ -184,7 +191,7 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
     reason = f"the cluster {plan.cluster_name} goes to sleep"
     notice = NotifyNodes(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
-        with ProgressReporter() as reporter:
+        with going_on(_TOLD), ProgressReporter() as reporter:
 
             def on_progress(step: str, progress: Progress) -> None:
                 reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
@@ -198,7 +205,7 @@ def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence
 
 def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, because: str = "") -> NoReturn:
     """End the nodes by Auto Scaling alone, of a stack that is not, or cannot be, updated; ends the command."""
-    with ProgressReporter() as reporter:
+    with going_on(_ENDING), ProgressReporter() as reporter:
 
         def on_progress(step: str, progress: Progress) -> None:
             reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
@@ -221,9 +228,10 @@ def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState,
 def _launch(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str]) -> NoReturn:
     """Bring the nodes back by Auto Scaling alone; ends the command when all are proven."""
     _forget_notice(account, stack)
-    for group in groups:
-        account.size_group(group, plan.nodes)
-    _await_nodes(plan, stack)
+    with going_on(_LAUNCHED):
+        for group in groups:
+            account.size_group(group, plan.nodes)
+        _await_nodes(plan, stack)
 
 
 def _await_nodes(plan: Plan, stack: str) -> NoReturn:
@@ -242,7 +250,7 @@ def _await_nodes(plan: Plan, stack: str) -> NoReturn:
                     break
                 polling.wait()
     except KeyboardInterrupt:
-        _end(ExitCode.INTERRUPTED, "\nInterrupted: the nodes are launched, and billed. `trn nodes` shows them.")
+        _end(ExitCode.INTERRUPTED, f"\n{_LAUNCHED}")
     if report and report.verdict.state == "ready":
         _end(ExitCode.OK, f"{plan.cluster_name} is awake: {report.verdict.reason}.")
     _end(ExitCode.NOT_READY, f"{plan.cluster_name} has no proven nodes: {report.verdict.reason if report else 'none'}.")
@@ -252,19 +260,18 @@ def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *,
     before = account.last_event(stack)
     if not asleep:
         _forget_notice(account, stack)
-    try:
-        account.set_asleep(stack, asleep=asleep)
-    except RequestRefusedError as error:
-        if asleep:
-            _end_nodes(account, plan, stack, state, because=str(error))
-        raise
     goes_on = (
         f"Interrupted: CloudFormation goes on with {stack} by itself, and its nodes "
         f"{'end' if asleep else 'are launched, and billed'}. `trn status` shows how far it is."
     )
     try:
         with going_on(goes_on):
+            account.set_asleep(stack, asleep=asleep)
             events = _followed(account, stack, before)
+    except RequestRefusedError as error:
+        if asleep:
+            _end_nodes(account, plan, stack, state, because=str(error))
+        raise
     except KeyboardInterrupt:
         _end(ExitCode.INTERRUPTED, f"\n{goes_on}")
     if asleep:

@@ -13,6 +13,10 @@ from trainium_cli.terminal import print_json, say
 from trainium_core.jobs.follow import JobFollower
 from trainium_runtime.errors import RequestRefusedError
 
+_GOES_ON = (
+    "Interrupted: the nodes end {0} by themselves, and are billed as before. `trn jobs {0}` shows when they have."
+)
+
 
 @click.command()
 @click.argument("job", required=False, shell_complete=complete_job)
@@ -26,7 +30,8 @@ def stop(
     Default: the one that runs. Its processes are signalled to end, and killed when they have not within seconds. Whole
     checkpoints and outputs are kept: `trn run --resume JOB` goes on from them. A job that is over is left as it is.
 
-    Exit code 0: it has ended. 1: there is no such job, or it was not stopped. 3: could not tell, or not waited for.
+    Exit code 0: it has ended. 1: there is no such job, or it was not stopped. 3: could not tell. 130: not
+    waited for, by Ctrl-C.
     """
     _, jobs = read_cluster(cdk_json, overrides, stack, as_json=as_json)
     state = known_job(jobs, job, as_json=as_json)
@@ -39,7 +44,7 @@ def stop(
             next_step = f"`trn jobs {state.job.id}` shows when they have"
             click.echo(f"Asked the nodes to end {state.job.id}; {next_step}.", err=True)
             return
-        last = follow_job(JobFollower(state.job.id, jobs), quiet=True)
+        last = follow_job(JobFollower(state.job.id, jobs), quiet=True, when_interrupted=_GOES_ON.format(state.job.id))
         if last is None:
             raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
         state = last

@@ -155,6 +155,35 @@ def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path:
     assert "broken app" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("statuses", "said", "quoted"),
+    [
+        (["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"], "goes on by itself, in CREATE_IN_PROGRESS, and what it", False),
+        (["UPDATE_IN_PROGRESS"], "goes on by itself, in UPDATE_IN_PROGRESS, and what it makes is billed", False),
+        (["CREATE_IN_PROGRESS", "CREATE_COMPLETE"], "TrnClusterStack is in CREATE_COMPLETE.", True),
+        (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),
+    ],
+)
+@pytest.mark.usefixtures("cdk")
+def test_where_the_cdk_cli_ends_before_the_stack_it_is_told_what_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: Sequence[str], said: str, quoted: bool
+) -> None:
+    class Events(NoEvents):
+        def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
+            kind = "AWS::CloudFormation::Stack"
+            return [
+                StackEvent(event_id=status, kind=kind, logical_id=stack, status=status, of_stack=True)
+                for status in statuses
+            ]
+
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: Events())
+    (tmp_path / "code").write_text("1")
+    ended = deploy("--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert said in ended.stderr
+    assert ("broken app" in ended.stderr) == quoted
+
+
 def test_another_file_than_cdk_json_is_refused(cdk: Path, tmp_path: Path) -> None:
     (tmp_path / "cdk.json").rename(tmp_path / "plan.json")
     ended = deploy("--yes", "--file", "plan.json")

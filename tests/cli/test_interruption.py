@@ -38,7 +38,8 @@ def test_a_question_that_nobody_is_there_to_answer_is_bad_usage(
     assert "Nobody is there to answer: give --yes." in ended.stderr
 
 
-def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -> None:
+def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code, and what was said."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environment = {
             **os.environ,
@@ -46,13 +47,17 @@ def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -
             "AWS_ACCESS_KEY_ID": "x",
             "AWS_SECRET_ACCESS_KEY": "x",
         }
-        command = [str(Path(sys.executable).with_name("trn")), "list", *GOOD]
-        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        command = [str(Path(sys.executable).with_name("trn")), *arguments]
+        with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = silent.accept()  # from now on it waits for an answer
             with connection:
                 process.send_signal(signal.SIGINT)
                 _, shown = process.communicate(timeout=60)
-    assert (process.returncode, shown.strip()) == (ExitCode.INTERRUPTED, "Interrupted.")
+    return process.returncode, shown.strip()
+
+
+def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -> None:
+    assert _interrupted_while_aws_is_silent(tmp_path, "list", *GOOD) == (ExitCode.INTERRUPTED, "Interrupted.")
 
 
 def test_a_second_ctrl_c_before_the_sentence_ends_the_command_with_it() -> None:
@@ -68,3 +73,31 @@ with going_on("Interrupted: the nodes run on, and are billed."):
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes run on, and are billed.\n")
+
+
+def test_ctrl_c_at_the_very_end_changes_nothing_of_it() -> None:
+    program = """
+import atexit, os, signal, sys
+from trainium_cli.main import main
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["trn", "explain", "Unable to locate credentials"]
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (ExitCode.OK, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("deploy --yes", "Interrupted: nothing was deployed."),
+        ("destroy --yes", "Interrupted: nothing was destroyed."),
+        ("sleep --yes", "Interrupted: nothing was changed."),
+        ("wake --yes", "Interrupted: nothing was changed."),
+    ],
+)
+def test_before_anything_is_done_ctrl_c_says_that_nothing_was(tmp_path: Path, command: str, sentence: str) -> None:
+    (tmp_path / "cdk.json").write_text(
+        '{"app": "none", "context": {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}}'
+    )
+    assert _interrupted_while_aws_is_silent(tmp_path, *command.split()) == (ExitCode.INTERRUPTED, sentence)

@@ -175,9 +175,10 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluste
 
     cluster.while_paused = interrupt
     ended = run("run", *TWO, "train.py")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.INTERRUPTED
     current = cluster.jobs.current()
     assert current
+    assert f"{current.job.id} runs on, and its nodes are billed" in ended.stderr
     assert f"trn logs {current.job.id} --follow" in ended.stderr
 
 

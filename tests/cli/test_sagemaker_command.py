@@ -287,11 +287,16 @@ def test_a_job_that_aws_refuses_says_why(aws: Aws) -> None:
     assert "Nothing was started: AWS answered ResourceLimitExceeded" in ended.stderr
 
 
-@pytest.mark.parametrize("error", [JobUnknownError("time-out"), KeyboardInterrupt()])
-def test_a_job_that_may_have_been_started_is_not_reported_as_refused(aws: Aws, error: BaseException) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(JobUnknownError("time-out"), ExitCode.COULD_NOT_TELL), (KeyboardInterrupt(), ExitCode.INTERRUPTED)],
+)
+def test_a_job_that_may_have_been_started_is_not_reported_as_refused(
+    aws: Aws, error: BaseException, code: ExitCode
+) -> None:
     aws.jobs.fails_with = error
     ended = aws.train("--yes")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == code
     assert f"`trn sagemaker describe {NAME}` before you try again" in ended.stderr
     assert "Nothing was started" not in ended.stderr
 
@@ -328,7 +333,7 @@ def test_ctrl_c_prompts_and_can_stop_the_job(aws: Aws) -> None:
 
 def test_ctrl_c_prompts_and_can_leave_the_job_running(aws: Aws) -> None:
     ended = interrupted(aws, "l\n")
-    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.INTERRUPTED, [])
     assert "runs on and is billed" in ended.stderr
 
 
@@ -340,13 +345,13 @@ def test_ctrl_c_prompts_and_can_go_on_following(aws: Aws, typed: str) -> None:
 
 def test_ctrl_c_twice_leaves_the_job_running(aws: Aws) -> None:
     ended = interrupted(aws, "")  # the end of input is what a second Ctrl-C is to a prompt
-    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.INTERRUPTED, [])
 
 
 def test_ctrl_c_without_a_person_leaves_the_job_running(aws: Aws) -> None:
     aws.is_interactive = False
     ended = interrupted(aws, "s\n")
-    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.jobs.stopped) == (ExitCode.INTERRUPTED, [])
 
 
 def test_ctrl_c_on_a_terminal_prompts_and_stops_the_job() -> None:

@@ -19,6 +19,11 @@ class StackEvent:
     time: datetime | None = None
 
 
+def stack_status(events: Sequence[StackEvent]) -> str:
+    """The status of the stack itself by its events, oldest first; empty where they do not say."""
+    return next((event.status for event in reversed(events) if event.of_stack), "")
+
+
 class StackEvents(Protocol):
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
         """The events of a stack after that with the id `after`, oldest first; none when the stack does not exist."""
