@@ -15,9 +15,9 @@ from trainium_cli.destroy_report import show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.stacks.description import MadeResource, StackDescription
-from trainium_core.teardown import Scope
 from trainium_core.teardown import run as teardown_run
 from trainium_core.teardown.inventory import DeletedItem, Inventory
+from trainium_core.teardown.scope import Scope
 
 
 @pytest.fixture(autouse=True)
