@@ -21,6 +21,8 @@ from trainium_core.nodes.deployed_nodes import Nodes, NodesNotMadeError
 from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
+from trainium_core.stacks.aws_events import AwsStackEvents
+from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_runtime.errors import UnavailableError
 
 _PAUSE_S = 5
@@ -75,7 +77,7 @@ def nodes(
             _show(report, instance_id, as_json=as_json, stack=stack)
     except UnavailableError as error:
         _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
-    except NotDeployedError as error:
+    except (FailedError, NotDeployedError) as error:
         _end(ExitCode.NOT_READY, str(error), as_json=as_json)
     raise click.exceptions.Exit(ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY)
 
@@ -84,8 +86,20 @@ class NotDeployedError(Exception):
     """There is no such stack; the message is for the user."""
 
 
+class FailedError(Exception):
+    """Its deployment failed, and the group of its nodes is gone; the message is for the user."""
+
+
 def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
-    deployed = account.nodes(stack)
+    try:
+        deployed = account.nodes(stack)
+    except NodesNotMadeError as error:
+        if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
+            raise
+        failure = deployment_failure(AwsStackEvents(plan.region).stack_events(stack, after=None))
+        if failure is None:
+            raise
+        raise FailedError(f"{stack} has no nodes, since its deployment failed:\n{failure.text}") from error
     if deployed is None:
         message = f"there is no stack {stack} in {plan.region}: `trn deploy` makes it."
         raise NotDeployedError(f"{message}{others_sentence(plan)}")

@@ -286,11 +286,9 @@ def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *,
         # Before a Capacity Block begins there are none, which is as it should be.
         as_wanted = is_ready_with_nodes(fleet) or plan.capacity == CAPACITY_BLOCK
         _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")
-    reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
-    message = f"{reasons}\nState: {failure.state}.\nNext:  {failure.advice}."
     if asleep:
-        _end_nodes(account, plan, stack, state, because=f"it could not be put to sleep:\n{message}\n")
-    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be woken:\n{message}")
+        _end_nodes(account, plan, stack, state, because=f"it could not be put to sleep:\n{failure.text}\n")
+    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be woken:\n{failure.text}")
 
 
 def _forget_notice(account: SleepAccount, stack: str) -> None:

@@ -50,7 +50,8 @@ class FleetView:
     roster: the one the nodes were given last. console: the last error on the console of nodes without a record.
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
     still_counted: whether instances left the group so lately that quotas may still count them.
-    suspended: processes of the Auto Scaling group that do not run.
+    suspended: processes of the Auto Scaling group that do not run. replaced: why each instance failed that has left
+    the group since the deployment began.
     """
 
     nodes: int
@@ -63,6 +64,7 @@ class FleetView:
     failed_launches: Sequence[str] = ()
     still_counted: bool = False
     suspended: Sequence[str] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def in_state(self, state: str) -> list[NodeRecord]:
         found = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
@@ -80,7 +82,8 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
         summary = f"no nodes wanted, {launched} still there"
         return FleetVerdict(state="waiting", reason=summary) if launched else FleetVerdict(state="ready", reason=_NONE)
     if failed := _failed_for_good(view):
-        return FleetVerdict(state="failed", reason=_grouped(failed))
+        before = f"; failed before, and replaced: {_grouped(view.replaced)}" if view.replaced else ""
+        return FleetVerdict(state="failed", reason=f"{_grouped(failed)}{before}")
     permanent = next((message for message in view.failed_launches if _is_permanent(message, view)), None)
     if permanent and launched < view.nodes:
         return FleetVerdict(state="failed", reason=f"an instance could not be launched: {permanent}")

@@ -71,7 +71,13 @@ def failed(faulty: Account, before: Inventory, app_of: Callable[..., Path]) -> M
 
 
 @pytest.fixture(scope="module")
-def deployed(faulty: Account, failed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+def looked_at(faulty: Account, failed: Moment) -> tuple[Run, Run]:  # noqa: ARG001
+    """`trn nodes` and `trn status` after it failed."""
+    return run_trn(faulty, "nodes", *OPTIONS), run_trn(faulty, "status", *OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def deployed(faulty: Account, looked_at: tuple[Run, Run], app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2)))
 
 
@@ -107,6 +113,14 @@ def test_a_failed_deployment_reports_the_sentence_of_the_node_and_its_name(faile
 def test_and_how_the_stack_was_left_and_what_to_do(failed: Moment) -> None:
     assert "State: everything it made is deleted again; nothing runs." in failed.run.printed
     assert "Next:  run `trn deploy` again" in failed.run.printed
+
+
+def test_what_failed_nodes_reported_is_shown_when_they_are_gone(looked_at: tuple[Run, Run]) -> None:
+    nodes, status = looked_at
+    assert nodes.code == 1
+    assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in nodes.printed
+    assert "State: everything it made is deleted again; nothing runs." in nodes.printed
+    assert "`trn nodes` shows what failed" in status.printed
 
 
 def test_what_only_followed_from_the_failure_is_not_shown(failed: Moment) -> None:

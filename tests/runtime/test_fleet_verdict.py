@@ -84,6 +84,15 @@ def test_a_failed_node_beyond_the_replacements_fails_the_fleet_and_says_so() -> 
     assert verdict.reason == "node b: 15 of 16 devices; not replaced: 2 of 2 replacements within 24 hours are used"
 
 
+def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None:
+    recovery = Recovery(limit=1, numbers={})
+    verdict = judge(1, ["b"], [record("b", "failed", "disk full")], recovery=recovery, replaced={"a": "no driver"})
+    assert verdict.reason == (
+        "node b: disk full; not replaced: 1 of 1 replacements within 24 hours are used; "
+        "failed before, and replaced: node a: no driver"
+    )
+
+
 def test_nodes_that_fail_alike_are_reported_in_one_sentence() -> None:
     failed = [record(i, "failed", "no driver") for i in "abc"] + [record("d", "failed", "disk full")]
     assert judge(4, list("abcd"), failed).reason == "nodes a, b, c: no driver; node d: disk full"

@@ -62,7 +62,9 @@ def absence(cluster: Cluster, account: AbsenceAccount, now: datetime) -> Absence
         or _of_the_group(fleet, account)
     )
     if found is None and not stack.is_steady:
-        return Absence(why=f"its stack is in {stack.status}", way_on="`trn nodes --watch` follows it")
+        goes_on = stack.status.endswith("_IN_PROGRESS")
+        way_on = "`trn nodes --watch` follows it" if goes_on else "`trn nodes` shows what failed"
+        return Absence(why=f"its stack is in {stack.status}", way_on=way_on)
     return found
 
 

@@ -23,7 +23,7 @@ _ADVICE = (
     (r"is a linked account", "have the management account enable AWS Budgets, or remove trn:budget_usd"),
     (r"L-[0-9A-F]{8}|VcpuLimitExceeded|ResourceLimitExceeded", "run `trn quota request`: it asks AWS for the rest"),
     (r"InsufficientInstanceCapacity|Insufficient.*[Cc]apacity", "run `trn capacity`: where and when there is some"),
-    (r"node i-|nodes? proven", "run `trn deploy` again: it gets other instances; `trn nodes --node ID` shows a check"),
+    (r"node i-|nodes? proven", "run `trn deploy` again: it gets other instances"),
     (
         r"(service|resource) control policy",
         "ask whoever runs your AWS organization: no permission given in this account overrides that policy",
@@ -49,6 +49,12 @@ class DeploymentFailure:
     reasons: tuple[str, ...]
     state: str
     advice: str
+
+    @property
+    def text(self) -> str:
+        """All of it, in lines."""
+        reasons = "\n".join(f"  {reason}" for reason in self.reasons)
+        return f"{reasons}\nState: {self.state}.\nNext:  {self.advice}."
 
 
 def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:

@@ -202,6 +202,7 @@ class _FleetMonitor:
     def _evaluate(self, group: Group, nodes: int) -> FleetVerdict:
         name = self._properties["GroupName"]
         stored = self._store.records()
+        failed = failures(stored)
         activities = self._autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
         return fleet_verdict(
             FleetView(
@@ -210,7 +211,7 @@ class _FleetMonitor:
                 leaving=group.leaving,
                 records={instance: entry.record for instance, entry in stored.items()},
                 recovery=plan_recovery(
-                    failures=failures(stored),
+                    failures=failed,
                     instances=group.instances,
                     leaving=group.leaving,
                     limit=int(self._properties["Replacements"]),
@@ -220,6 +221,11 @@ class _FleetMonitor:
                 failed_launches=failed_launches(activities, self._since),
                 still_counted=ended_recently(activities, datetime.fromtimestamp(time.time(), UTC)),
                 suspended=group.suspended,
+                replaced={
+                    instance: stored[instance].record.reason
+                    for instance, at in failed.items()
+                    if instance not in group.instances and (self._since is None or at >= self._since)
+                },
             )
         )
 

@@ -82,7 +82,8 @@ def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
     fleet.fail(second, "no driver")
     gate(Replacements="1")
     assert cloudformation.response["Reason"] == (
-        f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used"
+        f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used; "
+        "failed before, and replaced: node i-0aaaaaaaaaaaaaaaa: replaced already"
     )
 
 
