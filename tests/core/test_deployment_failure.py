@@ -64,7 +64,7 @@ def test_a_stack_that_failed_without_a_resource_says_so_itself() -> None:
     [
         ("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed", "trn quota request"),
         ("We currently do not have sufficient capacity (InsufficientInstanceCapacity)", "trn capacity"),
-        (GATE, "trn nodes --node ID"),
+        (GATE, "trn deploy` again: it gets other instances"),
         ("something else", "trn preflight"),
     ],
 )

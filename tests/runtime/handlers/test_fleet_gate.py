@@ -1,6 +1,6 @@
 """Custom::TrnFleetGate against moto's Auto Scaling, EC2 and S3."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -227,6 +227,18 @@ def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
     fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
     assert OVER_QUOTA not in cloudformation.response["Reason"]
+
+
+def test_an_update_names_no_nodes_that_were_replaced_before_it(
+    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
+) -> None:
+    first, second = fleet.instances
+    fleet.prove(first)
+    fleet.fail("i-0aaaaaaaaaaaaaaaa", "replaced long ago")
+    fleet.fail(second, "no driver")
+    clock.now = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+    gate(request_type="Update")
+    assert cloudformation.response["Reason"] == f"node {second}: no driver"
 
 
 def test_an_update_counts_failed_launches_since_the_group_was_updated(
