@@ -97,10 +97,9 @@ class SleepSwitch(Construct):
         check_object(self, "construct", construct, has="node", what="a construct")
         if not self._only_awake:
             return [construct]
-        return [one for one in construct.node.find_all() if CfnResource.is_cfn_resource(one) and not self._covers(one)]
-
-    def _covers(self, construct: IConstruct) -> bool:
-        return any(construct.node.path == one.node.path for one in self._only_awake)
+        only_awake = {one.node.path for one in self._only_awake}  # jsii may have two objects for one resource
+        resources = [one for one in construct.node.find_all() if isinstance(one, CfnResource)]
+        return [one for one in resources if one.node.path not in only_awake]
 
 
 @jsii.implements(IValidation)
