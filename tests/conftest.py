@@ -23,6 +23,9 @@ settings.load_profile("any time")
 botocore.session.create_loader = cache(botocore.session.create_loader)
 share_models()
 
+# Until all tests are collected: what that imports and makes stays, and to look for garbage in it takes a sixth of it.
+gc.disable()
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if not entry_points(group="trainium_local.plugins"):
@@ -60,6 +63,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*shared.GARBAGE_THRESHOLDS)
+    gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
