@@ -78,7 +78,8 @@ def clear(network: Network) -> None:
 def end_instances(ec2: Any, autoscaling: Any) -> None:
     for group in autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
         autoscaling.delete_auto_scaling_group(AutoScalingGroupName=group["AutoScalingGroupName"], ForceDelete=True)
-    pages = ec2.get_paginator("describe_instances").paginate()
+    alive = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
+    pages = ec2.get_paginator("describe_instances").paginate(Filters=alive)
     ids = [i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"]]
     if ids:
         ec2.terminate_instances(InstanceIds=ids)
