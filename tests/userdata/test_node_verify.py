@@ -81,12 +81,12 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     ("framework", remove_framework, "no environment /opt/aws_neuronx_venv_pytorch_* is there"),
     (
         "self-test",
-        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5)),
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
         "core 5 answers zeros where the CPU gives ",
     ),
     (
         "memory-test",
-        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="memory", core=5)),
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="memory", core=5), core=5),
         "core 5 reads other numbers from device memory than were written there",
     ),
     (
@@ -119,7 +119,7 @@ def test_a_node_that_is_only_observed_is_proven_with_a_warning(
 DECISIVE: list[tuple[Breakage, str]] = [
     (remove_device, "15 of 16 Neuron devices (missing 7); 30 of 32 NeuronCores"),
     (
-        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5)),
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
         "core 5 answers zeros where the CPU gives ",
     ),
     (

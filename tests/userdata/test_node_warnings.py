@@ -48,7 +48,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
     ("hardware-errors", lambda node: shutil.rmtree(node.root / DEVICES), "the driver shows no counters of errors"),
     (
         "memory-test",
-        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="crash in memory", core=5)),
+        lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="crash in memory", core=5), core=5),
         "core 5 has not read its device memory: the computation fails with exit code 1: ",
     ),
 ]

@@ -162,18 +162,25 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
     def scratch(self, gigabytes: float, *, target: str = "/scratch") -> None:
         self.program("df", f"echo '   1B-blocks Mounted on'; echo '{int(gigabytes * 10**9)} {target}'")
 
-    def framework(self, name: str, version: str, *, modules: dict[str, str] | None = None) -> None:
-        """An environment with a framework of our own making, whose computations are right."""
+    def framework(
+        self, name: str, version: str, *, modules: dict[str, str] | None = None, core: int | None = None
+    ) -> None:
+        """An environment with a framework, whose computations are right.
+
+        modules: those of the framework. Default: none, and all that is to be computed is answered at once.
+        core: the only one that computes with the modules; the others answer at once. Default: all compute.
+        """
         folder = self.root / f"opt/aws_neuronx_venv_{name}_{version}"
         self.write(str((folder / "bin/python").relative_to(self.root)))
         for path, text in (modules or {}).items():
             self.write(str((folder / "modules" / path).relative_to(self.root)), text)
         python = folder / "bin/python"
-        given = f"PYTHONPATH={folder}/modules exec {sys.executable} -S" if modules else "exec true"
-        answers = "for ((core = 0; core < CORES; core++)); do echo 'TRN-CORE \"\"'; done\n"
-        answers += "for ((core = 0; core < CORES; core++)); do echo 'TRN-MEMORY \"\"'; done; exit 0\n"
-        response = "" if modules else answers
-        python.write_text(f'#!/bin/bash\nCORES={self._answers(name)}\n{response}{given} "$@"\n')
+        answers = "".join(f"echo '{mark} \"\"'\n" * self._answers(name) for mark in ("TRN-CORE", "TRN-MEMORY"))
+        computes = f'PYTHONPATH={folder}/modules exec {sys.executable} -S "$@"\n' if modules else ""
+        if modules and core is not None:
+            computes = f'if [ "$NEURON_RT_VISIBLE_CORES" = {core} ]; then {computes}fi\n'
+        # The shell that starts the quickest: a node has one process for each of up to 64 cores.
+        python.write_text(f"#!/bin/sh\n{computes}{answers}")
         python.chmod(0o755)
 
     def _answers(self, framework: str) -> int:
