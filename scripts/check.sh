@@ -44,7 +44,7 @@ if [[ $1 != lint ]]; then
   options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)
   options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)
   options+=(--ignore tests/examples)
-  [[ $1 == coverage ]] && options+=(--cov)
+  [[ $1 == coverage ]] && options+=(--cov --cache-clear) # what earlier runs have made runs no line
   pytest "${options[@]}" || failed+=(pytest)
 fi
 

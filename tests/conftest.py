@@ -9,7 +9,7 @@ import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import shared
+from tests import kept, shared
 from tests.verdicts import Verdicts
 from trainium_local.services.lambda_zygote import share_models
 
@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("this environment is older than pyproject.toml: run `make setup`")
     if not _is_worker(config):
         shared.begin()
+        if (cache := getattr(config, "cache", None)) is not None:  # with `-p no:cacheprovider` there is none
+            kept.begin(cache.mkdir("assemblies"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import App, Environment, Stack
 
 from stacks.trn_cluster_stack import TrnClusterStack
-from tests.shared import made_once
+from tests import kept
 from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 
@@ -69,16 +69,14 @@ def feature_flags() -> Json:
     return {key: value for key, value in context.items() if not key.startswith("trn:")}
 
 
-def new_app(*, validated: bool = False) -> App:
-    """An app with the feature flags of this repository that writes into a folder of its own.
+def new_app(folder: Path | None = None, *, validated: bool = False) -> App:
+    """An app with the feature flags of this repository.
 
+    folder: where it writes. Default: one of its own.
     validated: by CloudFormation Validate too, as every app is by default. It takes seconds in each process: the tests
     in tests/stacks that are about it have it look at every kind of plan, and the others do without.
     """
-    return _app(Path(tempfile.mkdtemp(dir=_assemblies.name)), validated=validated)
-
-
-def _app(folder: Path, *, validated: bool) -> App:
+    folder = folder or Path(tempfile.mkdtemp(dir=_assemblies.name))
     return App(context=feature_flags(), outdir=str(folder), builtin_cloud_formation_validation=validated)
 
 
@@ -106,14 +104,15 @@ def cluster_template(**settings: Any) -> Template:
 
 
 def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping[str, Any]) -> Template:
-    """The template of a stack of a kind for `a_plan` with these settings, synthesised once in a run of pytest."""
+    """The template of a stack of a kind for `a_plan` with these settings, synthesised once for the same sources."""
 
     def make(folder: Path) -> None:
-        app = _app(folder, validated=False)
+        app = new_app(folder)
         kind(app, construct_id, plan=a_plan(**settings))
         app.synth()
 
-    (file,) = made_once(f"{construct_id} {sorted(settings.items())}", make).glob("*.template.json")
+    name = f"{kind.__module__} {kind.__qualname__} {construct_id} {sorted(settings.items())}"
+    (file,) = kept.synthesised(name, make).glob("*.template.json")
     return Template(file)
 
 
