@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -44,6 +45,56 @@ class Program:
     services: tuple[str, ...] = ()
 
 
+class Process:
+    """A program that runs, with those methods of `subprocess.Popen` that are wanted. pid: no child of this process."""
+
+    def __init__(self, pid: int, status: socket.socket) -> None:
+        self.pid = pid
+        self._status = status
+        self._code: int | None = None
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code. Raises TimeoutError when it does not end."""
+        if self._code is None:
+            self._status.settimeout(timeout)
+            self._code = int(self._status.recv(100))
+            self._status.close()
+        return self._code
+
+    def poll(self) -> int | None:
+        has_ended = self._code is not None or select.select([self._status], [], [], 0)[0]
+        return self.wait(SECONDS) if has_ended else None
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+def start(
+    program: Program,
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    started: Callable[[int], None] = lambda pid: None,  # noqa: ARG005
+) -> Process:
+    """Start a program with nothing to read. started: called with the id of the process before it does anything."""
+    ours, theirs = socket.socketpair()
+    with theirs, Path(os.devnull).open("rb") as nothing, _connect(program, environment) as zygote:
+        files = [*(file.fileno() for file in (nothing, stdout, stderr)), theirs.fileno()]
+        socket.send_fds(zygote, [b"."], files)
+    request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+    ours.settimeout(SECONDS)
+    ours.sendall(json.dumps(request).encode() + b"\n")
+    pid = int(ours.recv(100))
+    started(pid)
+    ours.sendall(b"go\n")
+    return Process(pid, ours)
+
+
 def run(
     program: Program,
     arguments: Sequence[str],
@@ -57,24 +108,22 @@ def run(
 
     started: called with the id of the process before it does anything. stderr_apart: else all is in `stdout`.
     """
-    ours, theirs = socket.socketpair()
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
-        with theirs:
-            files = (nothing, stdout, stderr if stderr_apart else stdout)
-            with _connect(program, environment) as zygote:
-                socket.send_fds(zygote, [b"."], [*(file.fileno() for file in files), theirs.fileno()])
-        request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
-        with ours, ours.makefile("r") as shown:
-            ours.settimeout(SECONDS)
-            ours.sendall(json.dumps(request).encode() + b"\n")
-            pid = int(shown.readline())
-            started(pid)
-            ours.sendall(b"go\n")
-            try:
-                code = int(shown.readline())
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                raise
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        process = start(
+            program,
+            arguments,
+            folder=folder,
+            environment=environment,
+            stdout=stdout,
+            stderr=stderr if stderr_apart else stdout,
+            started=started,
+        )
+        try:
+            code = process.wait(SECONDS)
+        except TimeoutError:
+            process.send_signal(signal.SIGKILL)
+            process.wait(SECONDS)
+            raise
         return subprocess.CompletedProcess([program.module, *arguments], code, _text(stdout), _text(stderr))
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -12,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import trainium_core
+from tests import program_zygote
 from tests.userdata.aws_stand_in import AwsStandIn, as_text
 from trainium_userdata import node
 
 JOB = "train-20261122-190501"
 BUCKET = "records"
 TIMEOUT_SECONDS = 60
+WRAPPER = program_zygote.Program(
+    module="trn_job",
+    imports=("trn_job.attempt", "trn_job.launch", "trn_job.store", "trn_job.watchdog", "trn_node.secret_values"),
+)
 QUICK = {
     "poll": 0.1,
     "grace": 2,
@@ -47,14 +53,16 @@ SPEC = {
 class JobNodes:
     """`start` begins an attempt on all nodes, `wait` gives their exit codes.
 
-    The wrapper finds the standard library and what is put onto nodes, nothing else.
+    bare: whether the wrapper finds the standard library and what is put onto nodes, nothing else, and is started as on
+    a node. Else it is forked from a process that has imported what it imports.
     """
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         self.aws, self.folder = aws, folder
         self.attempt = 1
         self.environment: dict[str, str] = {}
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.bare = False
+        self.processes: list[subprocess.Popen[bytes] | program_zygote.Process] = []
         (folder / "etc/trn").mkdir(parents=True)
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
         for name in ("trn_node", "trn_job", "trn_cache"):
@@ -111,12 +119,12 @@ class JobNodes:
     def close(self) -> None:
         for process in self.processes:
             if process.poll() is None:
-                process.terminate()
+                process.send_signal(signal.SIGTERM)
                 try:
                     process.wait(5)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+                except (subprocess.TimeoutExpired, TimeoutError):
+                    process.send_signal(signal.SIGKILL)
+                    process.wait(TIMEOUT_SECONDS)
 
     def content(self, key: str) -> dict[str, Any]:
         """An object of the job as JSON; empty while there is none."""
@@ -143,25 +151,30 @@ class JobNodes:
             assert time.monotonic() < deadline, "it did not come true"
             time.sleep(0.02)
 
-    def wrapper(self, file: Path) -> subprocess.Popen[bytes]:
-        home = {name: os.environ[name] for name in ("USER", "LOGNAME") if name in os.environ}
-        return subprocess.Popen(
-            [sys.executable, "-S", "-m", "trn_job", str(file)],
-            env={
-                "PATH": os.defpath,
-                "HOME": str(self.folder),
-                "ROOT": str(self.folder),
-                "PYTHONPATH": str(self.folder / "opt/trn"),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "TRN_HTTP_PAUSE": "0.05",
-                **home,
-                **self.aws.loopback_environment,
-                **self.environment,
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=(file.with_suffix(".out")).open("wb"),
-            stderr=subprocess.STDOUT,
-        )
+    def wrapper(self, file: Path) -> subprocess.Popen[bytes] | program_zygote.Process:
+        environment = {
+            **{name: os.environ[name] for name in ("USER", "LOGNAME") if name in os.environ},
+            "PATH": os.defpath,
+            "HOME": str(self.folder),
+            "ROOT": str(self.folder),
+            "PYTHONPATH": str(self.folder / "opt/trn" if self.bare else Path(node.__file__).parent),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TRN_HTTP_PAUSE": "0.05",
+            **self.aws.loopback_environment,
+            **self.environment,
+        }
+        with file.with_suffix(".out").open("wb") as out:
+            if self.bare:
+                return subprocess.Popen(
+                    [sys.executable, "-S", "-m", "trn_job", str(file)],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                )
+            return program_zygote.start(
+                WRAPPER, [str(file)], folder=self.folder, environment=environment, stdout=out, stderr=out
+            )
 
 
 def _link(path: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""A node that is killed at every point of a piece of work: python -m tests.userdata.killed_node WORK STACK FOLDER.
+"""A node that is killed at every point of a piece of work. Arguments: WORK STACK FOLDER.
 
 In a process of its own, which is small: it is forked for each point. Ends with a traceback at the first thing that is
 wrong; else prints the number of points. KEYS: of the embedded AWS.

@@ -42,6 +42,7 @@ def runs(process: int) -> bool:
 
 
 def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
+    nodes.bare = True
     nodes.start(ON_NODE + "print(f'node {node} computes')", nodes=2)
     assert nodes.wait() == [0, 0]
     assert (nodes.end["result"], nodes.end["exit_code"]) == ("succeeded", 0)
@@ -158,7 +159,7 @@ def test_a_node_whose_wrapper_is_gone_is_lost(nodes: JobNodes) -> None:
     nodes.start(ENDLESS, nodes=3)
     nodes.await_(lambda: all(nodes.record(rank).get("state") == "running" for rank in range(3)))
     children = Path(f"/proc/{nodes.processes[2].pid}/task/{nodes.processes[2].pid}/children").read_text().split()
-    nodes.processes[2].kill()
+    nodes.processes[2].send_signal(signal.SIGKILL)
     assert nodes.wait()[:2] == [1, 1]
     for child in children:
         os.killpg(int(child), signal.SIGKILL)
@@ -381,6 +382,7 @@ def test_a_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -
 
 def test_a_file_that_is_no_launch_file_is_reported(tmp_path: Path, nodes: JobNodes) -> None:
     (tmp_path / "launch.json").write_text("{}")
+    nodes.bare = True
     process = nodes.wrapper(tmp_path / "launch.json")
     assert process.wait(30) == 2
     assert "no launch file" in (tmp_path / "launch.out").read_text()
