@@ -3,22 +3,25 @@
 Roles have the permissions that the constructs give them, and no others.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from demo.inventory import Inventory
+from tests import kept
 from tests.constructs.synth import REGION, ROOT, Json, Template
 from tests.deploy import assembly
 from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_template, differences
 from tests.deploy.command import run_trn
 from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
-from tests.wheel.environment import DOWNSTREAM_APPS, install_wheel, synthesize_apps
+from tests.wheel.environment import DOWNSTREAM_APPS, WheelEnvironment, built_wheel, install_wheel, synthesize_apps
 from trainium_local.server import Settings
 
 GENERATED = "cdk_init"
@@ -71,41 +74,63 @@ def readme_sample() -> str:
     return code
 
 
+def kept_for_the_same_wheel(asked: object, make: Callable[[Path], object]) -> Path:
+    """What `make` puts into a folder with the wheel, for what is asked, and with the CDK CLI."""
+    cli = (ROOT / "node_modules/aws-cdk/package.json").read_text()
+    code = [file.read_text() for file in (Path(__file__), ROOT / "tests/wheel/environment.py")]
+    wheel = hashlib.sha256(built_wheel().read_bytes()).hexdigest()
+    return kept.synthesised(json.dumps([wheel, cli, code, asked], sort_keys=True), make)
+
+
 @pytest.fixture(scope="module")
-def generated_app(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `cdk init app --language python` writes, with its cdk.json as it is, and a fleet in its stack."""
-    folder = tmp_path_factory.mktemp("generated") / "init"
-    folder.mkdir()
-    run = account.cdk("init", "app", "--language", "python", "--generate-only", folder=folder)
-    assert run.code == 0, run.printed
-    stack = folder / "init/init_stack.py"
-    assert "# The code that defines your stack goes here" in stack.read_text()
-    stack.write_text((DOWNSTREAM_APPS / f"{GENERATED}.py").read_text())
-    return folder
+def environment() -> WheelEnvironment:
+    return install_wheel(also=["cdk-nag"])
+
+
+@pytest.fixture(scope="module")
+def generated(account: Account, environment: WheelEnvironment) -> Path:
+    """In `init` what `cdk init app --language python` writes, with its cdk.json as it is, and a fleet in its stack; its
+    cloud assemblies with few and with many nodes beside it."""
+    fleet = (DOWNSTREAM_APPS / f"{GENERATED}.py").read_text()
+
+    def make(folder: Path) -> None:
+        app = folder / "init"
+        app.mkdir()
+        run = account.cdk("init", "app", "--language", "python", "--generate-only", folder=app)
+        assert run.code == 0, run.printed
+        stack = app / "init/init_stack.py"
+        assert "# The code that defines your stack goes here" in stack.read_text()
+        stack.write_text(fleet)
+        for nodes in (FEW, MANY):
+            # By `python3 app.py`, as the app's own cdk.json has it.
+            given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
+            run = account.cdk("synth", "--quiet", *given, folder=app, tools=[environment.python.parent])
+            assert run.code == 0, run.printed
+
+    return kept_for_the_same_wheel([GENERATED, fleet, account.aws.region], make)
 
 
 @pytest.fixture(scope="module")
 def assemblies(
-    account: Account, platform: Mapping[str, str], generated_app: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+    platform: Mapping[str, str],
+    environment: WheelEnvironment,
+    generated: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Mapping[str, Path]:
     """The cloud assemblies of every app with few and with many nodes, and of the README's sample."""
-    folder = tmp_path_factory.mktemp("apps")
-    apps = {
-        f"{app}-{nodes}": (
-            (DOWNSTREAM_APPS / f"{app}.py").read_text(),
-            {"nodes": nodes, "platform": platform},
-        )
-        for app in CLUSTERS.keys() - {GENERATED}
-        for nodes in (FEW, MANY)
-    }
-    environment = install_wheel(also=["cdk-nag"])
-    synthesize_apps(environment, folder, {**apps, README: (readme_sample(), {})})
-    for nodes in (FEW, MANY):
-        # By `python3 app.py`, as the app's own cdk.json has it.
-        given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
-        run = account.cdk("synth", "--quiet", *given, folder=generated_app, tools=[environment.python.parent])
-        assert run.code == 0, run.printed
-    return folder
+    asked: dict[str, tuple[str, Json]] = {README: (readme_sample(), {})}
+    with_ids: dict[str, tuple[str, Json]] = {}  # that differ in each account
+    for app, nodes in product(CLUSTERS.keys() - {GENERATED}, (FEW, MANY)):
+        code = (DOWNSTREAM_APPS / f"{app}.py").read_text()
+        if '"platform"' in code:
+            with_ids[f"{app}-{nodes}"] = (code, {"nodes": nodes, "platform": platform})
+        else:
+            asked[f"{app}-{nodes}"] = (code, {"nodes": nodes})
+    own = tmp_path_factory.mktemp("apps")
+    synthesize_apps(environment, own, with_ids)
+    same = kept_for_the_same_wheel(asked, lambda folder: synthesize_apps(environment, folder, asked))
+    found = [one.parent for folder in (own, same, generated) for one in folder.glob("*/manifest.json")]
+    return {folder.name: folder for folder in found}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +191,15 @@ def test_every_app_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"web_app"}))
-def test_an_app_is_deployed_operated_changed_and_destroyed(account: Account, assemblies: Path, app: str) -> None:
+def test_an_app_is_deployed_operated_changed_and_destroyed(
+    account: Account, assemblies: Mapping[str, Path], app: str
+) -> None:
     before = account.inventory()
-    made = deploy(account, assemblies / f"{app}-{FEW}")
+    made = deploy(account, assemblies[f"{app}-{FEW}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)
     for cluster in CLUSTERS[app]:
         look_sleep_and_wake(account, cluster)
-    deploy(account, assemblies / f"{app}-{MANY}")
+    deploy(account, assemblies[f"{app}-{MANY}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], MANY)
     for cluster in CLUSTERS[app]:
         trn(account, "destroy", "--cluster", cluster, "--whole-stacks", "--yes", "--grace", "0")
@@ -183,10 +210,12 @@ def test_an_app_is_deployed_operated_changed_and_destroyed(account: Account, ass
     assert left_behind(account, before) == []
 
 
-def test_a_fleet_beside_a_web_app_is_operated_and_destroyed_without_the_app(account: Account, assemblies: Path) -> None:
+def test_a_fleet_beside_a_web_app_is_operated_and_destroyed_without_the_app(
+    account: Account, assemblies: Mapping[str, Path]
+) -> None:
     """By the CDK CLI, whose app it is; `trn` is told neither stack nor cluster."""
     before = account.inventory()
-    few, many = (Template(assemblies / f"web_app-{nodes}" / "Web.template.json") for nodes in (FEW, MANY))
+    few, many = (Template(assemblies[f"web_app-{nodes}"] / "Web.template.json") for nodes in (FEW, MANY))
     account.cdk_deploy(few, "Web")
     look_sleep_and_wake(account, "web-train")
     account.cdk_deploy(many, "Web")
@@ -209,9 +238,11 @@ def test_a_fleet_beside_a_web_app_is_operated_and_destroyed_without_the_app(acco
     assert left_behind(account, before) == []
 
 
-def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(account: Account, assemblies: Path) -> None:
+def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
+    account: Account, assemblies: Mapping[str, Path]
+) -> None:
     before = account.inventory()
-    deploy(account, assemblies / README)
+    deploy(account, assemblies[README])
     deployed = account.cluster("Training")
     assert len(deployed.instances) == 4
     account.destroy("Training")
@@ -222,20 +253,20 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(account: 
 
 
 def test_a_generated_app_keeps_its_feature_flags_and_has_its_fleet_from_the_wheel(
-    assemblies: Path, generated_app: Path
+    assemblies: Mapping[str, Path], generated: Path
 ) -> None:
-    written: Json = json.loads((generated_app / "cdk.json").read_text())
+    written: Json = json.loads((generated / "init/cdk.json").read_text())
     assert written["app"] == "python3 app.py"
     assert len(written["context"]) > 50
-    template = Template(assemblies / f"{GENERATED}-{FEW}" / "InitStack.template.json")
+    template = Template(assemblies[f"{GENERATED}-{FEW}"] / "InitStack.template.json")
     assert template.resources("AWS::AutoScaling::AutoScalingGroup")
-    (stack,) = stacks(assemblies / f"{GENERATED}-{FEW}")
-    manifest: Json = json.loads((assemblies / f"{GENERATED}-{FEW}" / "manifest.json").read_text())
+    (stack,) = stacks(assemblies[f"{GENERATED}-{FEW}"])
+    manifest: Json = json.loads((assemblies[f"{GENERATED}-{FEW}"] / "manifest.json").read_text())
     assert manifest["artifacts"][stack.id]["environment"] == "aws://unknown-account/unknown-region"
 
 
-def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Path) -> None:
-    template = Template(assemblies / f"imported-{FEW}" / "Imported.template.json")
+def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Mapping[str, Path]) -> None:
+    template = Template(assemblies[f"imported-{FEW}"] / "Imported.template.json")
     roles = [one["Properties"] for one in template.resources("AWS::IAM::Role").values()]
     specifications = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["TagSpecifications"]
     tag = {"Key": "cost-center", "Value": "42"}
