@@ -15,8 +15,8 @@ from tests.shared import made_once
 
 VARIABLE = "TRN_TESTS_KEPT"
 """With the folder of the archives. Without it nothing is kept."""
-MOST = 1000
-"""Archives, of some 100 kB each: those of a few states of the sources."""
+MOST = 600
+"""Archives, of some 200 kB each: those of a few states of the sources."""
 
 
 def begin(folder: Path) -> None:
