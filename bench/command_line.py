@@ -11,7 +11,7 @@ from statistics import median
 from bench.result import Result
 from bench.timing import CannotMeasureError
 from demo.private_aws import PrivateAws
-from trainium_core.audit.aws_account import LISTINGS
+from trainium_core.audit.listings.registry import LISTINGS
 from trainium_local.environment import ACCOUNT_ID
 
 PROJECT = Path(__file__).parents[1]

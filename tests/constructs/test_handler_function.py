@@ -48,9 +48,9 @@ def test_the_handler_is_there_under_its_name_with_nothing_but_pythons_own_librar
     template = function(handler)
     entry = template.properties("AWS::Lambda::Function")["Handler"]
     module, attribute = entry.rsplit(".", 1)
-    poll_once = f"import sys; sys.path.insert(0, {str(asset(template))!r}); import {module}; {module}.{attribute}"
+    program = f"import sys; sys.path.insert(0, {str(asset(template))!r}); import {module}; {module}.{attribute}"
     # -I -S: neither this repository nor any installed package can be imported.
-    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", poll_once], check=True)
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", program], check=True)
 
 
 def test_the_code_is_the_runtime_package_and_nothing_else() -> None:

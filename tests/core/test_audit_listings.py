@@ -1,18 +1,22 @@
 """How AWS is asked by an audit: only read, everything named when it is denied, and nothing counted that is gone."""
 
 import json
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
 from botocore import xform_name
 from botocore.stub import Stubber
 
-from trainium_core.audit.aws_account import LISTINGS, AwsAuditedAccount
+from trainium_core.audit import listings
+from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location
+from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import Resource, ResourceLister, arn_type
 from trainium_core.audit.stack_record import StackRecord
 from trainium_core.audit.stack_record import Stacks as RememberedStacks
@@ -38,19 +42,19 @@ def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
 
 
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:
-    with stubbed(LISTING[kind]) as (poll_once, stub):
+    with stubbed(LISTING[kind]) as (lister, stub):
         stub.add_response(LISTING[kind].operation, answer)
         for _ in LISTING[kind].again:
             stub.add_response(LISTING[kind].operation, {"TrainingJobSummaries": []})
-        return list(poll_once.resources())
+        return list(lister.resources())
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
 def test_a_denied_call_names_the_permission(listing: Listing) -> None:
-    with stubbed(listing) as (poll_once, stub):
+    with stubbed(listing) as (lister, stub):
         stub.add_client_error(listing.operation, "AccessDeniedException", "no")
         with pytest.raises(UnavailableError, match=f"the permission {listing.permission} is missing"):
-            list(poll_once.resources())
+            list(lister.resources())
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
@@ -65,6 +69,13 @@ def test_the_permission_is_the_one_of_the_call(listing: Listing) -> None:
     assert named == {"list_buckets": "list_all_my_buckets", "describe_budgets": "view_budget"}.get(
         listing.operation, listing.operation
     )
+
+
+def test_every_listing_of_the_folder_is_registered() -> None:
+    modules = [import_module(f"{listings.__name__}.{found.name}") for found in pkgutil.iter_modules(listings.__path__)]
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, tuple)]
+    made = {one.kind for value in values for one in value if isinstance(one, Listing)}
+    assert made - LISTING.keys() == set(), "no audit looks for these: put them into audit/listings/registry.py"
 
 
 def test_kinds_and_types_are_distinguished() -> None:
@@ -150,30 +161,30 @@ def test_what_is_gone_or_comes_with_something_else_is_not_listed(kind: str, answ
 
 
 def test_a_key_that_is_to_be_deleted_is_gone() -> None:
-    with stubbed(LISTING["KMS key"]) as (poll_once, stub):
+    with stubbed(LISTING["KMS key"]) as (lister, stub):
         stub.add_response("describe_key", {"KeyMetadata": {"KeyId": "k", "KeyState": "PendingDeletion"}})
-        assert poll_once.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
+        assert lister.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
 
 
 def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainium_core.audit.listings.s3.PAGES", 1)
     version = {"Key": "k", "VersionId": "v", "Size": 2**30, "IsLatest": True, "StorageClass": "STANDARD"}
     page = {"Versions": [version], "IsTruncated": True, "NextKeyMarker": "k", "NextVersionIdMarker": "v"}
-    with stubbed(LISTING["S3 bucket"]) as (poll_once, stub):
+    with stubbed(LISTING["S3 bucket"]) as (lister, stub):
         stub.add_response("list_object_versions", page)
         stub.add_response("list_object_versions", {"Versions": [version], "IsTruncated": False})
         stub.add_response("list_multipart_uploads", {})
-        measured = poll_once.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+        measured = lister.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
     assert measured is not None
     assert measured.detail == "more than 1 object versions (0 old), 1 GiB"
     assert measured.charge.unpriced == "more versions than were counted"
 
 
 def test_unfinished_uploads_are_reported_and_have_no_price() -> None:
-    with stubbed(LISTING["S3 bucket"]) as (poll_once, stub):
+    with stubbed(LISTING["S3 bucket"]) as (lister, stub):
         stub.add_response("list_object_versions", {"IsTruncated": False})
         stub.add_response("list_multipart_uploads", {"Uploads": [{"Key": "k", "UploadId": "1"}]})
-        measured = poll_once.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
+        measured = lister.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
     assert measured is not None
     assert measured.detail.endswith("1 unfinished uploads")
     assert measured.charge.unpriced == "unfinished uploads"
@@ -294,10 +305,10 @@ def test_a_job_that_stops_and_instances_that_an_ended_one_keeps_are_found_and_an
         [warm, job("ended", "Completed", CreationTime=0)],
     )
     parameters = ({"StatusEquals": "InProgress"}, {"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": "Available"})
-    with stubbed(LISTING["SageMaker training job"]) as (poll_once, stub):
+    with stubbed(LISTING["SageMaker training job"]) as (lister, stub):
         for arguments, jobs in zip(parameters, answers, strict=True):
             stub.add_response("list_training_jobs", {"TrainingJobSummaries": jobs}, arguments)
-        found = [(one.name, one.state) for one in poll_once.resources()]
+        found = [(one.name, one.state) for one in lister.resources()]
     assert found == [("runs", "InProgress"), ("stops", "Stopping"), ("warm", "Completed, warm pool")]
 
 

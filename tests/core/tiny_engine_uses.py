@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import GOOD, from_settings, problems_of
 from trainium_cli.main import trn
-from trainium_core.audit.aws_account import LISTINGS
+from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.preflight.runner import preflight
 from trainium_core.teardown.scope import Scope, belongs_to_cluster
 from trainium_runtime.naming import CLUSTER_TAG

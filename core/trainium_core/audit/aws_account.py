@@ -1,46 +1,15 @@
-"""The account of an audit: every listing of this folder, the index of tags, and the history of stacks."""
+"""The account of an audit: every listing, the index of tags, and the history of stacks."""
 
-import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from trainium_core.audit.aws_stack_history import AwsStackHistory
-from trainium_core.audit.listings.ec2_compute import COMPUTE
-from trainium_core.audit.listings.ec2_network import NETWORK
-from trainium_core.audit.listings.ec2_storage import STORAGE
-from trainium_core.audit.listings.events_and_alarms import EVENTS_AND_ALARMS
-from trainium_core.audit.listings.file_systems import FILE_SYSTEMS
-from trainium_core.audit.listings.functions_and_logs import FUNCTIONS_AND_LOGS
-from trainium_core.audit.listings.identity_and_keys import IDENTITY_AND_KEYS
-from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Location
-from trainium_core.audit.listings.models import MODELS
-from trainium_core.audit.listings.s3 import BUCKETS
+from trainium_core.audit.listings.listing import AwsResourceLister, Location
+from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
-from trainium_core.engines.registry import ENGINES
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.naming import CLUSTER_TAG
-
-
-def _of_engines() -> Iterator[Listing]:
-    for engine in ENGINES.values():
-        if engine.audited is not None:
-            yield from pkgutil.resolve_name(engine.audited)
-
-
-LISTINGS: tuple[Listing, ...] = (
-    *COMPUTE,
-    *STORAGE,
-    *FILE_SYSTEMS,
-    *BUCKETS,
-    *NETWORK,
-    *_of_engines(),
-    *MODELS,
-    *FUNCTIONS_AND_LOGS,
-    *EVENTS_AND_ALARMS,
-    *IDENTITY_AND_KEYS,
-)
-"""Every kind that is looked for, in the order in which it is shown: what costs most comes first."""
 
 
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):

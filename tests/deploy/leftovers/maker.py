@@ -52,8 +52,8 @@ class Maker:
         return self.client("ec2").create_subnet(**parameters)["Subnet"]["SubnetId"]
 
     def role(self) -> str:
-        role = self.client("iam").create_role(RoleName=self.name("Helper"), AssumeRolePolicyDocument=TRUST)["Role"]
-        return role["Arn"]
+        name = self.name(f"Helper{self.number}")
+        return self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
 
 
 Plant = Callable[[Maker], str]
