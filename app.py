@@ -1,4 +1,4 @@
-"""The CDK app: settings of cdk.json in, the asked stacks out."""
+"""The CDK app: settings of cdk.json in, the selected stacks out."""
 
 import gc
 import pkgutil

@@ -20,10 +20,10 @@ _NOTHING = "Interrupted."
 
 
 class _Ending:
-    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long. is_told: it was said."""
+    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long. is_reported: a line said so."""
 
     timer: Timer | None = None
-    is_told = False
+    is_reported = False
 
 
 _ending = _Ending()
@@ -58,12 +58,12 @@ def go_on() -> None:
     """The command goes on after Ctrl-C, such as with a question; the next one is a first one."""
     if _ending.timer is not None:
         _ending.timer.cancel()
-        _ending.timer, _ending.is_told = None, False
+        _ending.timer, _ending.is_reported = None, False
 
 
 def tell_interrupted(message: str = "") -> None:
     """Say what goes on without the command. message: default that of the innermost `going_on`."""
-    _ending.is_told = True
+    _ending.is_reported = True
     click.echo(f"\n{message or (_messages[-1] if _messages else _NOTHING)}", err=True)
 
 
@@ -88,6 +88,6 @@ def _give_up() -> None:
     with suppress(OSError, RuntimeError):
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)
-        if not _ending.is_told:
+        if not _ending.is_reported:
             tell_interrupted()
     end_at_once(ExitCode.INTERRUPTED)

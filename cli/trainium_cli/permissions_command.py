@@ -8,7 +8,7 @@ import click
 
 from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, print_json
-from trainium_core.permissions.roles import CLOUDFORMATION, commands, place_of, policies, roles
+from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, roles, scope_of
 
 _MEANINGS = {
     "look": "Reads only",
@@ -36,9 +36,9 @@ def permissions(
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")
     plan = read_plan(cdk_json, overrides, as_json=as_json)
-    place = place_of(plan, account=account)
+    scope = scope_of(plan, account=account)
     chosen = [role] if role else list(roles())
-    documents = {name: [dict(one) for one in policies(name, place)] for name in chosen}
+    documents = {name: [dict(one) for one in policies(name, scope)] for name in chosen}
     if as_json:
         print_json(documents)
         return

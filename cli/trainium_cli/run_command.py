@@ -25,7 +25,7 @@ from trainium_cli.terminal import print_json
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.jobs.job import Job, new_job
 from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.request import PLACES, SAGEMAKER, JobRequest
+from trainium_core.jobs.request import SAGEMAKER, TARGETS, JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
@@ -34,7 +34,7 @@ from trainium_runtime.errors import UnavailableError
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--on", type=click.Choice(PLACES), help="Where it runs. Default: cluster.")
+@click.option("--on", type=click.Choice(TARGETS), help="Where it runs. Default: cluster.")
 @work_options
 @click.option(
     "--checkpoints", metavar="S3URL", help="Folder that checkpoints are kept in. Default: trn:job_checkpoints."

@@ -39,7 +39,7 @@ class FakeSleepAccount:
     updates: list[bool] = field(default_factory=list[bool])
     running: int = 0
     emptied: list[str] = field(default_factory=list[str])
-    board: list[Notice] = field(default_factory=list[Notice])
+    given_notices: list[Notice] = field(default_factory=list[Notice])
     sized: dict[str, int] = field(default_factory=dict[str, int])
 
     def size_group(self, name: str, nodes: int) -> None:
@@ -54,14 +54,14 @@ class FakeSleepAccount:
         self.running = 0
 
     def notices(self, stack: str) -> Sequence[Notice]:  # noqa: ARG002
-        return self.board
+        return self.given_notices
 
     def announce(self, stack: str, notice: Notice) -> bool:  # noqa: ARG002
-        self.board = [notice]
+        self.given_notices = [notice]
         return True
 
     def withdraw(self, stack: str, kind: str) -> None:  # noqa: ARG002
-        self.board = [notice for notice in self.board if notice.kind != kind]
+        self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
 
     def sleep_state(self, stack: str) -> SleepState | None:
         if self.unavailable:
@@ -246,13 +246,13 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
             return super().announce(stack, notice)
 
         def set_asleep(self, stack: str, *, asleep: bool) -> None:
-            messages.extend((one.kind, one.reason) for one in self.board)
+            messages.extend((one.kind, one.reason) for one in self.given_notices)
             super().set_asleep(stack, asleep=asleep)
 
     account = Leaving(state=AWAKE, running=2)
     assert run(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
     assert messages == [("sleep", "the cluster trn-pilot goes to sleep")]
-    assert account.board == []
+    assert account.given_notices == []
 
 
 def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,15 +263,17 @@ def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monk
     account = FakeSleepAccount(state=AWAKE, running=2)
     answer = run(monkeypatch, "sleep", account, "--yes")
     assert "nothing was changed, and the nodes are notified of that" in answer.stderr
-    assert (account.updates, account.board) == ([], [])
+    assert (account.updates, account.given_notices) == ([], [])
 
 
 def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    account = FakeSleepAccount(state=ASLEEP, board=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")])
+    account = FakeSleepAccount(
+        state=ASLEEP, given_notices=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")]
+    )
     run(monkeypatch, "wake", account, "--yes")
-    assert account.board == []
+    assert account.given_notices == []
 
 
 @pytest.mark.parametrize(

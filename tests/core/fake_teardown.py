@@ -114,7 +114,7 @@ class FakeTeardown:
     denied: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
     changes: list[str] = field(default_factory=list[str])
-    board: list[Notice] = field(default_factory=list[Notice])
+    given_notices: list[Notice] = field(default_factory=list[Notice])
     has_roster: bool = True
 
     def _read(self, name: str) -> None:
@@ -198,19 +198,19 @@ class FakeTeardown:
     def notices(self, stack: str) -> Sequence[Notice]:
         self._read("notices")
         assert stack == STACK_NAME
-        return self.board
+        return self.given_notices
 
     def announce(self, stack: str, notice: Notice) -> bool:
         assert stack == STACK_NAME
         if self.has_roster:
             self._order("announce")
-            self.board = [notice]
+            self.given_notices = [notice]
             self._killed_now()
         return self.has_roster
 
     def withdraw(self, stack: str, kind: str) -> None:
         assert stack == STACK_NAME
-        self.board = [notice for notice in self.board if notice.kind != kind]
+        self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         self._read("bucket_tags")

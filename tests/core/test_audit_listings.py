@@ -25,7 +25,7 @@ from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
-PLACE = Location(partition="aws", region="us-west-2", account="123456789012")
+LOCATION = Location(partition="aws", region="us-west-2", account="123456789012")
 LISTING = {listing.kind: listing for listing in LISTINGS}
 
 
@@ -37,8 +37,8 @@ def clients() -> Clients:
 
 @contextmanager
 def stubbed(listing: Listing) -> Iterator[tuple[ResourceLister, Stubber]]:
-    with Stubber(clients().client(listing.service, listing.endpoint_region or PLACE.region)) as stub:
-        yield AwsResourceLister(listing, PLACE, clients()), stub
+    with Stubber(clients().client(listing.service, listing.endpoint_region or LOCATION.region)) as stub:
+        yield AwsResourceLister(listing, LOCATION, clients()), stub
 
 
 def seen(kind: str, answer: dict[str, Any]) -> list[Resource]:

@@ -16,7 +16,7 @@ from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.permissions.reference import action, arn_format, known_actions
-from trainium_core.permissions.roles import actions_of, commands, place_of, policies, roles
+from trainium_core.permissions.roles import actions_of, commands, policies, roles, scope_of
 
 SOURCES = [Path(trainium_core.__file__).parent, Path(trainium_runtime.__file__).parent]
 PEOPLE = [role for role in roles() if role != "cloudformation"]
@@ -82,7 +82,7 @@ def test_the_role_look_changes_nothing() -> None:
 
 def documents(role: str, **settings: Any) -> list[Any]:
     plan = from_settings(stacks=",".join(CONSTRUCT_IDS), **settings)
-    return [dict(one) for one in policies(role, place_of(plan, account="123456789012"))]
+    return [dict(one) for one in policies(role, scope_of(plan, account="123456789012"))]
 
 
 @pytest.mark.parametrize("role", roles())

@@ -350,14 +350,14 @@ class TestNotice:
 
         account = Timed(work=[])
         assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
-        (notice,) = account.board
+        (notice,) = account.given_notices
         assert (notice.kind, notice.at) == ("destroy", "2026-11-21T12:02:01Z")
         assert "trn-pilot is being destroyed" in notice.reason
 
     def test_none_is_given_where_none_is_wanted(self) -> None:
         account = FakeTeardown()
         run(account, grace=timedelta())
-        assert account.board == []
+        assert account.given_notices == []
 
     @pytest.mark.parametrize(
         "account",
@@ -391,10 +391,10 @@ class TestNotice:
         account = FakeTeardown()
 
         def interrupt(_: float) -> None:
-            if account.board:
+            if account.given_notices:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             run(account, pause=interrupt)
-        assert account.board == []
+        assert account.given_notices == []
         assert f"empty_group {GROUP}" not in account.changes

@@ -7,21 +7,21 @@ from functools import cache
 
 from tests.constructs.synth import a_plan
 from tests.deploy.account import Account
-from trainium_core.permissions.roles import CLOUDFORMATION, Place, place_of, policies
+from trainium_core.permissions.roles import CLOUDFORMATION, PolicyScope, policies, scope_of
 from trainium_local.environment import ACCOUNT_ID
 from trainium_local.signatures import Credentials
 
 
 @cache
-def place() -> Place:
+def scope() -> PolicyScope:
     """That of the plans of tests/constructs/synth.py."""
-    return place_of(a_plan(), account=ACCOUNT_ID)
+    return scope_of(a_plan(), account=ACCOUNT_ID)
 
 
 def execution_policies(account: Account) -> Sequence[str]:
     """The ARNs of new managed policies for the role that CloudFormation works with."""
     create = account.aws.client("iam").create_policy
-    documents = [json.dumps(one) for one in policies(CLOUDFORMATION, place())]
+    documents = [json.dumps(one) for one in policies(CLOUDFORMATION, scope())]
     return [
         create(PolicyName=f"trn-cloudformation-{number}", PolicyDocument=document)["Policy"]["Arn"]
         for number, document in enumerate(documents)
@@ -32,7 +32,7 @@ def as_user(account: Account, role: str) -> Account:
     """The account as a new user sees it who has the policies of a role of `trn permissions`."""
     iam = account.aws.client("iam")
     iam.create_user(UserName=role)
-    for number, document in enumerate(policies(role, place())):
+    for number, document in enumerate(policies(role, scope())):
         iam.put_user_policy(UserName=role, PolicyName=f"trn-{number}", PolicyDocument=json.dumps(document))
     key = iam.create_access_key(UserName=role)["AccessKey"]
     credentials = Credentials(access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])

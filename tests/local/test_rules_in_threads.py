@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from trainium_local.rules import policies, state_machines
-from trainium_local.rules.rule import Place
+from trainium_local.rules.rule import Target
 
-PLACE = Place(account="123456789012", region="us-west-2", new=True)
+TARGET = Target(account="123456789012", region="us-west-2", new=True)
 STATEMENT = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": ["kms:*"], "Resource": "*"}
 KEY = {"KeyPolicy": {"Version": "2012-10-17", "Statement": [STATEMENT] * 3}}
 STATES = {f"S{number}": {"Type": "Pass", "Next": f"S{number + 1}"} for number in range(3)} | {"S3": {"Type": "Succeed"}}
@@ -29,8 +29,8 @@ def threads_take_turns_often() -> Iterator[None]:
 @pytest.mark.parametrize(
     "check",
     [
-        lambda: policies.check("AWS::KMS::Key", KEY, PLACE),
-        lambda: state_machines.check("AWS::StepFunctions::StateMachine", MACHINE, PLACE),
+        lambda: policies.check("AWS::KMS::Key", KEY, TARGET),
+        lambda: state_machines.check("AWS::StepFunctions::StateMachine", MACHINE, TARGET),
     ],
     ids=["policy", "state machine"],
 )

@@ -27,7 +27,7 @@ TOKENS = NodeLocations(
     efs_dns="fs-0123456789abcdef0.efs.${Token[AWS.Region.7]}.amazonaws.com",
 )
 DNS_NAME = f"{'f' * 20}.fsx.us-northwest-10.amazonaws.com.cn"
-LONGEST_PLACES = NodeLocations(
+LONGEST_LOCATIONS = NodeLocations(
     region="us-northwest-10",
     cache_url=f"s3://{'b' * 63}/neuron-compile-cache",
     report_url=f"s3://{'b' * 63}/nodes",
@@ -55,23 +55,23 @@ def test_the_same_plan_gives_the_same_bytes(options: dict[str, Any]):
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_user_data_of_every_plan_fit_with_a_margin(options: dict[str, Any]):
     limit = facts()["user_data"]["limit_bytes"] - MARGIN
-    sizes = {plan_id(plan): len(node_user_data(plan, LONGEST_PLACES).encode()) for plan in every_plan(**options)}
+    sizes = {plan_id(plan): len(node_user_data(plan, LONGEST_LOCATIONS).encode()) for plan in every_plan(**options)}
     assert {name: size for name, size in sizes.items() if size > limit} == {}
 
 
 def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
     configuration = yaml.safe_load(
-        parts_of(node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES))["text/cloud-config"]
+        parts_of(node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS))["text/cloud-config"]
     )
     assert set(configuration) == {"bootcmd", "write_files"}
     (file,) = configuration["write_files"]
     assert (set(file), file["permissions"]) == ({"path", "permissions", "content"}, "0644")
     assert file["path"] == "/etc/trn/places.env"
-    assert file["content"].splitlines() == LONGEST_PLACES.lines
+    assert file["content"].splitlines() == LONGEST_LOCATIONS.lines
 
 
 def test_variables_of_the_users_own_are_a_file_of_their_own():
-    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES, {"DATA": "czM6Ly9kYXRh"})
+    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS, {"DATA": "czM6Ly9kYXRh"})
     _, file = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
     assert (file["path"], file["content"]) == ("/etc/trn/environment.base64", "DATA=czM6Ly9kYXRh\n")
 
@@ -97,7 +97,7 @@ def test_tokens_stand_only_where_the_places_are_assigned():
 
 
 def test_the_boundary_is_in_no_part():
-    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_PLACES)
+    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS)
     assert not [kind for kind, text in parts_of(document).items() if BOUNDARY in text]
 
 

@@ -54,14 +54,14 @@ def audit(
 ) -> Audit:
     """Everything in the account that is, or may be, the plan's cluster's. Raises UnavailableError without credentials.
 
-    `stack_names`: the stacks of the cluster. A standing stack with the cluster's tag counts whatever its name.
+    `stack_names`: the stacks of the cluster. An existing stack with the cluster's tag counts whatever its name.
     only_estimated: leave out the kinds that no estimate holds.
     """
     identity = account.identity()
     listers = account.listers(identity.account)
     left_out = [lister for lister in listers if only_estimated and not lister.in_estimates]
-    asked = [lister for lister in listers if lister not in left_out]
-    answers = _answers(account, plan.cluster_name, asked, left_out, stack_names, on_progress)
+    included = [lister for lister in listers if lister not in left_out]
+    answers = _answers(account, plan.cluster_name, included, left_out, stack_names, on_progress)
     not_read = list(answers.not_read)
     grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
     wanted = priced_items((found.resource for _, found in grouped), plan.region)

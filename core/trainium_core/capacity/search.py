@@ -17,7 +17,7 @@ from trainium_core.prices.quotes import Quotes, quotes
 from trainium_runtime.errors import NoAccessError, UnavailableError
 
 Answered = TypeVar("Answered")
-Thing = TypeVar("Thing", bound=Hashable)
+_Item = TypeVar("_Item", bound=Hashable)
 
 
 class Seller(Capacity, Prices, Protocol):
@@ -117,5 +117,5 @@ def _answer(question: Callable[[], Answered]) -> Answered | UnavailableError:
         return error
 
 
-def _once(things: Iterable[Thing]) -> tuple[Thing, ...]:
-    return tuple(dict.fromkeys(things))
+def _once(items: Iterable[_Item]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(items))

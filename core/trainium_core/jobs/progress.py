@@ -111,11 +111,11 @@ class JobState:
             return False
         code = outcome.exit_code
         # That of a process that a signal ended is negative here, and 128 and the signal's number in shells.
-        as_shells_say = 128 - code if code is not None and code < 0 else code
+        shell_exit_code = 128 - code if code is not None and code < 0 else code
         return (
             outcome.result == NODE_LOST
             or (outcome.result == HUNG and job.retry_on_hang)
-            or (outcome.result == FAILED and as_shells_say in job.retry_on_exit_codes)
+            or (outcome.result == FAILED and shell_exit_code in job.retry_on_exit_codes)
         )
 
 

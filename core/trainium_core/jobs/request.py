@@ -17,7 +17,7 @@ from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section,
 
 LONGEST_NAME = 40
 
-CLUSTER, SAGEMAKER = PLACES = ("cluster", "sagemaker")
+CLUSTER, SAGEMAKER = TARGETS = ("cluster", "sagemaker")
 
 _MOST_MINUTES = 60 * 24 * 7
 
@@ -44,7 +44,7 @@ class JobRequest:
     )
     on: str = setting(
         "on",
-        Choice(PLACES),
+        Choice(TARGETS),
         meaning="Where it runs: on the nodes of the cluster, or as a training job of SageMaker.",
         default=CLUSTER,
     )

@@ -57,7 +57,7 @@ def actions_of(role: str) -> Sequence[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PolicyScope:
     """What ARNs are written with. account: `*` if it does not matter."""
 
     partition: str
@@ -93,10 +93,10 @@ def _beginning(stack: str) -> str:
     return stack if len(stack) <= kept else f"{stack[:kept]}*"
 
 
-def place_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Place:
+def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
     """Where the stacks of a plan are."""
     stacks = [plan.stack_names[key] for key in plan.stacks]
-    return Place(
+    return PolicyScope(
         partition=partition,
         region=plan.region,
         account=account,
@@ -107,9 +107,9 @@ def place_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Place
     )
 
 
-def policies(role: str, place: Place) -> Sequence[Document]:
+def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
     """The policies of a role, none longer than IAM takes as a managed policy."""
-    statements = [*_grouped(role, place), *_alone(role, place)]
+    statements = [*_grouped(role, scope), *_alone(role, scope)]
     documents: list[list[Statement]] = [[]]
     for statement in statements:
         if _length([*documents[-1], statement]) > _data()["quotas"]["policy_characters"]:
@@ -118,13 +118,13 @@ def policies(role: str, place: Place) -> Sequence[Document]:
     return [_document(found) for found in documents]
 
 
-def _grouped(role: str, place: Place) -> Iterator[Statement]:
+def _grouped(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """One statement for each set of resources, in parts that fit into a policy."""
     by_resources: dict[tuple[str, ...], list[str]] = {}
     alone = {one["action"] for one in _data()["alone"]}
     for name in actions_of(role):
         if name not in alone:
-            by_resources.setdefault(tuple(_resources(role, name, place)), []).append(name)
+            by_resources.setdefault(tuple(_resources(role, name, scope)), []).append(name)
     for resources, names in by_resources.items():
         yield from _parts(names, resources)
 
@@ -139,7 +139,7 @@ def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement
     yield from _parts(names[half:], resources)
 
 
-def _resources(role: str, name: str, place: Place) -> list[str]:
+def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     """What the action is allowed on: what is named after the plan's stacks, else everything."""
     if "*" in name or (name in _data()["everywhere"]["actions"] and role != CLOUDFORMATION):
         return ["*"]
@@ -149,24 +149,24 @@ def _resources(role: str, name: str, place: Place) -> list[str]:
     if role == CLOUDFORMATION:
         own = _data()[CLOUDFORMATION]
         patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
-    if place.cache_bucket and role != CLOUDFORMATION:
-        on_objects = f"{place.cache_bucket}/{CACHE_PREFIX}/*"
-        own = {"s3:ListBucket": place.cache_bucket, **dict.fromkeys(_CACHE_OBJECT_ACTIONS, on_objects)}
+    if scope.cache_bucket and role != CLOUDFORMATION:
+        on_objects = f"{scope.cache_bucket}/{CACHE_PREFIX}/*"
+        own = {"s3:ListBucket": scope.cache_bucket, **dict.fromkeys(_CACHE_OBJECT_ACTIONS, on_objects)}
         patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
-    if place.checkpoints and role != CLOUDFORMATION:
-        own_bucket = place.checkpoints.partition("/")[0]
-        own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{place.checkpoints}/*"}
+    if scope.checkpoints and role != CLOUDFORMATION:
+        own_bucket = scope.checkpoints.partition("/")[0]
+        own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{scope.checkpoints}/*"}
         patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
-    return place.fill_in(patterns) or ["*"]
+    return scope.fill_in(patterns) or ["*"]
 
 
-def _alone(role: str, place: Place) -> Iterator[Statement]:
+def _alone(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """What has a condition, or ARNs that are not those of its types."""
     for one in _data()["alone"]:
         if one["action"] in actions_of(role):
-            statement = _statement([one["action"]], place.fill_in(one["arns"]))
+            statement = _statement([one["action"]], scope.fill_in(one["arns"]))
             if "condition" in one:
-                statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", place.cluster))
+                statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", scope.cluster))
             yield statement
 
 

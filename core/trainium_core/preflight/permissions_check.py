@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from trainium_core.permissions.roles import CLOUDFORMATION, place_of, policies
+from trainium_core.permissions.roles import CLOUDFORMATION, policies, scope_of
 from trainium_core.permissions.simulation import Calls, Denial, Simulation
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
@@ -41,7 +41,7 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
     Without actions that are patterns, which are not simulated.
     """
     region = {"aws:RequestedRegion": plan.region}
-    for document in policies(role, place_of(plan, account=account, partition=partition)):
+    for document in policies(role, scope_of(plan, account=account, partition=partition)):
         for statement in document["Statement"]:
             actions = [action for action in statement["Action"] if "*" not in action]
             resources = [one if one == "*" else one.replace("*", _SOME_NAME) for one in statement["Resource"]]

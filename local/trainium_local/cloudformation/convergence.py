@@ -141,8 +141,8 @@ class Convergence:
                 return True
             stack.record_resource(logical_id, resource_type, f"{verb}_IN_PROGRESS")
             _check(logical_id, resource_type, own, stack.region)
-            place = rules.Place(account=stack.account, region=stack.region, new=verb == "CREATE")
-            rules.refuse(resource_type, own, place)
+            target = rules.Target(account=stack.account, region=stack.region, new=verb == "CREATE")
+            rules.refuse(resource_type, own, target)
             if before is None:
                 self._create(logical_id, definition, properties)
                 signals.wait(stack, stack.resources[logical_id])

@@ -4,10 +4,10 @@ The facts are in rules.toml, the messages AWS's where they are known; each modul
 """
 
 from trainium_local.rules import policies, references, relations, state_machines
-from trainium_local.rules.rule import Place, Properties
+from trainium_local.rules.rule import Properties, Target
 
 
-def refuse(resource_type: str, properties: Properties, place: Place) -> None:
+def refuse(resource_type: str, properties: Properties, target: Target) -> None:
     """Raise Refused, in the service's words, if the service would not create or change the resource like this."""
     for module in (relations, references, policies, state_machines):
-        module.check(resource_type, properties, place)
+        module.check(resource_type, properties, target)

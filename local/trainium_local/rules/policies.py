@@ -14,14 +14,14 @@ from cfnlint.jsonschema import StandardValidator
 from cfnlint.schema.resolver import RefResolver
 
 from trainium_local.permissions.requests import reference
-from trainium_local.rules.rule import FACTS, Place, Properties, listed, refusal
+from trainium_local.rules.rule import FACTS, Properties, Target, listed, refusal
 
 _SCHEMAS = "cfnlint.data.schemas.other.iam"
 
 
-def check(resource_type: str, properties: Properties, place: Place) -> None:
+def check(resource_type: str, properties: Properties, target: Target) -> None:
     """Raise Refused if the service would not take a policy of the resource, or cannot assume the role that it names."""
-    _check_role(resource_type, properties, place)
+    _check_role(resource_type, properties, target)
     service, fact = resource_type.split("::")[1], FACTS["policy"].get(resource_type, {})
     inline = [one["PolicyDocument"] for one in properties.get("Policies") or () if resource_type == "AWS::IAM::Role"]
     _check_size(inline, FACTS["inline_policies"])
@@ -33,7 +33,7 @@ def check(resource_type: str, properties: Properties, place: Place) -> None:
     _check_size([document], fact)
     statements = _check_document(document, fact, service)
     for kind, principal in _principals(statements):
-        if (kind == "AWS" and not _exists(principal, place)) or (kind == "Service" and "." not in principal):
+        if (kind == "AWS" and not _exists(principal, target)) or (kind == "Service" and "." not in principal):
             raise refusal(fact, service, f'"{kind.upper()}":"{principal}"')
     for message in _scope(statements, fact) if "scope" in fact else _bucket(statements, properties):
         raise refusal(fact, service, message=message)
@@ -96,25 +96,25 @@ def _validator(kind: str) -> Any:
     return StandardValidator(schema=schema, resolver=resolver)
 
 
-def _check_role(resource_type: str, properties: Properties, place: Place) -> None:
+def _check_role(resource_type: str, properties: Properties, target: Target) -> None:
     fact, arn = FACTS["role"].get(resource_type), properties
     for step in fact["path"].split(".") if fact else ():
         arn: Any = (arn or {}).get(step)
-    if fact and f"::{place.account}:role/" in str(arn) and not _may_assume(place, str(arn), fact["service"]):
+    if fact and f"::{target.account}:role/" in str(arn) and not _may_assume(target, str(arn), fact["service"]):
         raise refusal(fact, resource_type.split("::")[1], arn)
 
 
-def _exists(principal: str, place: Place) -> bool:
+def _exists(principal: str, target: Target) -> bool:
     """Whether a role or user of the account exists; anybody else is taken to."""
-    match = re.fullmatch(rf"arn:[^:]+:iam::{place.account}:(role|user)/(?!aws-service-role)(.*/)?([^/]+)", principal)
+    match = re.fullmatch(rf"arn:[^:]+:iam::{target.account}:(role|user)/(?!aws-service-role)(.*/)?([^/]+)", principal)
     if match is None:
         return True
-    iam = place.backend("iam")
+    iam = target.backend("iam")
     return match[3] in (iam.users if match[1] == "user" else [role.name for role in list(iam.roles.values())])
 
 
-def _may_assume(place: Place, arn: str, service: str) -> bool:
-    role = next((one for one in list(place.backend("iam").roles.values()) if one.arn == arn), None)
+def _may_assume(target: Target, arn: str, service: str) -> bool:
+    role = next((one for one in list(target.backend("iam").roles.values()) if one.arn == arn), None)
     if role is None:
         return "/aws-service-role/" in arn
     statements = listed(json.loads(role.assume_role_policy_document).get("Statement"))

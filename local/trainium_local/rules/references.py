@@ -7,20 +7,20 @@ from typing import Any
 import jmespath
 
 from trainium_local.resources.generic import STORE
-from trainium_local.rules.rule import FACTS, Place, Properties, listed, refusal
+from trainium_local.rules.rule import FACTS, Properties, Target, listed, refusal
 
 _ID = re.compile(rf"({'|'.join(FACTS['reference'])})-[0-9a-f]{{8,17}}")
 
 
-def check(resource_type: str, properties: Properties, place: Place) -> None:
+def check(resource_type: str, properties: Properties, target: Target) -> None:
     """Raise Refused for a reference to nothing, or to things of different VPCs."""
-    _check_existing(resource_type, properties, place)
+    _check_existing(resource_type, properties, target)
     if re.search(FACTS["unchecked"]["types"], resource_type):
         return
     vpcs: dict[str, str] = {}
     for identifier, kind in identifiers(properties):
-        found = next((one for one in known("ec2", FACTS["reference"][kind], place) if one[0] == identifier), None)
-        if found is None and not STORE.holds(place.region, identifier):
+        found = next((one for one in known("ec2", FACTS["reference"][kind], target) if one[0] == identifier), None)
+        if found is None and not STORE.holds(target.region, identifier):
             raise refusal(FACTS["reference"][kind], "Ec2", identifier)
         if found is not None and (kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route"):
             vpcs[identifier] = str(part(found, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
@@ -29,7 +29,7 @@ def check(resource_type: str, properties: Properties, place: Place) -> None:
         raise refusal(fact.get(resource_type, fact["other"]), resource_type.split("::")[1], *vpcs)
 
 
-def _check_existing(resource_type: str, properties: Properties, place: Place) -> None:
+def _check_existing(resource_type: str, properties: Properties, target: Target) -> None:
     for fact in FACTS["existing"]:
         taken = fact.get("taken", False)
         if resource_type != fact["type"]:
@@ -37,19 +37,19 @@ def _check_existing(resource_type: str, properties: Properties, place: Place) ->
         others = {path: jmespath.search(name, properties) for path, name in fact.get("also", {}).items()}
         for value in listed(jmespath.search(fact["property"], properties)):
             wanted = {**others, **fact.get("is", {}), fact["by"]: value}
-            among = known(fact["service"], fact, place)
+            among = known(fact["service"], fact, target)
             found = any(
                 all(_same(part(one, path), it) for path, it in wanted.items())
                 and all(text in str(part(one, path)) for path, text in fact.get("has", {}).items())
                 for one in among
             )
-            if found == taken and (place.new or not taken) and not STORE.holds(place.region, str(value)) and value:
+            if found == taken and (target.new or not taken) and not STORE.holds(target.region, str(value)) and value:
                 raise refusal(fact, resource_type.split("::")[1], value, *others.values())
 
 
-def known(service: str, fact: Mapping[str, Any], place: Place) -> list[tuple[Any, Any]]:
+def known(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[Any, Any]]:
     """What there is in a table of moto's, with the keys; `within` one of tables (or their attribute), that of all."""
-    among: Any = getattr(place.backend(service), fact["among"], {})
+    among: Any = getattr(target.backend(service), fact["among"], {})
     among = among() if callable(among) else among
     if fact.get("within"):
         inner = [one if fact["within"] is True else getattr(one, fact["within"]) for one in list(among.values())]

@@ -14,13 +14,13 @@ from cfnlint.jsonschema import StandardValidator
 from jmespath import functions
 
 from trainium_local.rules import references
-from trainium_local.rules.rule import FACTS, Place, Properties, refusal
+from trainium_local.rules.rule import FACTS, Properties, Target, refusal
 
 
-def check(resource_type: str, properties: Properties, place: Place) -> None:
+def check(resource_type: str, properties: Properties, target: Target) -> None:
     """Raise Refused for the first relation that does not hold."""
     facts = [*_relations()[resource_type], *_relations()["*"]]
-    seen = {**properties, "ec2": _ec2(properties, place)} if any("unless" in fact for fact, _ in facts) else properties
+    seen = {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
     for fact, validator in facts:
         found = jmespath.search(fact["unless"], seen, _OPTIONS) if "unless" in fact else None
         if found or not validator.is_valid(properties):
@@ -36,13 +36,13 @@ def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
     return found
 
 
-def _ec2(properties: Properties, place: Place) -> dict[str, Any]:
+def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
     """By kind, the `shown` attributes of EC2's resources that are named, and of their VPCs; VPCs with `gateways`."""
-    gateways = references.known("ec2", FACTS["reference"]["igw"], place)
+    gateways = references.known("ec2", FACTS["reference"]["igw"], target)
     found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
     named = {identifier for identifier, _ in references.identifiers(properties)}
     for kind, fact in reversed(FACTS["reference"].items()):  # the VPCs last
-        things = [one for one in references.known("ec2", fact, place) if "shown" in fact and one[0] in named]
+        things = [one for one in references.known("ec2", fact, target) if "shown" in fact and one[0] in named]
         found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
         named |= {one["vpc"] for one in found[kind] if one.get("vpc")}
     return found

@@ -17,7 +17,7 @@ FACTS: Mapping[str, Any] = tomllib.loads(files("trainium_local.rules").joinpath(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Target:
     """Where a resource is to be; `new` is false if it is there already."""
 
     account: str

@@ -10,14 +10,14 @@ from cfnlint.helpers import load_resource
 from cfnlint.jsonschema import StandardValidator
 from cfnlint.schema.resolver import RefResolver
 
-from trainium_local.rules.rule import Place, Properties, listed, refusal
+from trainium_local.rules.rule import Properties, Target, listed, refusal
 
 _INVALID = {"code": "InvalidDefinition", "message": "Invalid State Machine Definition: '{}'"}
 _MACHINES = ("Branches", "Iterator", "ItemProcessor")  # of a state
 _DATA = ("Parameters", "Result", "Arguments", "Assign", "Output", "ResultSelector")
 
 
-def check(resource_type: str, properties: Properties, _place: Place) -> None:
+def check(resource_type: str, properties: Properties, _target: Target) -> None:
     """Raise Refused for a definition that Step Functions calls invalid."""
     given = properties.get("DefinitionString") or properties.get("Definition")
     if resource_type == "AWS::StepFunctions::StateMachine" and given:
