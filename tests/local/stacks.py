@@ -51,11 +51,13 @@ class Stacks:
     def __init__(self, aws: EmbeddedAws) -> None:
         self.aws = aws
         self.api = aws.client("cloudformation")
+        self._ids: dict[str, str] = {}
 
     def create(self, wanted: Template, **arguments: Any) -> str:
         name = f"t-{uuid.uuid4().hex[:8]}"
         arguments = {"Capabilities": CAPABILITIES, **arguments}
-        self.api.create_stack(StackName=name, TemplateBody=json.dumps(wanted), **arguments)
+        created = self.api.create_stack(StackName=name, TemplateBody=json.dumps(wanted), **arguments)
+        self._ids[name] = created["StackId"]
         return name
 
     def deploy(self, wanted: Template, **arguments: Any) -> str:
@@ -69,7 +71,7 @@ class Stacks:
         return self.settled(name)
 
     def delete(self, name: str) -> str:
-        stack_id = self.describe(name)["StackId"]
+        stack_id = self._ids.get(name) or self.describe(name)["StackId"]
         self.api.delete_stack(StackName=name)
         return self.settled(stack_id)
 

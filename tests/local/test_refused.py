@@ -60,8 +60,9 @@ class _Attempt:
                 except ClientError as error:
                     status, reason = "REFUSED", str(error)
                 else:
-                    reason = self._stacks.failures(name) or self._stacks.reasons(name)
+                    reason = ""
                 if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+                    reason = reason or self._stacks.failures(name) or self._stacks.reasons(name)
                     assert number == len(templates) - 1, f"the first template failed: {status} {reason}"
                     assert "the embedded AWS failed" not in reason, reason
                     return f"{status}: {reason}"
