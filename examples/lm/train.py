@@ -15,10 +15,11 @@ import sys
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # imported after init_process_group, its defaults would keep the process group for ever
 from model import LanguageModel
 from torch import Tensor
 
@@ -128,6 +129,13 @@ def read_options() -> argparse.Namespace:
     return options
 
 
+def refuse(reason: str) -> NoReturn:
+    """End without a traceback. Threads of gloo that are still there at the end of Python may abort it."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    sys.exit(f"train.py: {reason}")
+
+
 def positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -150,7 +158,7 @@ def find_kind_of_device(wanted: str) -> str:
         if wanted == "cpu" and Path("/dev/neuron0").exists() and RANK == 0:
             print("this machine has Neuron devices, but this Python has no PyTorch for them: on the CPU", flush=True)
     if not found[wanted]:
-        sys.exit(f"train.py: there is no device {wanted} for this Python's PyTorch")
+        refuse(f"there is no device {wanted} for this Python's PyTorch")
     return wanted
 
 
@@ -158,9 +166,9 @@ def read_data(options: argparse.Namespace) -> Tensor:
     try:
         content = options.data.read_bytes()
     except OSError as error:
-        sys.exit(f"train.py: --data {options.data} cannot be read: {error.strerror}")
+        refuse(f"--data {options.data} cannot be read: {error.strerror}")
     if len(content) <= options.context:
-        sys.exit(f"train.py: --data {options.data} has {len(content)} bytes, --context {options.context} needs more")
+        refuse(f"--data {options.data} has {len(content)} bytes, --context {options.context} needs more")
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
 
@@ -230,8 +238,8 @@ def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, 
     state = torch.load(place / STATE_FILE, map_location="cpu", weights_only=True)
     for name, value in settings.items():
         if state["settings"][name] != value:
-            sys.exit(
-                f"train.py: {place.name} was written with {name} {state['settings'][name]}, this run has {name} {value}"
+            refuse(
+                f"{place.name} was written with {name} {state['settings'][name]}, this run has {name} {value}"
                 + (" (--batch times the number of processes)" if name == "batch" else "")
             )
     model.load_state_dict(state["model"])
@@ -246,12 +254,12 @@ def check_processes(step: int, device: torch.device) -> None:
     present = torch.ones(1).to(device)
     dist.all_reduce(present)
     if present.item() != PROCESSES:
-        sys.exit(f"train.py: {present.item():.0f} of {PROCESSES} processes take part in an all-reduce on {device.type}")
+        refuse(f"{present.item():.0f} of {PROCESSES} processes take part in an all-reduce on {device.type}")
     extremes = torch.tensor([step, -step], dtype=torch.float32).to(device)
     dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
     latest, earliest = (abs(int(extreme)) for extreme in extremes.tolist())
     if latest != earliest:
-        sys.exit(f"train.py: some process resumes after step {latest}, another after step {earliest}")
+        refuse(f"some process resumes after step {latest}, another after step {earliest}")
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
         "print('rank', dist.get_rank(), 'of', int(total), 'on', os.environ['SM_CURRENT_HOST'], flush=True)\n"
         f"if dist.get_rank(): open({str(reduced)!r}, 'w')\n"
         f"while not os.path.exists({str(reduced)!r}): time.sleep(0.05)\n"
+        "dist.destroy_process_group()\n"
     )
     job = with_variables(JOB, TRN_EXPECTED_PROCESSES="1", GLOO_SOCKET_IFNAME="lo")
     nodes: list[Container] = []

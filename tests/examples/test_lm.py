@@ -228,3 +228,31 @@ def test_processes_that_would_resume_after_different_steps_are_refused(by_two: T
     run = finish(processes)
     assert run.codes == [1, 1]
     assert "train.py: some process resumes after step 100, another after step 0" in run.outputs[1]
+
+
+LIST_THREADS = """
+import atexit
+from pathlib import Path
+
+def list_threads():
+    print("at exit:", *(place.read_text().strip() for place in Path("/proc/self/task").glob("*/comm")), flush=True)
+
+atexit.register(list_threads)
+"""
+
+
+@pytest.mark.parametrize("resumed_step", [0, 100], ids=["trained", "refused"])
+def test_no_thread_of_gloo_is_left_to_need_python_when_it_ends(
+    by_two: Trained, tmp_path: Path, resumed_step: int
+) -> None:
+    """One that releases a tensor while Python ends makes it abort: pytorch/pytorch issue 190489."""
+    (tmp_path / "sitecustomize.py").write_text(LIST_THREADS)
+    checkpoint = by_two.job.folder / "checkpoints" / f"step-{resumed_step:08d}"
+    processes = Job(folder=tmp_path / "job", processes=2).start(
+        steps=2,
+        environment={"PYTHONPATH": str(tmp_path)},
+        of_rank_0={"TRN_RESUME_FROM": str(checkpoint)} if resumed_step else {},
+    )
+    run = finish(processes)
+    assert run.codes == ([1, 1] if resumed_step else [0, 0]), run.outputs
+    assert [re.findall("at exit: .*", output) for output in run.outputs] == [["at exit: python"]] * 2
